@@ -1,0 +1,33 @@
+# How our own code is compiled. Everything links timetrial_compile.
+add_library(timetrial_compile INTERFACE)
+target_include_directories(timetrial_compile INTERFACE ${PROJECT_SOURCE_DIR}/cpp/include)
+target_compile_options(timetrial_compile INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(TIMETRIAL_WERROR)
+  target_compile_options(timetrial_compile INTERFACE -Werror)
+endif()
+if(TIMETRIAL_SANITIZE)
+  target_compile_options(timetrial_compile INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(timetrial_compile INTERFACE -fsanitize=address,undefined)
+endif()
+
+# One object, one ISA: the flags of a variant, and what the CPU must have (names of /proc/cpuinfo).
+set(TIMETRIAL_ISAS avx2 avx512)
+set(TIMETRIAL_FLAGS_avx2 -mavx2 -mfma)
+# GCC 12's own AVX-512 intrinsics read an undefined register on purpose and warn about it (GCC bug 105593).
+set(TIMETRIAL_FLAGS_avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512
+                           -Wno-error=maybe-uninitialized -Wno-maybe-uninitialized -Wno-uninitialized)
+set(TIMETRIAL_REQUIRES_avx2 avx2 fma)
+set(TIMETRIAL_REQUIRES_avx512 avx512f avx512dq avx512bw avx512vl avx2 fma)
+set(TIMETRIAL_RANK_avx2 2)
+set(TIMETRIAL_RANK_avx512 3)
+
+# Sources named *_avx2.cpp and *_avx512.cpp get the flags their name says.
+function(timetrial_isa_sources)
+  foreach(isa IN LISTS TIMETRIAL_ISAS)
+    foreach(source IN LISTS ARGN)
+      if(source MATCHES "_${isa}\\.cpp$")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${TIMETRIAL_FLAGS_${isa}}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

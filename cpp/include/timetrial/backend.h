@@ -1,0 +1,203 @@
+/* The ABI between timetrial and a native backend.
+ *
+ * A backend is a shared object that exports one function, tt_backend_table(). It includes this header
+ * and links nothing of timetrial, so it can be built by another compiler, later, on the user's machine.
+ * C++ authors will find timetrial/backend.hpp more comfortable: it turns a class into this table.
+ *
+ * Rules
+ * - Every struct begins with its size. A field may be read only if it lies within that size; fields are
+ *   only ever appended. A change that breaks this raises TT_BACKEND_ABI.
+ * - No exception and no longjmp may cross a function of the table. Functions return a tt_status;
+ *   after anything but TT_OK, last_error() has the reason in words.
+ * - A context is used by one thread at a time. The backend may have threads of its own.
+ * - Tensors are dense and row-major. Images are N x C x H x W. N is the batch size.
+ */
+#ifndef TIMETRIAL_BACKEND_H
+#define TIMETRIAL_BACKEND_H
+
+#include <stdint.h>
+
+#include "timetrial/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TT_BACKEND_ABI 1u
+#define TT_MAX_RANK 6
+
+typedef enum tt_status {
+    TT_OK = 0,
+    TT_FAILED = 1,        /* see last_error() */
+    TT_UNSUPPORTED = 2,   /* a layer, task, setting or value this backend does not have */
+    TT_OUT_OF_MEMORY = 3, /* an allocation failed */
+} tt_status;
+
+typedef enum tt_dtype { TT_F32 = 1, TT_F64 = 2, TT_I64 = 3 } tt_dtype;
+
+/* What a step does. Values are bits, so that a set of tasks is a mask. */
+typedef enum tt_task {
+    TT_TRAIN = 1,    /* forward, loss, backward, update */
+    TT_GRADIENT = 2, /* the same without update */
+    TT_FORWARD = 4,  /* forward in inference mode; no labels, no loss */
+} tt_task;
+
+/* Parts of a step, for backends that can run them one by one. Bits of a mask. */
+typedef enum tt_part { TT_PART_FORWARD = 1, TT_PART_LOSS = 2, TT_PART_BACKWARD = 4, TT_PART_UPDATE = 8 } tt_part;
+
+/* What a tensor is to the network. */
+typedef enum tt_role {
+    TT_PARAMETER = 1,      /* named "<node>.weight", "<node>.bias" */
+    TT_STATE = 2,          /* not trained, but changed by training: running means */
+    TT_ROLE_GRADIENT = 3,  /* of the loss (mean over the batch), named as its parameter */
+    TT_ACTIVATION = 4,     /* output of a node, named as the node */
+    TT_OPTIMIZER = 5,      /* optimizer state: "<parameter>.velocity" */
+    TT_INPUT_GRADIENT = 6, /* of the loss with respect to a network input, named as the input */
+    TT_INPUT = 7,          /* what a batch carries: "images", "labels" */
+} tt_role;
+
+typedef struct tt_tensor {
+    uint32_t size;
+    uint32_t dtype; /* tt_dtype */
+    uint32_t role;  /* tt_role */
+    uint32_t rank;
+    int64_t shape[TT_MAX_RANK];
+    const char* name;
+    void* data;
+} tt_tensor;
+
+/* A number (text is NULL) or a word. Integers are exact in `number` up to 2^53. */
+typedef struct tt_attribute {
+    uint32_t size;
+    const char* name;
+    double number;
+    const char* text;
+} tt_attribute;
+
+/* One layer. Attributes arrive complete and normalized (kernel_h, kernel_w, stride_h, ...): see
+ * cpp/core/network/layers.cpp for the kinds and what each carries. */
+typedef struct tt_node {
+    uint32_t size;
+    const char* name;
+    const char* kind;
+    uint32_t n_inputs;
+    const uint32_t* inputs; /* indices of earlier nodes */
+    uint32_t n_attributes;
+    const tt_attribute* attributes;
+    tt_tensor output; /* shape with N as first extent; data is NULL */
+    uint32_t n_parameters;
+    const tt_tensor* parameters; /* names, shapes and initial values (f32), readable until close() */
+} tt_node;
+
+/* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input". */
+typedef struct tt_network {
+    uint32_t size;
+    uint32_t n_nodes;
+    const tt_node* nodes;
+    uint32_t output; /* index of the node whose output is the prediction (N x classes) */
+    uint32_t loss;   /* index of the loss node */
+} tt_network;
+
+/* "sgd": learning_rate, momentum, weight_decay.
+ *   g = gradient + weight_decay * w;  v = momentum * v + g  (v = 0 at first);  w = w - learning_rate * v
+ * (Sutskever et al. 2013 in the form that torch.optim.SGD documents, without dampening.) */
+typedef struct tt_optimizer {
+    uint32_t size;
+    const char* name;
+    uint32_t n_attributes;
+    const tt_attribute* attributes;
+} tt_optimizer;
+
+typedef struct tt_build {
+    uint32_t size;
+    uint32_t tasks; /* mask: what steps will be asked for */
+    int64_t batch_size;
+    const tt_network* network;
+    const tt_optimizer* optimizer;
+} tt_build;
+
+/* The tensors of one batch, in the order of the network's input nodes: "images" (f32), "labels" (i64, N). */
+typedef struct tt_batch {
+    uint32_t size;
+    uint32_t n_tensors;
+    const tt_tensor* tensors;
+} tt_batch;
+
+enum {
+    TT_READS_NO_DATA = 1, /* steps never look at their batch: the loop need not gather one */
+    TT_UNPROVABLE = 2,    /* computes no network, so its parity stays "unproven" */
+};
+
+/* What a backend is. Lists of words end with NULL. Static: valid as long as the object is loaded. */
+typedef struct tt_description {
+    uint32_t size;
+    const char* name;    /* "eigen" */
+    const char* version; /* of the plug-in */
+    const char* library; /* what computes, with version: "Eigen 3.4.1"; "" if nothing but the plug-in */
+    const char* isa;     /* "avx512", "avx2", ... or "" where it does not matter */
+    uint32_t tasks;      /* mask of tt_task */
+    uint32_t parts;      /* mask of tt_part; 0 if steps are fused only */
+    uint32_t flags;
+    const char* const* devices;
+    const char* const* dtypes;
+    const char* const* layers;     /* kinds it can build */
+    const char* const* optimizers; /* names it can build */
+    const char* const* settings;   /* names configure() takes */
+} tt_description;
+
+typedef struct tt_context tt_context;
+
+/* The table. A function that a backend does not have is NULL only where this says so. */
+typedef struct tt_backend {
+    uint32_t size;
+    uint32_t abi_version; /* TT_BACKEND_ABI */
+    const tt_description* description;
+
+    tt_status (*open)(tt_context** context);
+    /* The last failure in words; context may be NULL after a failed open(). Valid until the next call. */
+    const char* (*last_error)(tt_context* context);
+
+    /* Before build(). Unknown names and impossible values: TT_UNSUPPORTED, with the words a user needs. */
+    tt_status (*configure)(tt_context* context, const char* name, const char* value);
+    tt_status (*read_setting)(tt_context* context, const char* name, tt_setting_reading* reading);
+
+    tt_status (*build)(tt_context* context, const tt_build* build);
+
+    /* One fused step. `loss` gets the mean over the batch, before the update; NaN for TT_FORWARD. */
+    tt_status (*step)(tt_context* context, uint32_t task, const tt_batch* batch, double* loss);
+    /* One part of a TT_TRAIN step; called in the order of tt_part. NULL if description->parts is 0.
+     * TT_PART_LOSS writes `loss`. */
+    tt_status (*part)(tt_context* context, uint32_t part, const tt_batch* batch, double* loss);
+    /* Inference on one batch: the prediction (N x classes, f32) into `output`. NULL if TT_UNPROVABLE. */
+    tt_status (*evaluate)(tt_context* context, const tt_batch* batch, tt_tensor* output);
+    /* Returns when everything asked so far has been computed. */
+    tt_status (*wait)(tt_context* context);
+    /* Back to the initial weights and an empty optimizer. */
+    tt_status (*reset)(tt_context* context);
+
+    uint32_t (*tensor_count)(tt_context* context, uint32_t role);
+    /* Name, dtype and shape (data is NULL) of tensor `index` of a role. */
+    tt_status (*tensor_info)(tt_context* context, uint32_t role, uint32_t index, tt_tensor* info);
+    /* Copies into (out of) tensor->data; name, role, dtype and shape as tensor_info gave them. */
+    tt_status (*read_tensor)(tt_context* context, tt_tensor* tensor);
+    tt_status (*write_tensor)(tt_context* context, const tt_tensor* tensor);
+
+    void (*close)(tt_context* context);
+} tt_backend;
+
+#if defined(__GNUC__)
+#define TT_EXPORT __attribute__((visibility("default")))
+#else
+#define TT_EXPORT
+#endif
+
+/* The one exported symbol. `host_abi` is the TT_BACKEND_ABI of the caller; NULL says "cannot serve it". */
+typedef const tt_backend* (*tt_backend_table_function)(uint32_t host_abi);
+#define TT_BACKEND_TABLE_SYMBOL "tt_backend_table"
+TT_EXPORT const tt_backend* tt_backend_table(uint32_t host_abi);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TIMETRIAL_BACKEND_H */

@@ -1,0 +1,31 @@
+"""Every error timetrial raises on purpose. All say what, which value, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TimetrialError(Exception):
+    """The family. Anything else that leaves timetrial is a bug."""
+
+
+class InputError(TimetrialError, ValueError):
+    """The user asked for something that cannot be: exit code 2, before anything starts."""
+
+
+class Unavailable(TimetrialError):
+    """Known, but not on this machine or not with this install: a row of the table, not a failure."""
+
+
+class MeasurementError(TimetrialError):
+    """The instrument itself could not go on (no room for a record, supervisor gone)."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """' Did you mean 'x'?' for a near miss, otherwise the list of what is known."""
+    words = sorted(known)
+    close = difflib.get_close_matches(word, words, n=1)
+    if close:
+        return f" Did you mean '{close[0]}'?"
+    return f" Known: {', '.join(words)}." if words else ""

@@ -1,0 +1,55 @@
+"""A case: one point of an experiment, one row of its table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+TASKS = ("train", "gradient", "forward")
+RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is trained. Everything that decides the arithmetic, nothing that decides who does it."""
+
+    network: str  # a known name, a path to .toml, or "package.module:function"
+    dataset: str
+    batch_size: int
+    optimizer: Mapping[str, Any]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
+    dataset_folder: str | None = None  # where the files of MNIST and CIFAR lie
+
+
+@dataclass(frozen=True)
+class Case:
+    """workload x backend x settings. Values of settings are the words the user gave ("2", "0-1")."""
+
+    backend: str  # a known name, a path to a plug-in (.so) or to an adapter's folder
+    workload: Workload
+    task: str = "train"
+    device: str = "cpu"
+    dtype: str = "f32"
+    semantics: str = "equal"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, Any] = field(default_factory=dict)  # what the table shows: reserved axes and all that vary
+
+    @property
+    def id(self) -> str:
+        """Twelve hex digits of the content: the same case has the same id on every machine."""
+        content = [
+            self.backend,
+            self.workload.network,
+            self.workload.dataset,
+            self.workload.batch_size,
+            dict(self.workload.optimizer),
+            self.task,
+            self.device,
+            self.dtype,
+            self.semantics,
+            dict(self.settings),
+        ]
+        text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

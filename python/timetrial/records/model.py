@@ -1,0 +1,180 @@
+"""Record schema 1: what a launch and an experiment leave on disk. SCHEMA.md explains every field.
+
+A record is written once and never changed. Fields are only ever added, with a default, so that old
+records load; a change of meaning raises SCHEMA_VERSION. Units live in names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+Purpose = Literal["proof", "speed", "learning", "profile"]
+Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
+SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
+SegmentKind = Literal["first", "warmup", "steady", "train", "detailed"]
+
+
+class Model(BaseModel):
+    """Unknown fields are kept out loudly: a typo in a record is a bug of ours."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Phase(Model):
+    name: str
+    ns: int
+    rss_bytes: int | None = None
+
+
+class Setting(Model):
+    name: str
+    asked: str | None
+    effective: str | None
+    how_read: str
+    status: SettingStatus
+
+
+class Segment(Model):
+    """One segment; its stamps are stamps.bin[first_stamp : first_stamp + stamps], likewise its losses."""
+
+    kind: SegmentKind
+    steps: int
+    first_stamp: int
+    stamps: int
+    first_loss: int
+    losses: int
+    cpu_ns: int | None = None
+    rss_bytes: int | None = None
+    window_bytes: int = 0
+
+
+class Evaluation(Model):
+    """After `steps` steps. Its time is in no step."""
+
+    steps: int
+    epoch: int
+    accuracy: float
+    loss: float
+    samples: int
+    duration_ns: int
+
+
+class Memory(Model):
+    """From the kernel, in bytes; the recorder's window is taken off the peaks. None: not reached."""
+
+    after_import: int | None = None
+    after_build: int | None = None
+    after_first_step: int | None = None
+    steady_peak: int | None = None
+    lifetime_peak: int | None = None
+
+
+class Thread(Model):
+    """A thread of the contender while steady."""
+
+    tid: int
+    name: str
+    cpu_ns: int
+    allowed_cpus: str
+
+
+class Library(Model):
+    """A mapped library that computes, schedules or allocates."""
+
+    path: str
+    version: str | None = None
+    sha256: str | None = None
+
+
+class Comparison(Model):
+    """One tensor of a proof against the judge."""
+
+    tensor: str
+    measure: Literal["relative", "relative_l2"]
+    error: float | None  # None: not finite
+    tolerance: float
+    passed: bool
+
+
+class Parity(Model):
+    status: Literal["passed", "failed", "unproven"]
+    judge: str | None = None
+    max_error: float | None = None
+    tensor: str | None = None  # the tensor of max_error, or the first that failed
+    reason: str | None = None  # in words, when failed or unproven
+    notes: list[str] = Field(default_factory=list)  # "ties"
+    comparisons: list[Comparison] = Field(default_factory=list)
+    losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
+
+
+class LaunchRecord(Model):
+    schema_version: Literal[1] = 1
+    id: str
+    case: str
+    purpose: Purpose
+    seed: int
+    block: int
+    position: int
+    outcome: Outcome
+    reason: str | None = None  # in words, unless ok
+    stop_reason: str | None = None
+    started_at: str
+    duration_s: float
+    command: list[str] = Field(default_factory=list)
+    backend: dict[str, Any] = Field(default_factory=dict)
+    phases: list[Phase] = Field(default_factory=list)
+    settings: list[Setting] = Field(default_factory=list)
+    segments: list[Segment] = Field(default_factory=list)
+    evaluations: list[Evaluation] = Field(default_factory=list)
+    memory: Memory = Field(default_factory=Memory)
+    threads: list[Thread] = Field(default_factory=list)
+    libraries: list[Library] = Field(default_factory=list)
+    parity: Parity | None = None
+    witnesses: dict[str, float | None] = Field(default_factory=dict)
+    environment: dict[str, str] = Field(default_factory=dict)
+    dropped_environment: list[str] = Field(default_factory=list)
+    stdout: str = ""
+    stderr: str = ""
+    warnings: list[str] = Field(default_factory=list)
+
+
+class CaseRecord(Model):
+    """A case as it was asked. `axes` always has backend, network, threads, task, device, dtype, semantics."""
+
+    id: str
+    axes: dict[str, Any]
+    backend: str
+    network: str
+    dataset: str
+    batch_size: int
+    optimizer: dict[str, Any]
+    task: str
+    settings: dict[str, str]
+    multiply_accumulates: int | None = None  # of one step of the task, whole batch
+    parameters: int | None = None
+    unavailable: str | None = None  # why this case could not be launched at all
+
+
+class ExperimentRecord(Model):
+    schema_version: Literal[1] = 1
+    id: str
+    name: str
+    question: str | None = None
+    seed: int
+    created_at: str
+    timetrial_version: str
+    again: str  # the command that runs it again
+    spec: dict[str, Any]  # as asked, after overrides
+    cases: list[CaseRecord]
+    reference: dict[str, Any] | None = None
+    launches: int  # asked, per case
+    learning_seeds: int
+    workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets with their recorded splits and hashes
+    machine: dict[str, Any] = Field(default_factory=dict)
+    peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads
+    harness: dict[str, float] = Field(default_factory=dict)  # the instrument's own costs
+    warnings: list[str] = Field(default_factory=list)
