@@ -1,0 +1,80 @@
+"""The package as a stranger gets it: built from its source distribution, in an environment with nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """Runs to the end and shows everything when it fails."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(sdist, wheel); the wheel is built from the unpacked sdist, in isolation."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    return sdist, wheel
+
+
+@pytest.fixture(scope="module")
+def clean_python(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter whose environment holds the wheel and its dependencies only."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", distributions[1])
+    return python
+
+
+def test_wheel_says_for_which_machines_it_is(distributions: tuple[Path, Path]) -> None:
+    assert "linux_x86_64" in distributions[1].name
+
+
+def test_installed_wheel_runs_an_experiment(clean_python: Path, tmp_path: Path) -> None:
+    command = [clean_python.parent / "timetrial", "run", "network=mlp", "dataset=synthetic", "backend=null,eigen", "--json"]
+    done = run(*command, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    outcomes = {case["axes"]["backend"]: case["outcome"] for case in json.loads(done.stdout)["cases"]}
+    assert outcomes == {"null": "ok", "eigen": "ok"}
+
+
+def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_path: Path) -> None:
+    done = run(clean_python.parent / "timetrial", "list", cwd=tmp_path)
+    assert "first-look" in done.stdout
+
+
+def test_other_processors_get_a_clear_word(tmp_path: Path) -> None:
+    toolchain = tmp_path / "arm.cmake"
+    toolchain.write_text("set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\n", encoding="utf-8")
+    command = ["cmake", "-S", str(ROOT), "-B", str(tmp_path / "build"), f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert done.returncode != 0
+    assert "timetrial needs Linux on x86-64; this is Linux on aarch64" in " ".join(done.stderr.split())
+
+
+def test_make_names_what_the_machine_lacks() -> None:
+    command = ["make", "machine", "CXX=/bin/false", "PYTHON=/bin/false"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "g++ 12 or newer" in done.stderr
+    assert "Python 3.10 or newer" in done.stderr
+    assert "sudo apt install g++ make python3-dev python3-venv" in done.stderr
+
+
+def test_make_is_content_with_this_machine() -> None:
+    run("make", "machine", f"PYTHON={sys.executable}", cwd=ROOT)
