@@ -1,0 +1,417 @@
+// A backend as a C++ class: derive from timetrial::Backend, then write
+//
+//     extern "C" TT_EXPORT const tt_backend* tt_backend_table(uint32_t host_abi) {
+//         return timetrial::backend_table<MyBackend>(host_abi, my_description);
+//     }
+//
+// Header-only; a plug-in links nothing of timetrial. What the class throws becomes a status and its
+// words at the border: Unsupported -> TT_UNSUPPORTED, std::bad_alloc -> TT_OUT_OF_MEMORY, anything
+// else -> TT_FAILED. cpp/backends/reference is the example to read first.
+#ifndef TIMETRIAL_BACKEND_HPP
+#define TIMETRIAL_BACKEND_HPP
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "timetrial/backend.h"
+
+namespace timetrial {
+
+// "This backend does not have it": a row of the table, not a failure.
+class Unsupported : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+// What read_setting() answers: the value in force and where it was read.
+struct Reading {
+    std::string effective;
+    std::string how_read;
+};
+
+class Backend {
+  public:
+    Backend() = default;
+    Backend(const Backend&) = delete;
+    Backend& operator=(const Backend&) = delete;
+    virtual ~Backend() = default;
+
+    // Before build(). Throws Unsupported for a name or a value that cannot be.
+    virtual void configure(std::string_view name, std::string_view value) = 0;
+    virtual Reading read_setting(std::string_view name) = 0;
+
+    // Everything `build` points to stays readable until the backend is destroyed.
+    virtual void build(const tt_build& build) = 0;
+    // Mean loss over the batch, before the update; NaN for TT_FORWARD.
+    virtual double step(uint32_t task, const tt_batch& batch) = 0;
+    // One tt_part of a TT_TRAIN step; only asked of a backend whose description has parts.
+    virtual double part(uint32_t part, const tt_batch& batch);
+    // Prediction (N x classes) into `output`; not asked of a backend marked TT_UNPROVABLE.
+    virtual void evaluate(const tt_batch& batch, float* output);
+    virtual void wait() {}
+    virtual void reset() = 0;
+
+    // The tensors of a role; names live as long as the backend. If `data` points to the values, the
+    // default read_tensor() and write_tensor() copy from and to it; a backend that keeps a tensor in
+    // another layout overrides them.
+    virtual std::vector<tt_tensor> tensors(uint32_t role) = 0;
+    virtual void read_tensor(tt_tensor& tensor);
+    virtual void write_tensor(const tt_tensor& tensor);
+
+  private:
+    tt_tensor find_tensor(const tt_tensor& like);
+};
+
+// --- Reading what the host passes -----------------------------------------------------------------
+
+// Element i of an array from the host. The host may know longer structs than we do, so the distance
+// between elements is the size they state, not ours.
+template <class Struct>
+const Struct& element(const Struct* array, std::size_t i) {
+    return *reinterpret_cast<const Struct*>(reinterpret_cast<const char*>(array) + i * array->size);
+}
+
+struct Attribute {
+    std::string name;
+    double number;
+    std::string text;
+};
+
+// The attributes of a layer or an optimizer. `owner` is for error messages.
+class Attributes {
+  public:
+    Attributes() = default;
+    Attributes(std::string owner, const tt_attribute* array, std::size_t count) : owner_(std::move(owner)) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const tt_attribute& attribute = element(array, i);
+            all_.push_back({attribute.name, attribute.number, attribute.text ? attribute.text : ""});
+        }
+    }
+    double number(std::string_view name) const {
+        if (const Attribute* found = find(name)) return found->number;
+        throw std::invalid_argument(owner_ + " lacks the attribute '" + std::string(name) + "'");
+    }
+    double number(std::string_view name, double otherwise) const {
+        const Attribute* found = find(name);
+        return found ? found->number : otherwise;
+    }
+    int64_t integer(std::string_view name) const { return static_cast<int64_t>(number(name)); }
+    int64_t integer(std::string_view name, int64_t otherwise) const {
+        return static_cast<int64_t>(number(name, static_cast<double>(otherwise)));
+    }
+
+  private:
+    const Attribute* find(std::string_view name) const {
+        for (const Attribute& attribute : all_)
+            if (attribute.name == name) return &attribute;
+        return nullptr;
+    }
+    std::string owner_;
+    std::vector<Attribute> all_;
+};
+
+using Shape = std::vector<int64_t>;
+
+inline Shape shape_of(const tt_tensor& tensor) { return {tensor.shape, tensor.shape + tensor.rank}; }
+
+inline int64_t elements(const Shape& shape) {
+    int64_t product = 1;
+    for (const int64_t extent : shape) product *= extent;
+    return product;
+}
+
+inline std::size_t bytes_per_element(uint32_t dtype) { return dtype == TT_F32 ? 4 : 8; }
+
+// A tensor as the ABI wants it. `name` must outlive what is returned.
+inline tt_tensor make_tensor(const char* name, uint32_t role, uint32_t dtype, const Shape& shape,
+                             void* data = nullptr) {
+    tt_tensor tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = dtype;
+    tensor.role = role;
+    tensor.rank = static_cast<uint32_t>(shape.size());
+    for (std::size_t i = 0; i < shape.size() && i < TT_MAX_RANK; ++i) tensor.shape[i] = shape[i];
+    tensor.name = name;
+    tensor.data = data;
+    return tensor;
+}
+
+struct ParameterSpec {
+    std::string name;
+    Shape shape;
+    const float* initial;  // nullptr if the host passes none (the backend reads no data)
+};
+
+// A node of the network in C++ dress. Shapes begin with the batch size.
+struct Layer {
+    std::string name;
+    std::string kind;
+    std::vector<std::size_t> inputs;  // indices of earlier layers
+    Shape shape;                      // of the output
+    Attributes attributes;
+    std::vector<ParameterSpec> parameters;
+};
+
+inline std::vector<Layer> read_layers(const tt_network& network) {
+    std::vector<Layer> layers;
+    for (std::size_t i = 0; i < network.n_nodes; ++i) {
+        const tt_node& node = element(network.nodes, i);
+        Layer layer{node.name, node.kind, {}, shape_of(node.output), {}, {}};
+        layer.inputs.assign(node.inputs, node.inputs + node.n_inputs);
+        layer.attributes = {"layer '" + layer.name + "' (" + layer.kind + ")", node.attributes,
+                            node.n_attributes};
+        for (std::size_t p = 0; p < node.n_parameters; ++p) {
+            const tt_tensor& tensor = element(node.parameters, p);
+            layer.parameters.push_back(
+                {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data)});
+        }
+        layers.push_back(std::move(layer));
+    }
+    return layers;
+}
+
+// Stochastic gradient descent: the formula stands at tt_optimizer in backend.h.
+struct Sgd {
+    double learning_rate = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+};
+
+inline Sgd read_sgd(const tt_optimizer* optimizer) {
+    if (!optimizer) return {};
+    if (std::string_view(optimizer->name) != "sgd")
+        throw Unsupported("the backend has no optimizer '" + std::string(optimizer->name) + "'; it has: sgd");
+    const Attributes attributes("optimizer 'sgd'", optimizer->attributes, optimizer->n_attributes);
+    return {attributes.number("learning_rate"), attributes.number("momentum", 0),
+            attributes.number("weight_decay", 0)};
+}
+
+// The batch's tensor of this name.
+inline const tt_tensor& batch_tensor(const tt_batch& batch, std::string_view name) {
+    for (std::size_t i = 0; i < batch.n_tensors; ++i)
+        if (const tt_tensor& tensor = element(batch.tensors, i); name == tensor.name) return tensor;
+    throw std::invalid_argument("the batch has no tensor '" + std::string(name) + "'");
+}
+
+// --- Settings ------------------------------------------------------------------------------------
+
+inline Unsupported unknown_setting(std::string_view name, const tt_description& description) {
+    std::string known;
+    for (const char* const* setting = description.settings; *setting; ++setting)
+        known += (known.empty() ? "" : ", ") + std::string(*setting);
+    return Unsupported("backend '" + std::string(description.name) + "' has no setting '" +
+                       std::string(name) + "'; it has: " + (known.empty() ? "none" : known));
+}
+
+// The value of a setting as a whole number between `least` and `most`.
+inline int64_t setting_integer(std::string_view name, std::string_view value, int64_t least,
+                               int64_t most = std::numeric_limits<int64_t>::max()) {
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc{} || end != value.data() + value.size() || number < least || number > most)
+        throw Unsupported(std::string(name) + " = '" + std::string(value) +
+                          "': expected a whole number from " + std::to_string(least) +
+                          (most == std::numeric_limits<int64_t>::max() ? "" : " to " + std::to_string(most)));
+    return number;
+}
+
+// --- The border ----------------------------------------------------------------------------------
+
+inline double Backend::part(uint32_t, const tt_batch&) {
+    throw Unsupported("the backend cannot run parts of a step");
+}
+inline void Backend::evaluate(const tt_batch&, float*) {
+    throw Unsupported("the backend makes no predictions");
+}
+
+inline tt_tensor Backend::find_tensor(const tt_tensor& like) {
+    for (const tt_tensor& tensor : tensors(like.role)) {
+        if (std::strcmp(tensor.name, like.name) != 0) continue;
+        if (tensor.dtype != like.dtype || shape_of(tensor) != shape_of(like))
+            throw std::invalid_argument("tensor '" + std::string(like.name) +
+                                        "': dtype and shape must be as tensor_info() gave them");
+        return tensor;
+    }
+    throw std::invalid_argument("the backend has no tensor '" + std::string(like.name) + "' of role " +
+                                std::to_string(like.role));
+}
+
+inline void Backend::read_tensor(tt_tensor& tensor) {
+    const tt_tensor own = find_tensor(tensor);
+    std::memcpy(tensor.data, own.data,
+                static_cast<std::size_t>(elements(shape_of(own))) * bytes_per_element(own.dtype));
+}
+
+inline void Backend::write_tensor(const tt_tensor& tensor) {
+    const tt_tensor own = find_tensor(tensor);
+    std::memcpy(own.data, tensor.data,
+                static_cast<std::size_t>(elements(shape_of(own))) * bytes_per_element(own.dtype));
+}
+
+}  // namespace timetrial
+
+// The context behind the C table: the object, and the words of its last failure.
+struct tt_context {
+    std::unique_ptr<timetrial::Backend> backend;
+    std::string error;
+};
+
+namespace timetrial {
+namespace border {
+
+// The words of a failed open(), which has no context to keep them in.
+inline std::string& open_error() {
+    static std::string words;
+    return words;
+}
+
+inline void keep(std::string& words, const char* text) noexcept {
+    try {
+        words = text;
+    } catch (...) {
+        words.clear();
+    }
+}
+
+// Runs `call`; nothing that it throws gets past this line.
+template <class Call>
+tt_status guarded(std::string& words, Call&& call) noexcept {
+    try {
+        call();
+        return TT_OK;
+    } catch (const Unsupported& error) {
+        keep(words, error.what());
+        return TT_UNSUPPORTED;
+    } catch (const std::bad_alloc&) {
+        keep(words, "out of memory");
+        return TT_OUT_OF_MEMORY;
+    } catch (const std::exception& error) {
+        keep(words, error.what());
+        return TT_FAILED;
+    } catch (...) {
+        keep(words, "an exception that is no std::exception");
+        return TT_FAILED;
+    }
+}
+
+// A struct from a host that is older than this header lacks fields we would read.
+template <class Struct>
+void check_size(const Struct& from_host, const char* name) {
+    if (from_host.size < sizeof(Struct))
+        throw std::invalid_argument(std::string(name) + ": the host passes " +
+                                    std::to_string(from_host.size) + " bytes, this plug-in needs " +
+                                    std::to_string(sizeof(Struct)));
+}
+
+template <class Class>
+tt_status open(tt_context** context) {
+    return guarded(open_error(), [&] {
+        auto created = std::make_unique<tt_context>();
+        created->backend = std::make_unique<Class>();
+        *context = created.release();
+    });
+}
+
+inline const char* last_error(tt_context* context) {
+    return (context ? context->error : open_error()).c_str();
+}
+inline tt_status configure(tt_context* context, const char* name, const char* value) {
+    return guarded(context->error, [&] { context->backend->configure(name, value); });
+}
+inline tt_status read_setting(tt_context* context, const char* name, tt_setting_reading* reading) {
+    return guarded(context->error, [&] {
+        check_size(*reading, "tt_setting_reading");
+        const Reading answer = context->backend->read_setting(name);
+        std::snprintf(reading->effective, sizeof reading->effective, "%s", answer.effective.c_str());
+        std::snprintf(reading->how_read, sizeof reading->how_read, "%s", answer.how_read.c_str());
+    });
+}
+inline tt_status build(tt_context* context, const tt_build* build) {
+    return guarded(context->error, [&] {
+        check_size(*build, "tt_build");
+        context->backend->build(*build);
+    });
+}
+inline tt_status step(tt_context* context, uint32_t task, const tt_batch* batch, double* loss) {
+    return guarded(context->error, [&] { *loss = context->backend->step(task, *batch); });
+}
+inline tt_status part(tt_context* context, uint32_t part, const tt_batch* batch, double* loss) {
+    return guarded(context->error, [&] {
+        const double value = context->backend->part(part, *batch);
+        if (part == TT_PART_LOSS) *loss = value;
+    });
+}
+inline tt_status evaluate(tt_context* context, const tt_batch* batch, tt_tensor* output) {
+    return guarded(context->error,
+                   [&] { context->backend->evaluate(*batch, static_cast<float*>(output->data)); });
+}
+inline tt_status wait(tt_context* context) {
+    return guarded(context->error, [&] { context->backend->wait(); });
+}
+inline tt_status reset(tt_context* context) {
+    return guarded(context->error, [&] { context->backend->reset(); });
+}
+inline uint32_t tensor_count(tt_context* context, uint32_t role) {
+    uint32_t count = 0;
+    guarded(context->error, [&] { count = static_cast<uint32_t>(context->backend->tensors(role).size()); });
+    return count;
+}
+inline tt_status tensor_info(tt_context* context, uint32_t role, uint32_t index, tt_tensor* info) {
+    return guarded(context->error, [&] {
+        *info = context->backend->tensors(role).at(index);
+        info->data = nullptr;
+    });
+}
+inline tt_status read_tensor(tt_context* context, tt_tensor* tensor) {
+    return guarded(context->error, [&] { context->backend->read_tensor(*tensor); });
+}
+inline tt_status write_tensor(tt_context* context, const tt_tensor* tensor) {
+    return guarded(context->error, [&] { context->backend->write_tensor(*tensor); });
+}
+inline void close(tt_context* context) { delete context; }
+
+}  // namespace border
+
+// The table of a class. `description` must live as long as the plug-in is loaded.
+template <class Class>
+const tt_backend* backend_table(uint32_t host_abi, const tt_description& description) {
+    static_assert(std::is_base_of_v<Backend, Class>);
+    if (host_abi != TT_BACKEND_ABI) return nullptr;
+    static const tt_backend table{
+        .size = sizeof(tt_backend),
+        .abi_version = TT_BACKEND_ABI,
+        .description = &description,
+        .open = border::open<Class>,
+        .last_error = border::last_error,
+        .configure = border::configure,
+        .read_setting = border::read_setting,
+        .build = border::build,
+        .step = border::step,
+        .part = description.parts ? border::part : nullptr,
+        .evaluate = description.flags & TT_UNPROVABLE ? nullptr : border::evaluate,
+        .wait = border::wait,
+        .reset = border::reset,
+        .tensor_count = border::tensor_count,
+        .tensor_info = border::tensor_info,
+        .read_tensor = border::read_tensor,
+        .write_tensor = border::write_tensor,
+        .close = border::close,
+    };
+    return &table;
+}
+
+}  // namespace timetrial
+
+#endif  // TIMETRIAL_BACKEND_HPP
