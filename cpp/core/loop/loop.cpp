@@ -1,0 +1,65 @@
+#include "loop/loop.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+
+namespace timetrial {
+namespace {
+
+// What a step's loss is until a part writes it: a NaN of our own, so that "gave no loss" is not "gave NaN".
+constexpr std::uint64_t kNoLossBits = 0x7ff8'0000'0000'6e6f;
+
+bool is_bad_loss(double loss) noexcept {
+    return !std::isfinite(loss) && std::bit_cast<std::uint64_t>(loss) != kNoLossBits;
+}
+
+// TT_STEP ends a step and nothing else: exactly one, the last.
+bool parts_make_a_step(const tt_loop_part* parts, std::uint32_t n_parts) noexcept {
+    if (n_parts == 0 || parts[n_parts - 1].boundary != TT_STEP) return false;
+    return std::all_of(parts, parts + n_parts - 1, [](const tt_loop_part& part) {
+        return part.boundary != TT_STEP && part.boundary <= 0xff;
+    });
+}
+
+}  // namespace
+
+int run_segment(Recorder& recorder, const tt_loop_part* parts, std::uint32_t n_parts, tt_segment& segment) {
+    segment.steps = segment.stamps = 0;
+    segment.window_bytes = 0;
+    segment.call_status = 0;
+    if (!parts_make_a_step(parts, n_parts) || segment.max_steps == 0) return EINVAL;
+    const auto stamps_per_step = static_cast<std::uint32_t>(std::count_if(
+        parts, parts + n_parts, [](const tt_loop_part& part) { return part.boundary != TT_SEGMENT; }));
+    const std::uint32_t max_steps =
+        std::min(segment.max_steps, steps_that_fit(recorder.capacity(), stamps_per_step));
+    if (max_steps == 0) return EINVAL;
+    if (const int error = recorder.begin(segment.window, 1 + max_steps * stamps_per_step)) return error;
+
+    const tt_loop_part* const end = parts + n_parts;
+    double* const losses = recorder.losses();
+    const std::uint64_t start_ns = recorder.stamp_unchecked(TT_SEGMENT);
+    const std::uint64_t stop_ns = segment.max_ns == 0 ? UINT64_MAX : start_ns + segment.max_ns;
+    std::uint32_t step = 0;
+    while (step < max_steps) {
+        double loss = std::bit_cast<double>(kNoLossBits);
+        std::uint64_t time_ns = 0;
+        for (const tt_loop_part* part = parts; part != end; ++part) {
+            segment.call_status = part->call(part->user, &loss);
+            if (segment.call_status != 0) [[unlikely]]
+                break;
+            if (part->boundary != TT_SEGMENT) time_ns = recorder.stamp_unchecked(part->boundary);
+        }
+        if (segment.call_status != 0) [[unlikely]]
+            break;
+        losses[step++] = loss;
+        if (time_ns >= stop_ns) break;
+        if (segment.stop_at_nan != 0 && is_bad_loss(loss)) [[unlikely]]
+            break;
+    }
+    segment.steps = step;
+    return recorder.end(&segment.stamps, &segment.window_bytes);
+}
+
+}  // namespace timetrial

@@ -1,0 +1,61 @@
+// A network: a directed graph of layers with every shape, parameter and amount of work known.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "network/node.h"
+
+namespace timetrial {
+
+// Work of one node on one whole batch, by pass. Bytes are the least that must move: each f32 tensor that the
+// pass reads or writes, once.
+struct PassWork {
+    std::int64_t forward = 0;
+    std::int64_t backward_data = 0;     // gradient with respect to its input; 0 where nobody needs it
+    std::int64_t backward_weights = 0;  // gradients of its parameters
+
+    // What a step of that task takes of it.
+    std::int64_t of(tt_task task) const {
+        return task == TT_FORWARD ? forward : forward + backward_data + backward_weights;
+    }
+};
+
+class Network {
+  public:
+    // Adds the input nodes "images" (batch_size, *input_shape) and "labels" (batch_size) in front. Specs of
+    // kind "input" are accepted under these two names, and normalized attributes under their own: what
+    // nodes() says, written back as specs, gives the same network. Throws NetworkError.
+    Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape);
+
+    // In topological order; the first two are the inputs.
+    const std::vector<Node>& nodes() const { return nodes_; }
+    const Node& node(std::uint32_t index) const { return nodes_[index]; }
+    // Index of a node; NetworkError with the nearest name if there is none.
+    std::uint32_t index_of(std::string_view name) const;
+    std::uint32_t output() const { return output_; }  // whose output is the prediction (N, classes)
+    std::uint32_t loss() const { return loss_; }
+    std::int64_t batch_size() const { return batch_size_; }
+    std::int64_t classes() const { return nodes_[output_].shape[1]; }
+
+    std::vector<Parameter> parameters() const;
+    std::int64_t parameter_count() const;   // numbers, not tensors
+    std::int64_t activation_bytes() const;  // of all outputs of layers, f32
+    PassWork multiply_accumulates(std::uint32_t index) const;
+    PassWork bytes(std::uint32_t index) const;
+
+  private:
+    void add_inputs(std::int64_t batch_size, const Shape& input_shape);
+    void add_layer(const NodeSpec& spec);
+    void find_loss_and_output();
+    bool needs_data_gradient(std::uint32_t index) const;
+
+    std::vector<Node> nodes_;
+    std::vector<bool> trains_;  // whether a node or one before it on its paths has parameters
+    std::uint32_t output_ = 0;
+    std::uint32_t loss_ = 0;
+    std::int64_t batch_size_ = 0;
+};
+
+}  // namespace timetrial

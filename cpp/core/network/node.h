@@ -1,0 +1,65 @@
+// What a network is made of, as plain values: what the user wrote (NodeSpec) and what it means (Node).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "timetrial/backend.h"
+
+namespace timetrial {
+
+using Shape = std::vector<std::int64_t>;
+
+// Elements of a tensor of that shape.
+std::int64_t element_count(const Shape& shape);
+
+// A network that cannot be: the text names the layers and shapes that do not fit.
+class NetworkError : public std::invalid_argument {
+  public:
+    using std::invalid_argument::invalid_argument;
+};
+
+// true, 5, 0.5, "same" or [5, 3].
+using AttributeValue = std::variant<bool, double, std::string, std::vector<double>>;
+using AttributeSpecs = std::map<std::string, AttributeValue>;
+
+// A layer as the user writes it. Without `inputs` it takes the node before it (the first one: "images").
+struct NodeSpec {
+    std::string name;
+    std::string kind;
+    std::optional<std::vector<std::string>> inputs;
+    AttributeSpecs attributes;
+};
+
+// A normalized attribute: always a whole number (bias: 0 or 1).
+struct Attribute {
+    std::string name;
+    std::int64_t value;
+};
+
+struct Parameter {
+    std::string name;  // "<node>.weight", "<node>.bias"
+    Shape shape;
+};
+
+// A layer with everything inferred. Shapes include the batch as first extent.
+struct Node {
+    std::string name;
+    std::string kind;
+    std::vector<std::uint32_t> inputs;  // indices of earlier nodes
+    std::vector<Attribute> attributes;
+    Shape shape;  // of its output
+    tt_dtype dtype = TT_F32;
+    std::vector<Parameter> parameters;
+
+    // The attribute of that name; a normalized node of a kind has all of the kind's attributes.
+    std::int64_t attribute(std::string_view attribute_name) const;
+};
+
+}  // namespace timetrial
