@@ -1,0 +1,44 @@
+#include "process/descendants.h"
+
+#include <dirent.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "process/proc_file.h"
+
+namespace timetrial {
+namespace {
+
+// /proc/PID/stat: "PID (name) state ppid ...". The name may hold anything, ')' too: the last one counts.
+pid_t parent_of(pid_t pid) {
+    const std::string text = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos || name_end + 4 >= text.size()) return -1;
+    return static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, nullptr, 10));
+}
+
+}  // namespace
+
+// One pass over /proc. The `children` files would be quicker, but need CONFIG_PROC_CHILDREN.
+std::vector<pid_t> descendants(pid_t root) {
+    std::multimap<pid_t, pid_t> children;
+    const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+    if (!proc) return {};
+    while (const dirent* entry = readdir(proc.get())) {
+        const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+        if (pid > 0) children.emplace(parent_of(pid), pid);
+    }
+    std::vector<pid_t> found;
+    const auto add_children = [&](pid_t parent) {
+        const auto [first, last] = children.equal_range(parent);
+        for (auto child = first; child != last; ++child) found.push_back(child->second);
+    };
+    add_children(root);
+    for (std::size_t i = 0; i < found.size(); ++i) add_children(found[i]);
+    return found;
+}
+
+}  // namespace timetrial

@@ -1,0 +1,30 @@
+// What a contender may use, without cgroups: those need rights that most users do not have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace timetrial {
+
+struct Limits {
+    std::optional<std::vector<int>> cpus;
+
+    std::optional<int> nice;  // added to nobody's: the value itself, -20 to 19
+
+    /// RLIMIT_DATA of each process: brk and private writable mappings, so every heap, thread stack and
+    /// copy-on-write page. RLIMIT_AS would also count the data set mapped read-only, library code and
+    /// address space that is merely reserved (allocators and JIT compilers reserve gigabytes).
+    /// Beyond it malloc fails: a contender can report `oom` itself.
+    std::optional<std::uint64_t> memory_bytes;
+
+    /// RLIMIT_NPROC. The kernel counts every thread of the *user*, on the whole machine, so this many
+    /// are allowed beyond those that run when the contender starts. Root is exempt from it in the
+    /// kernel: apply() refuses rather than pretend.
+    std::optional<std::uint64_t> processes;
+
+    /// To the calling process. Throws std::invalid_argument or std::system_error with the words a user needs.
+    void apply() const;
+};
+
+}  // namespace timetrial

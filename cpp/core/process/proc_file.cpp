@@ -1,0 +1,24 @@
+#include "process/proc_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace timetrial {
+
+std::string read_proc_file(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    std::string text;
+    constexpr std::size_t chunk = 4096;
+    for (;;) {
+        const std::size_t length = text.size();
+        text.resize(length + chunk);
+        const ssize_t got = read(fd, text.data() + length, chunk);
+        text.resize(length + (got > 0 ? static_cast<std::size_t>(got) : 0));
+        if (got <= 0) break;
+    }
+    close(fd);
+    return text;
+}
+
+}  // namespace timetrial

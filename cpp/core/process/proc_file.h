@@ -1,0 +1,11 @@
+// Small files of /proc and /sys: read whole, in one or two system calls.
+#pragma once
+
+#include <string>
+
+namespace timetrial {
+
+/// The text, or "" where there is no such file (the process may have ended meanwhile).
+std::string read_proc_file(const std::string& path);
+
+}  // namespace timetrial

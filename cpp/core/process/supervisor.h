@@ -1,0 +1,57 @@
+// The process that stays beside a contender and makes sure that nothing of it is left.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "process/limits.h"
+
+namespace timetrial {
+
+struct SupervisorPlan {
+    Limits limits;
+    int control_fd = -1;            // control lines from the parent; its end means that the parent is gone
+    int status_fd = -1;             // our reports
+    std::vector<std::string> argv;  // of the contender; argv[0] is the program
+};
+
+/// One contender from start to end; the protocol is on launch/PROTOCOL.md. Single-threaded, asleep in
+/// poll() except when something happens. Being a child subreaper, it inherits whatever a contender
+/// leaves behind, also after setsid() and a double fork, and ends it.
+/// If the supervisor itself is killed with SIGKILL, the contender dies too (parent-death signal); only
+/// processes that the contender had started would be left then.
+class Supervisor {
+  public:
+    explicit Supervisor(SupervisorPlan plan);
+    Supervisor(const Supervisor&) = delete;
+    Supervisor& operator=(const Supervisor&) = delete;
+    ~Supervisor();
+
+    /// Returns when no descendant is left. 0: a contender was started; 1: it could not be.
+    int run();
+
+  private:
+    void start();
+    void close_inherited() const;
+    void read_exec_pipe();
+    void read_control();
+    void obey(const std::string& line);
+    bool reap();
+    void kill_once() const;
+    void end_everything();
+    void report(const std::string& line) const;
+
+    SupervisorPlan plan_;
+    int signal_fd_ = -1;
+    int exec_pipe_ = -1;      // what the contender says before exec; its end is the exec
+    std::string exec_words_;  // read from it so far
+    std::string control_words_;
+    pid_t contender_ = 0;  // 0 when reaped. Also its process group: the number is ours until then
+    bool started_ = false;
+    bool refused_ = false;  // a limit or the program: reported as error
+    bool ending_ = false;
+};
+
+}  // namespace timetrial

@@ -1,0 +1,79 @@
+// The pieces of the supervisor. The whole program is tested from outside: tests/process/test_exec.py.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <stdexcept>
+#include <vector>
+
+#include "process/cpu_list.h"
+#include "process/descendants.h"
+#include "process/limits.h"
+
+namespace timetrial {
+namespace {
+
+TEST(CpuList, ReadsEveryFormThatUsersWrite) {
+    EXPECT_EQ(parse_cpu_list("0"), (std::vector{0}));
+    EXPECT_EQ(parse_cpu_list("0-1"), (std::vector{0, 1}));
+    EXPECT_EQ(parse_cpu_list("0+2"), (std::vector{0, 2}));
+    EXPECT_EQ(parse_cpu_list("2,0"), (std::vector{0, 2}));
+    EXPECT_EQ(parse_cpu_list("0-2+1-3+8"), (std::vector{0, 1, 2, 3, 8}));
+}
+
+TEST(CpuList, PrintsOneForm) {
+    EXPECT_EQ(format_cpu_list(parse_cpu_list("1,0")), "0-1");
+    EXPECT_EQ(format_cpu_list(parse_cpu_list("0-2,5")), "0-2+5");
+    EXPECT_EQ(format_cpu_list({}), "");
+}
+
+TEST(CpuList, RejectsEverythingElse) {
+    for (const char* words : {"", "a", "0-", "-1", "0..1", "1-0", "0+", "0 1", "8192", "99999999999"}) {
+        EXPECT_THROW(parse_cpu_list(words), std::invalid_argument) << words;
+    }
+}
+
+TEST(Affinity, IsRefusedForACpuThatIsNotAllowed) {
+    try {
+        set_affinity({allowed_cpus().front(), 8000});
+        FAIL() << "CPU 8000 was accepted";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_NE(std::string(error.what()).find("CPU 8000 is not among"), std::string::npos) << error.what();
+    }
+}
+
+TEST(Affinity, BindsTheCallingThread) {
+    const std::vector<int> before = allowed_cpus();
+    set_affinity({before.back()});
+    EXPECT_EQ(allowed_cpus(), std::vector{before.back()});
+    EXPECT_THROW(set_affinity({before.back() + 1}), std::invalid_argument);
+}
+
+TEST(Limits, NoneChangesNothing) { EXPECT_NO_THROW(Limits{}.apply()); }
+
+TEST(Descendants, ThoseInOtherSessionsCountToo) {
+    EXPECT_TRUE(descendants(getpid()).empty());
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        const pid_t grandchild = fork();
+        if (grandchild != 0 && write(ready[1], &grandchild, sizeof grandchild) < 0) _exit(1);
+        pause();
+        _exit(0);
+    }
+    pid_t grandchild = 0;
+    ASSERT_EQ(read(ready[0], &grandchild, sizeof grandchild), static_cast<ssize_t>(sizeof grandchild));
+    EXPECT_EQ(descendants(getpid()), (std::vector{child, grandchild}));
+    EXPECT_EQ(descendants(child), (std::vector{grandchild}));
+    kill(grandchild, SIGKILL);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(descendants(getpid()).empty());
+}
+
+}  // namespace
+}  // namespace timetrial
