@@ -1,0 +1,116 @@
+// Layers that treat each value alone, and flatten, which only moves values.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "layers/layer.hpp"
+
+namespace timetrial::layers {
+
+// Calls f(offset, count) for the contiguous runs that hold a share of the images.
+template <typename F>
+inline void for_each_run(const Shape& shape, Share images, F&& f) {
+    const int64_t rows = shape.flat ? 1 : shape.channels;
+    const int64_t width = shape.flat ? shape.features() : shape.plane();
+    for (int64_t row = 0; row < rows; ++row) {
+        f((row * shape.batch + images.begin) * width, (images.end - images.begin) * width);
+    }
+}
+
+// y = f(x), and dx = dy * f'(y): every activation here has a derivative that its output tells.
+struct Relu {
+    template <typename T>
+    static T value(T x) {
+        return x > 0 ? x : T(0);
+    }
+    template <typename T>
+    static T slope(T y) {
+        return y > 0 ? T(1) : T(0);  // relu'(0) = 0
+    }
+};
+
+struct Tanh {
+    template <typename T>
+    static T value(T x) {
+        return std::tanh(x);
+    }
+    template <typename T>
+    static T slope(T y) {
+        return 1 - y * y;
+    }
+};
+
+struct Sigmoid {
+    template <typename T>
+    static T value(T x) {
+        return 1 / (1 + std::exp(-x));
+    }
+    template <typename T>
+    static T slope(T y) {
+        return y * (1 - y);
+    }
+};
+
+template <typename T, typename F>
+class Activation final : public Layer<T> {
+  public:
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
+            const T* x = input.value + first;
+            T* y = output.value + first;
+            for (int64_t i = 0; i < count; ++i) y[i] = F::template value<T>(x[i]);
+        });
+    }
+
+    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        if (!input.gradient) return;
+        for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
+            const T *y = output.value + first, *dy = output.gradient + first;
+            T* dx = input.gradient + first;
+            if (add) {
+                for (int64_t i = 0; i < count; ++i) dx[i] += dy[i] * F::template slope<T>(y[i]);
+            } else {
+                for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * F::template slope<T>(y[i]);
+            }
+        });
+    }
+};
+
+// C x N x H x W to N x (C H W): a transpose of whole planes. Flat input is copied.
+template <typename T>
+class Flatten final : public Layer<T> {
+  public:
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        for_each_piece(input.shape, images, [&](int64_t in, int64_t out, int64_t count) {
+            std::copy_n(input.value + in, count, output.value + out);
+        });
+    }
+
+    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        if (!input.gradient) return;
+        for_each_piece(input.shape, images, [&](int64_t in, int64_t out, int64_t count) {
+            const T* dy = output.gradient + out;
+            T* dx = input.gradient + in;
+            if (!add) return std::copy_n(dy, count, dx), void();
+            for (int64_t i = 0; i < count; ++i) dx[i] += dy[i];
+        });
+    }
+
+  private:
+    template <typename F>
+    static void for_each_piece(const Shape& in, Share images, F&& f) {
+        if (in.flat || in.channels == 1) {
+            return f(images.begin * in.features(), images.begin * in.features(),
+                     (images.end - images.begin) * in.features());
+        }
+        for (int64_t n = images.begin; n < images.end; ++n) {
+            for (int64_t c = 0; c < in.channels; ++c) {
+                f((c * in.batch + n) * in.plane(), (n * in.channels + c) * in.plane(), in.plane());
+            }
+        }
+    }
+};
+
+}  // namespace timetrial::layers

@@ -1,0 +1,135 @@
+// im2col and its transpose, for images in C x N x H x W.
+//
+// Row k = (channel, kernel row, kernel column) of the columns holds, for each output position of a block of
+// images, the input value that weight k meets there (Chellapilla et al. 2006; Caffe's im2col). Rows of an
+// output line are contiguous in both when the stride is 1: whole lines are copied.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "layers/layer.hpp"
+
+namespace timetrial::layers {
+
+struct Window {
+    int64_t kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w;
+};
+
+namespace detail {
+
+// Compilers turn a copy of a known length into one or two moves; a call of memcpy for eight floats costs more
+// than the floats.
+template <typename T, int64_t N>
+inline void copy_line(T* to, const T* from) {
+    std::memcpy(to, from, N * sizeof(T));
+}
+
+template <typename T, int64_t N>
+inline void add_line(T* to, const T* from) {
+    for (int64_t i = 0; i < N; ++i) to[i] += from[i];
+}
+
+// Calls f with the width as a constant where it is a common one, so that the line loops above unroll.
+template <typename F>
+inline void with_width(int64_t width, F&& f) {
+    switch (width) {
+        case 4: return f(std::integral_constant<int64_t, 4>{});
+        case 6: return f(std::integral_constant<int64_t, 6>{});
+        case 8: return f(std::integral_constant<int64_t, 8>{});
+        case 10: return f(std::integral_constant<int64_t, 10>{});
+        case 12: return f(std::integral_constant<int64_t, 12>{});
+        case 14: return f(std::integral_constant<int64_t, 14>{});
+        case 16: return f(std::integral_constant<int64_t, 16>{});
+        case 24: return f(std::integral_constant<int64_t, 24>{});
+        case 28: return f(std::integral_constant<int64_t, 28>{});
+        case 30: return f(std::integral_constant<int64_t, 30>{});
+        case 32: return f(std::integral_constant<int64_t, 32>{});
+        default: return f(std::integral_constant<int64_t, 0>{});
+    }
+}
+
+// The output columns [begin, end) whose input column lies inside the image, for one kernel column.
+inline Share inside(int64_t outputs, int64_t inputs, int64_t stride, int64_t offset) {
+    const int64_t begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    const int64_t end = offset >= inputs ? 0 : std::min(outputs, (inputs - 1 - offset) / stride + 1);
+    return {std::min(begin, outputs), std::max(end, std::min(begin, outputs))};
+}
+
+// Visits every (row k, image, output line) of a block: f(column line, input line or null, span, kernel column).
+template <typename T, typename F>
+inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns, Share images,
+                          F&& f) {
+    const int64_t block = (images.end - images.begin) * out.plane();
+    T* row = columns;
+    for (int64_t c = 0; c < in.channels; ++c) {
+        for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
+            for (int64_t kw = 0; kw < w.kernel_w; ++kw, row += block) {
+                const Share span = inside(out.width, in.width, w.stride_w, kw - w.padding_w);
+                T* line = row;
+                for (int64_t n = images.begin; n < images.end; ++n) {
+                    T* image = input + (c * in.batch + n) * in.plane();
+                    for (int64_t oh = 0; oh < out.height; ++oh, line += out.width) {
+                        const int64_t ih = oh * w.stride_h + kh - w.padding_h;
+                        const bool visible = ih >= 0 && ih < in.height;
+                        f(line, visible ? image + ih * in.width : nullptr, span, kw - w.padding_w);
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace detail
+
+template <typename T>
+void gather_columns(const Shape& in, const Shape& out, const Window& w, const T* input, T* columns,
+                    Share images) {
+    T* source = const_cast<T*>(input);  // read only below; the visitor serves both directions
+    if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
+        detail::with_width(out.width, [&](auto width) {
+            detail::for_each_line(in, out, w, source, columns, images, [&](T* line, T* from, Share, int64_t kw) {
+                if constexpr (width.value > 0) {
+                    detail::copy_line<T, width.value>(line, from + kw);
+                } else {
+                    std::memcpy(line, from + kw, static_cast<size_t>(out.width) * sizeof(T));
+                }
+            });
+        });
+        return;
+    }
+    detail::for_each_line(in, out, w, source, columns, images, [&](T* line, T* from, Share span, int64_t kw) {
+        if (!from) return std::fill_n(line, out.width, T(0)), void();
+        std::fill_n(line, span.begin, T(0));
+        if (w.stride_w == 1) {
+            std::copy(from + span.begin + kw, from + span.end + kw, line + span.begin);
+        } else {
+            for (int64_t ow = span.begin; ow < span.end; ++ow) line[ow] = from[ow * w.stride_w + kw];
+        }
+        std::fill(line + span.end, line + out.width, T(0));
+    });
+}
+
+// The transpose: adds every column to the input position it was gathered from.
+template <typename T>
+void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* input, T* columns, Share images) {
+    if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
+        detail::with_width(out.width, [&](auto width) {
+            detail::for_each_line(in, out, w, input, columns, images, [&](T* line, T* to, Share, int64_t kw) {
+                if constexpr (width.value > 0) {
+                    detail::add_line<T, width.value>(to + kw, line);
+                } else {
+                    for (int64_t ow = 0; ow < out.width; ++ow) to[ow + kw] += line[ow];
+                }
+            });
+        });
+        return;
+    }
+    detail::for_each_line(in, out, w, input, columns, images, [&](T* line, T* to, Share span, int64_t kw) {
+        if (!to) return;
+        for (int64_t ow = span.begin; ow < span.end; ++ow) to[ow * w.stride_w + kw] += line[ow];
+    });
+}
+
+}  // namespace timetrial::layers

@@ -1,0 +1,70 @@
+// y = x W^T + b, with x (N x F), W (units x F): the layout of the weights is that of the files.
+#pragma once
+
+#include <algorithm>
+
+#include "layers/layer.hpp"
+#include "layers/product.hpp"
+
+namespace timetrial::layers {
+
+template <typename T, typename Product>
+class Dense final : public Layer<T> {
+  public:
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        const int64_t features = input.shape.features(), units = output.shape.channels;
+        const int64_t rows = images.end - images.begin;
+        T* y = output.value + images.begin * units;
+        if (const T* b = bias()) {
+            for (int64_t row = 0; row < rows; ++row) std::copy_n(b, units, y + row * units);
+        }
+        Product::template multiply<T>(matrix<const T>(input.value + images.begin * features, rows, features),
+                                      !matrix<const T>(weight(), units, features), matrix(y, rows, units),
+                                      bias() != nullptr);
+    }
+
+    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        if (!input.gradient) return;
+        const int64_t features = input.shape.features(), units = output.shape.channels;
+        const int64_t rows = images.end - images.begin;
+        Product::template multiply<T>(
+            matrix<const T>(output.gradient + images.begin * units, rows, units),
+            matrix<const T>(weight(), units, features),
+            matrix(input.gradient + images.begin * features, rows, features), add);
+    }
+
+    // Over all images at once, by rows of W: no private copies of a large matrix, nothing to add up.
+    void parameter_gradients(const Edge<T>& input, const Edge<T>& output, int thread, int threads,
+                             const typename Layer<T>::Each& each) override {
+        const int64_t features = input.shape.features(), units = output.shape.channels, n = input.shape.batch;
+        const Share mine = share_of(units, thread, threads);
+        auto& weights = *this->parameters[0];
+        for (int64_t unit = mine.begin; unit < mine.end; unit += block) {
+            const int64_t count = std::min(block, mine.end - unit);
+            Product::template multiply<T>(!matrix<const T>(output.gradient + unit, n, count, units),
+                                          matrix<const T>(input.value, n, features),
+                                          matrix(weights.gradient.data() + unit * features, count, features),
+                                          false);
+            each(weights, unit * features, (unit + count) * features);
+        }
+        if (this->parameters.size() > 1) {
+            auto& biases = *this->parameters[1];
+            T* gradient = biases.gradient.data();
+            std::fill(gradient + mine.begin, gradient + mine.end, T(0));
+            for (int64_t row = 0; row < n; ++row) {
+                const T* dy = output.gradient + row * units;
+                for (int64_t unit = mine.begin; unit < mine.end; ++unit) gradient[unit] += dy[unit];
+            }
+            each(biases, mine.begin, mine.end);
+        }
+    }
+
+  private:
+    // Rows of W per product: enough work for it, and gradient, velocity and weights of a block stay in L2.
+    static constexpr int64_t block = 128;
+
+    const T* weight() const { return this->parameters[0]->value.data(); }
+    const T* bias() const { return this->parameters.size() > 1 ? this->parameters[1]->value.data() : nullptr; }
+};
+
+}  // namespace timetrial::layers

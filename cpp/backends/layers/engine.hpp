@@ -1,0 +1,219 @@
+// A backend over a Product: builds the graph, runs steps, hands out tensors. See README.md of this folder.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layers/graph.hpp"
+#include "layers/threads.hpp"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::layers {
+
+template <typename T, typename Product>
+class Engine : public Backend {
+  public:
+    explicit Engine(const tt_description& description) : description_(description) {}
+
+    void configure(std::string_view name, std::string_view value) override {
+        if (name != "threads") throw unknown_setting(name, description_);
+        threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
+    }
+
+    Reading read_setting(std::string_view name) override {
+        if (name != "threads") throw unknown_setting(name, description_);
+        if (!pool_) return {std::to_string(threads_), "the number asked: the pool is made by build()"};
+        return {std::to_string(pool_->size()), "size of the thread pool"};
+    }
+
+    void build(const tt_build& build) override {
+        sgd_ = read_sgd(build.optimizer);
+        pool_ = std::make_unique<ThreadPool>(threads_);
+        graph_ = make_graph<T, Product>(*build.network, threads_);
+        losses_.resize(static_cast<std::size_t>(threads_));
+        batch_size_ = build.batch_size;
+        reset();
+    }
+
+    void reset() override {
+        for (Parameter<T>* parameter : graph_.parameters) {
+            std::copy_n(parameter->initial, parameter->size(), parameter->value.data());
+            parameter->gradient.zero();
+            parameter->velocity.zero();
+        }
+    }
+
+    // Two regions: by images as far as the gradients of the activations, then by parameters.
+    double step(uint32_t task, const tt_batch& batch) override {
+        open_batch(batch, task != TT_FORWARD);
+        pool_->run([&](int thread) {
+            const Share images = share_of(batch_size_, thread, threads_);
+            forward(images, thread);
+            if (task == TT_FORWARD) return;
+            lose(images, thread);
+            backward(images, thread);
+        });
+        if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
+        pool_->run([&](int thread) { gradients(thread, task == TT_TRAIN); });
+        return loss();
+    }
+
+    double part(uint32_t part, const tt_batch& batch) override {
+        open_batch(batch, true);
+        pool_->run([&](int thread) {
+            const Share images = share_of(batch_size_, thread, threads_);
+            if (part == TT_PART_FORWARD) forward(images, thread);
+            if (part == TT_PART_LOSS) lose(images, thread);
+            if (part == TT_PART_BACKWARD) backward(images, thread);
+            if (part == TT_PART_UPDATE) {
+                for (Parameter<T>* parameter : graph_.parameters) {
+                    const Share mine = share_of(parameter->size(), thread, threads_);
+                    update(*parameter, mine.begin, mine.end);
+                }
+            }
+        });
+        if (part == TT_PART_BACKWARD) pool_->run([&](int thread) { gradients(thread, false); });
+        return part == TT_PART_LOSS ? loss() : std::numeric_limits<double>::quiet_NaN();
+    }
+
+    void evaluate(const tt_batch& batch, float* output) override {
+        step(TT_FORWARD, batch);
+        const Node<T>& prediction = graph_.nodes[graph_.prediction];
+        std::copy_n(prediction.output.value, prediction.output.shape.size(), output);
+    }
+
+    std::vector<tt_tensor> tensors(uint32_t role) override {
+        std::vector<tt_tensor> found;
+        const uint32_t dtype = sizeof(T) == 4 ? TT_F32 : TT_F64;
+        for (Parameter<T>* p : graph_.parameters) {
+            if (role == TT_PARAMETER) {
+                found.push_back(make_tensor(p->name.c_str(), role, dtype, p->shape, p->value.data()));
+            } else if (role == TT_ROLE_GRADIENT) {
+                found.push_back(make_tensor(p->name.c_str(), role, dtype, p->shape, p->gradient.data()));
+            } else if (role == TT_OPTIMIZER) {
+                found.push_back(make_tensor(p->velocity_name.c_str(), role, dtype, p->shape, p->velocity.data()));
+            }
+        }
+        for (std::size_t i = 1; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
+            Node<T>& node = graph_.nodes[i];
+            found.push_back(make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.value.data()));
+        }
+        return found;
+    }
+
+    // Activations leave in the layout of the outside.
+    void read_tensor(tt_tensor& tensor) override {
+        Backend::read_tensor(tensor);
+        if (tensor.role != TT_ACTIVATION || tensor.rank != 4) return;
+        for (const Node<T>& node : graph_.nodes) {
+            if (node.name == tensor.name) exchange(node.output.shape, node.output.value, static_cast<T*>(tensor.data));
+        }
+    }
+
+    void write_tensor(const tt_tensor& tensor) override {
+        if (tensor.role == TT_ACTIVATION) throw Unsupported("activations cannot be written: a step computes them");
+        Backend::write_tensor(tensor);
+    }
+
+  private:
+    // Checks what would corrupt memory, and keeps the pointers for the regions.
+    void open_batch(const tt_batch& batch, bool needs_labels) {
+        images_ = static_cast<const float*>(batch_tensor(batch, graph_.nodes[0].name).data);
+        if (!needs_labels) return;
+        labels_ = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
+        const int64_t classes = graph_.nodes[graph_.prediction].output.shape.channels;
+        for (int64_t n = 0; n < batch_size_; ++n) {
+            if (labels_[n] < 0 || labels_[n] >= classes) {
+                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " + std::to_string(n) +
+                                            " is outside 0 to " + std::to_string(classes - 1));
+            }
+        }
+    }
+
+    void forward(Share images, int thread) {
+        load(images);
+        for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+            Node<T>& node = graph_.nodes[i];
+            node.layer->forward(graph_.nodes[node.input].output, node.output, images, thread);
+        }
+    }
+
+    void lose(Share images, int thread) {
+        losses_[static_cast<std::size_t>(thread)] =
+            graph_.loss->evaluate(graph_.nodes[graph_.prediction].output, labels_, images);
+    }
+
+    void backward(Share images, int thread) {
+        for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
+            Node<T>& node = graph_.nodes[i];
+            if (!node.output.gradient) continue;
+            node.layer->backward(graph_.nodes[node.input].output, node.output, images, thread, node.add_to_input);
+        }
+    }
+
+    void gradients(int thread, bool and_update) {
+        const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
+            if (and_update) update(parameter, begin, end);
+        };
+        for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+            Node<T>& node = graph_.nodes[i];
+            node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread, threads_, each);
+        }
+    }
+
+    // One pass over gradient, velocity and weights.
+    void update(Parameter<T>& parameter, int64_t begin, int64_t end) const {
+        const T rate = static_cast<T>(sgd_.learning_rate), momentum = static_cast<T>(sgd_.momentum);
+        const T decay = static_cast<T>(sgd_.weight_decay);
+        T* __restrict w = parameter.value.data();
+        T* __restrict v = parameter.velocity.data();
+        const T* __restrict g = parameter.gradient.data();
+        for (int64_t i = begin; i < end; ++i) {
+            v[i] = momentum * v[i] + (g[i] + decay * w[i]);
+            w[i] -= rate * v[i];
+        }
+    }
+
+    // The share's images into C x N x H x W.
+    void load(Share images) {
+        const Edge<T>& input = graph_.nodes[0].output;
+        const int64_t plane = input.shape.plane(), channels = input.shape.flat ? 1 : input.shape.channels;
+        const int64_t width = input.shape.flat ? input.shape.features() : plane;
+        for (int64_t n = images.begin; n < images.end; ++n) {
+            for (int64_t c = 0; c < channels; ++c) {
+                std::copy_n(images_ + (n * channels + c) * width, width,
+                            input.value + (c * input.shape.batch + n) * width);
+            }
+        }
+    }
+
+    static void exchange(const Shape& shape, const T* from, T* to) {
+        for (int64_t n = 0; n < shape.batch; ++n) {
+            for (int64_t c = 0; c < shape.channels; ++c) {
+                std::copy_n(from + (c * shape.batch + n) * shape.plane(), shape.plane(),
+                            to + (n * shape.channels + c) * shape.plane());
+            }
+        }
+    }
+
+    double loss() const {
+        double sum = 0;
+        for (const double part : losses_) sum += part;  // in the order of the threads
+        return sum;
+    }
+
+    const tt_description& description_;
+    int threads_ = 1;
+    int64_t batch_size_ = 0;
+    Sgd sgd_;
+    std::unique_ptr<ThreadPool> pool_;
+    Graph<T> graph_;
+    std::vector<double> losses_;
+    const float* images_ = nullptr;
+    const int64_t* labels_ = nullptr;
+};
+
+}  // namespace timetrial::layers

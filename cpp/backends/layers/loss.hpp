@@ -1,0 +1,61 @@
+// Losses: the mean over the batch, and its gradient with respect to the prediction (N x classes).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "layers/layer.hpp"
+
+namespace timetrial::layers {
+
+template <typename T>
+class Loss {
+  public:
+    virtual ~Loss() = default;
+    // The images' part of the loss (a sum that adds up to the mean over all shares), and the gradient.
+    virtual double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) = 0;
+};
+
+// -log softmax(x)[label], mean over N; gradient (softmax(x) - onehot) / N. The maximum is subtracted first.
+template <typename T>
+class SoftmaxCrossEntropy final : public Loss<T> {
+  public:
+    double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) override {
+        const int64_t classes = prediction.shape.channels;
+        const auto batch = static_cast<T>(prediction.shape.batch);
+        double total = 0;
+        for (int64_t n = images.begin; n < images.end; ++n) {
+            const T* x = prediction.value + n * classes;
+            T* dx = prediction.gradient + n * classes;
+            const T largest = *std::max_element(x, x + classes);
+            T sum = 0;
+            for (int64_t c = 0; c < classes; ++c) sum += dx[c] = std::exp(x[c] - largest);
+            for (int64_t c = 0; c < classes; ++c) dx[c] /= sum * batch;
+            dx[labels[n]] -= 1 / batch;
+            total += static_cast<double>(largest - x[labels[n]]) + std::log(static_cast<double>(sum));
+        }
+        return total / static_cast<double>(prediction.shape.batch);
+    }
+};
+
+// (x - onehot)^2, mean over N and classes.
+template <typename T>
+class SquaredError final : public Loss<T> {
+  public:
+    double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) override {
+        const int64_t classes = prediction.shape.channels;
+        const auto count = static_cast<T>(prediction.shape.size());
+        double total = 0;
+        for (int64_t n = images.begin; n < images.end; ++n) {
+            for (int64_t c = 0; c < classes; ++c) {
+                const T difference = prediction.value[n * classes + c] - (labels[n] == c ? T(1) : T(0));
+                prediction.gradient[n * classes + c] = 2 * difference / count;
+                total += static_cast<double>(difference) * static_cast<double>(difference);
+            }
+        }
+        return total / static_cast<double>(count);
+    }
+};
+
+}  // namespace timetrial::layers

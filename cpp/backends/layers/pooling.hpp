@@ -1,0 +1,157 @@
+// Max and average pooling over C x N x H x W, plane by plane.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "layers/columns.hpp"
+#include "layers/layer.hpp"
+
+namespace timetrial::layers {
+
+// Calls f(input plane, output plane) as offsets, for every channel of the share's images.
+template <typename F>
+inline void for_each_plane(const Shape& in, const Shape& out, Share images, F&& f) {
+    for (int64_t c = 0; c < in.channels; ++c) {
+        for (int64_t n = images.begin; n < images.end; ++n) {
+            f((c * in.batch + n) * in.plane(), (c * out.batch + n) * out.plane());
+        }
+    }
+}
+
+// The first maximum wins (in row-major order of the window); padding never does.
+template <typename T>
+class MaxPool final : public Layer<T> {
+  public:
+    explicit MaxPool(const Window& window) : window_(window) {}
+
+    void prepare(const Edge<T>&, const Edge<T>& output, int) override {
+        winner_.resize(static_cast<size_t>(output.shape.size()));
+    }
+
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        const bool halves = window_.kernel_h == 2 && window_.kernel_w == 2 && window_.stride_h == 2 &&
+                            window_.stride_w == 2 && window_.padding_h == 0 && window_.padding_w == 0;
+        for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
+            int32_t* winner = winner_.data() + out;
+            if (halves) {
+                halve(input.shape, output.shape, input.value + in, output.value + out, winner);
+            } else {
+                general(input.shape, output.shape, input.value + in, output.value + out, winner);
+            }
+        });
+    }
+
+    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        if (!input.gradient) return;
+        for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
+            T* dx = input.gradient + in;
+            if (!add) std::fill_n(dx, input.shape.plane(), T(0));
+            for (int64_t i = 0; i < output.shape.plane(); ++i) {
+                dx[winner_[static_cast<size_t>(out + i)]] += output.gradient[out + i];
+            }
+        });
+    }
+
+  private:
+    // 2 x 2 by 2, the usual case: selections without branches, which the compiler turns into vector code.
+    static void halve(const Shape& in, const Shape& out, const T* x, T* y, int32_t* winner) {
+        for (int64_t oh = 0; oh < out.height; ++oh, y += out.width, winner += out.width) {
+            const T* upper = x + 2 * oh * in.width;
+            const T* lower = upper + in.width;
+            const auto first = static_cast<int32_t>(2 * oh * in.width), below = static_cast<int32_t>(in.width);
+            for (int64_t ow = 0; ow < out.width; ++ow) {
+                const auto at = static_cast<int32_t>(first + 2 * ow);
+                T best = upper[2 * ow];
+                int32_t index = at;
+                const auto consider = [&](T value, int32_t where) {
+                    index = value > best ? where : index;
+                    best = value > best ? value : best;
+                };
+                consider(upper[2 * ow + 1], at + 1);
+                consider(lower[2 * ow], at + below);
+                consider(lower[2 * ow + 1], at + below + 1);
+                y[ow] = best;
+                winner[ow] = index;
+            }
+        }
+    }
+
+    void general(const Shape& in, const Shape& out, const T* x, T* y, int32_t* winner) const {
+        for (int64_t oh = 0; oh < out.height; ++oh) {
+            for (int64_t ow = 0; ow < out.width; ++ow) {
+                T best = -std::numeric_limits<T>::infinity();
+                int64_t index = -1;
+                for (int64_t kh = 0; kh < window_.kernel_h; ++kh) {
+                    const int64_t ih = oh * window_.stride_h + kh - window_.padding_h;
+                    if (ih < 0 || ih >= in.height) continue;
+                    for (int64_t kw = 0; kw < window_.kernel_w; ++kw) {
+                        const int64_t iw = ow * window_.stride_w + kw - window_.padding_w;
+                        if (iw < 0 || iw >= in.width) continue;
+                        const int64_t at = ih * in.width + iw;
+                        if (index < 0 || x[at] > best) best = x[at], index = at;
+                    }
+                }
+                *y++ = best;
+                *winner++ = static_cast<int32_t>(index);
+            }
+        }
+    }
+
+    const Window window_;
+    std::vector<int32_t> winner_;  // for each output, the offset of its maximum in the input plane
+};
+
+// The divisor is the size of the window.
+template <typename T>
+class AveragePool final : public Layer<T> {
+  public:
+    explicit AveragePool(const Window& window) : window_(window) {}
+
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        for_each_window(input, output, images, [&](int64_t in, int64_t out, bool first) {
+            if (first) output.value[out] = 0;
+            output.value[out] += input.value[in];
+        });
+        for_each_plane(input.shape, output.shape, images, [&](int64_t, int64_t out) {
+            for (int64_t i = 0; i < output.shape.plane(); ++i) output.value[out + i] /= area();
+        });
+    }
+
+    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        if (!input.gradient) return;
+        if (!add) {
+            for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t) {
+                std::fill_n(input.gradient + in, input.shape.plane(), T(0));
+            });
+        }
+        for_each_window(input, output, images, [&](int64_t in, int64_t out, bool) {
+            input.gradient[in] += output.gradient[out] / area();
+        });
+    }
+
+  private:
+    T area() const { return static_cast<T>(window_.kernel_h * window_.kernel_w); }
+
+    template <typename F>
+    void for_each_window(const Edge<T>& input, const Edge<T>& output, Share images, F&& f) const {
+        const Shape &in = input.shape, &out = output.shape;
+        for_each_plane(in, out, images, [&](int64_t x, int64_t y) {
+            for (int64_t oh = 0; oh < out.height; ++oh) {
+                for (int64_t ow = 0; ow < out.width; ++ow, ++y) {
+                    for (int64_t kh = 0; kh < window_.kernel_h; ++kh) {
+                        for (int64_t kw = 0; kw < window_.kernel_w; ++kw) {
+                            f(x + (oh * window_.stride_h + kh) * in.width + ow * window_.stride_w + kw, y,
+                              kh == 0 && kw == 0);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    const Window window_;  // without padding
+};
+
+}  // namespace timetrial::layers
