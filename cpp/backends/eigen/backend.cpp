@@ -2,7 +2,7 @@
 // for an ISA is this file compiled for it.
 #include <Eigen/Core>
 
-#include "layers/engine.hpp"
+#include "layers/engine.h"
 #include "timetrial/backend.hpp"
 
 namespace {

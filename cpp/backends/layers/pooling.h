@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "layers/columns.hpp"
-#include "layers/layer.hpp"
+#include "layers/columns.h"
+#include "layers/layer.h"
 
 namespace timetrial::layers {
 

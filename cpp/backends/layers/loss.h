@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "layers/layer.hpp"
+#include "layers/layer.h"
 
 namespace timetrial::layers {
 

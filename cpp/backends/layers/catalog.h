@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "layers/activation.hpp"
-#include "layers/convolution.hpp"
-#include "layers/dense.hpp"
-#include "layers/loss.hpp"
-#include "layers/pooling.hpp"
+#include "layers/activation.h"
+#include "layers/convolution.h"
+#include "layers/dense.h"
+#include "layers/loss.h"
+#include "layers/pooling.h"
 #include "timetrial/backend.hpp"
 
 namespace timetrial::layers {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/catalog.hpp"
+#include "layers/catalog.h"
 
 namespace timetrial::layers {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "layers/layer.hpp"
-#include "layers/product.hpp"
+#include "layers/layer.h"
+#include "layers/product.h"
 
 namespace timetrial::layers {
 

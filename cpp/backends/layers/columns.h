@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "layers/layer.hpp"
+#include "layers/layer.h"
 
 namespace timetrial::layers {
 

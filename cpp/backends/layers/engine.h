@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "layers/graph.hpp"
-#include "layers/threads.hpp"
+#include "layers/graph.h"
+#include "layers/threads.h"
 #include "timetrial/backend.hpp"
 
 namespace timetrial::layers {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "layers/columns.hpp"
-#include "layers/layer.hpp"
-#include "layers/product.hpp"
+#include "layers/columns.h"
+#include "layers/layer.h"
+#include "layers/product.h"
 
 namespace timetrial::layers {
 

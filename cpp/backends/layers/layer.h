@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "layers/buffer.hpp"
-#include "layers/threads.hpp"
+#include "layers/buffer.h"
+#include "layers/threads.h"
 
 namespace timetrial::layers {
 
