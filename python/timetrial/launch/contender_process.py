@@ -1,0 +1,259 @@
+"""One contender under its supervisor: starts it, talks to it, and leaves nothing running."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from timetrial.core import native
+from timetrial.errors import MeasurementError
+from timetrial.launch.outcome import LaunchFailed, from_exit, from_failed_event, from_signal
+from timetrial.launch.pipes import LineReader, wait_readable, write_line
+from timetrial.launch.witnesses import out_of_memory_kills
+
+COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
+KILL_WAIT_S = 10.0
+# How often a silent contender is looked at. Within a segment of 250 ms this never happens.
+TICK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Command:
+    """What timetrial-exec is asked to start."""
+
+    program: Sequence[str]
+    environment: Mapping[str, str]
+    affinity: str | None = None
+    memory_bytes: int | None = None
+    processes: int | None = None
+
+    def line(self) -> list[str]:
+        """The whole command line."""
+        options: list[str] = []
+        if self.affinity is not None:
+            options += ["--affinity", self.affinity]
+        if self.memory_bytes is not None:
+            options += ["--memory", str(self.memory_bytes)]
+        if self.processes is not None:
+            options += ["--processes", str(self.processes)]
+        options += ["--control", str(CONTROL_FD), "--status", str(STATUS_FD), "--"]
+        return [str(native.exec_path()), *options, *self.program]
+
+
+class ContenderProcess:
+    """Use it as a context: leaving it kills whatever is left of the contender and closes every pipe."""
+
+    def __init__(self, command: Command, recorder_fd: int, folder: Path):
+        self.command = command
+        self.pid: int | None = None  # of the contender, not of its supervisor
+        self.started_ns = 0
+        self.doing = "start"
+        self._capped = command.memory_bytes is not None
+        self._events: deque[dict[str, Any]] = deque()
+        self._reports: list[str] = []
+        self._oom_kills = out_of_memory_kills()
+        self._spawn(recorder_fd, folder)
+
+    def _spawn(self, recorder_fd: int, folder: Path) -> None:
+        with contextlib.ExitStack() as on_failure:
+            ours: list[int] = []
+            theirs: list[int] = []
+            for writes in (True, False, True, False):  # commands, events, control, status
+                read_end, write_end = os.pipe()
+                on_failure.callback(os.close, read_end)
+                on_failure.callback(os.close, write_end)
+                ours.append(write_end if writes else read_end)
+                theirs.append(read_end if writes else write_end)
+            # Out of the way of the numbers 3 to 7, so that no dup2 overwrites what a later one needs.
+            sources = [theirs[0], theirs[1], recorder_fd, theirs[2], theirs[3]]
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in sources]
+            try:
+                actions: list[tuple[Any, ...]] = [
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    *(
+                        (os.POSIX_SPAWN_OPEN, fd, str(folder / name), flags, 0o644)
+                        for fd, name in ((1, "stdout.txt"), (2, "stderr.txt"))
+                        for flags in (os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND,)
+                    ),
+                    *((os.POSIX_SPAWN_DUP2, fd, COMMANDS_FD + i) for i, fd in enumerate(high)),
+                ]
+                line = self.command.line()
+                self._supervisor = os.posix_spawn(
+                    line[0],
+                    line,
+                    dict(self.command.environment),
+                    file_actions=actions,
+                    setsigmask=[],
+                    # Python ignores SIGPIPE, and ignored signals are inherited.
+                    setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ],
+                )
+            except OSError as error:
+                raise MeasurementError(
+                    f"cannot start {self.command.line()[0]}: {error.strerror} ({folder})"
+                ) from error
+            finally:
+                for fd in high:
+                    os.close(fd)
+            on_failure.pop_all()
+        for fd in theirs:
+            os.close(fd)
+        self._commands, events, self._control, status = ours
+        self._event_reader = LineReader(events)
+        self._status_reader = LineReader(status)
+        self._closed = False
+
+    def __enter__(self) -> ContenderProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def send(self, command: str) -> None:
+        """Queues a command. A contender that is gone is noticed by the next wait()."""
+        write_line(self._commands, command)
+
+    def wait(
+        self,
+        doing: str,
+        timeout_s: float,
+        *,
+        progress: Callable[[], object] | None = None,
+        running_s: Callable[[], float] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> dict[str, Any]:
+        """The next event. Raises LaunchFailed when there will be none, or none within `timeout_s` of
+        running time since `progress()` last changed. `running_s()`: seconds since its last call that the
+        contender could have used (not stopped, not waiting for a processor)."""
+        self.doing = doing
+        seen = progress() if progress else None
+        silent_s = 0.0
+        if running_s:
+            running_s()
+        while True:
+            if self._events:
+                return self._checked(self._events.popleft())
+            if cancelled and cancelled():
+                raise KeyboardInterrupt
+            if self._event_reader.ended or self._final_report():
+                self._drain_pipes()
+                if self._events:
+                    continue
+                raise self._ended()
+            began = time.monotonic()
+            heard = wait_readable((self._event_reader, self._status_reader), min(TICK_S, timeout_s))
+            self._read_pipes()
+            if heard:
+                continue
+            silent_s += running_s() if running_s else time.monotonic() - began
+            if progress and (now := progress()) != seen:
+                seen, silent_s = now, 0.0
+            if silent_s >= timeout_s:
+                raise LaunchFailed(
+                    "hang", f"no progress for {timeout_s:g} s of running time during {doing}; ended by us"
+                )
+
+    def _checked(self, event: dict[str, Any]) -> dict[str, Any]:
+        if event.get("event") == "failed":
+            raise from_failed_event(
+                event.get("outcome"), event.get("where"), event.get("text"), memory_capped=self._capped
+            )
+        return event
+
+    def _read_pipes(self) -> None:
+        for line in self._event_reader.read_lines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                event = None
+            if not isinstance(event, dict):
+                raise LaunchFailed("crash", f"the contender wrote on its event pipe what is no event: {line[:200]!r}")
+            self._events.append(event)
+        for report in self._status_reader.read_lines():
+            words = report.split(maxsplit=2)
+            if words[:1] == ["started"]:
+                self.pid, self.started_ns = int(words[1]), int(words[2])
+            else:
+                self._reports.append(report)
+
+    def _drain_pipes(self) -> None:
+        """After the end: what it still said lies in the pipes; the supervisor says how it ended."""
+        deadline = time.monotonic() + KILL_WAIT_S
+        while not self._final_report() and not self._status_reader.ended and time.monotonic() < deadline:
+            if self._event_reader.ended and not self._events and time.monotonic() > deadline - KILL_WAIT_S + 1:
+                # It closed its event pipe and lives on: it cannot take part any more.
+                self._kill()
+            wait_readable((self._event_reader, self._status_reader), 0.2)
+            self._read_pipes()
+        self._read_pipes()
+
+    def _final_report(self) -> bool:
+        return any(report.split()[0] in ("exited", "signaled", "error") for report in self._reports if report)
+
+    def _ended(self) -> Exception:
+        for report in self._reports:
+            word, _, rest = report.partition(" ")
+            if word == "exited":
+                return from_exit(int(rest), self.doing)
+            if word == "signaled":
+                grew = out_of_memory_kills() > self._oom_kills
+                return from_signal(int(rest), self.doing, out_of_memory=grew, memory_capped=self._capped)
+            if word == "error":
+                return MeasurementError(f"the supervisor could not start the contender: {rest}")
+        return MeasurementError(f"the supervisor {self.command.line()[0]} is gone without a report")
+
+    def _kill(self) -> None:
+        with contextlib.suppress(OSError):
+            write_line(self._control, "kill")
+
+    def finish(self, timeout_s: float) -> None:
+        """The orderly end: the contender closes its backend and exits."""
+        self.send("finish")
+        event = self.wait("finish", timeout_s)
+        if event.get("event") != "finished":
+            raise LaunchFailed("crash", f"the contender answered 'finish' with {event}")
+        deadline = time.monotonic() + timeout_s
+        while not self._final_report() and not self._status_reader.ended:
+            if time.monotonic() > deadline:
+                raise LaunchFailed("hang", f"the contender said it had finished and did not exit within {timeout_s:g} s")
+            wait_readable((self._status_reader,), TICK_S)
+            self._read_pipes()
+        for report in self._reports:
+            if report.split()[0] in ("exited", "signaled") and report != "exited 0":
+                self.doing = "exit, after its work was done"
+                raise self._ended()
+
+    def close(self) -> None:
+        """Kills what is left, waits until the supervisor says that nothing is, closes the pipes."""
+        if self._closed:
+            return
+        self._closed = True
+        self._kill()
+        # End of file means the same as `kill`, should that line not have been read.
+        os.close(self._control)
+        os.close(self._commands)
+        deadline = time.monotonic() + KILL_WAIT_S
+        try:
+            while not self._status_reader.ended and time.monotonic() < deadline:
+                if wait_readable((self._status_reader,), 0.2):
+                    self._status_reader.read_lines()
+        finally:
+            gone = self._status_reader.ended
+            os.close(self._event_reader.fd)
+            os.close(self._status_reader.fd)
+            if not gone:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._supervisor, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._supervisor, 0)

@@ -1,0 +1,64 @@
+"""What a launch is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timetrial.experiment.case import Case
+from timetrial.records.model import Parity, Purpose
+
+if TYPE_CHECKING:
+    from timetrial.launch.registry import Contender
+    from timetrial.workloads import Prepared
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When we lose patience, and what the kernel is told to refuse. Only running time counts against the
+    timeouts: time in which the contender was stopped, or waited for a processor, does not."""
+
+    start_timeout_s: float = 300.0  # from start to `ready`: import, compilation, build
+    progress_timeout_s: float = 60.0  # without a new stamp, or without the answer to a command
+    memory_bytes: int | None = None  # of address space, for each process of the contender
+    processes: int | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How long and how much."""
+
+    warmup_ns: int = 500_000_000
+    steady_ns: int = 1_000_000_000
+    max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
+    epochs: int = 1  # of a learning launch
+    detailed_steps: int = 10  # of a speed launch, with a stamp after each part; 0: none
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One launch of one case.
+
+    `proof` is the parity of the same case and the same seed: its losses are compared with the first ones
+    of this launch. Leave it None where weights or order differ (another seed).
+    """
+
+    case: Case
+    prepared: Prepared
+    purpose: Purpose
+    folder: Path  # made if missing; gets record.json, stamps.bin, losses.bin, stdout.txt, stderr.txt
+    seed: int = 1
+    block: int = 0
+    position: int = 0
+    measure: Measure = field(default_factory=Measure)
+    proof: Parity | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names
+    contender: Contender | None = None  # found by resolve(case) where None
+
+    @property
+    def id(self) -> str:
+        """The launch's name in records: its folder's."""
+        return self.folder.name
