@@ -1,0 +1,25 @@
+"""What is trained: networks, datasets, optimizers, and everything a contender reads, made once and cached."""
+
+from __future__ import annotations
+
+from timetrial.workloads.datasets import DATASETS, load_dataset
+from timetrial.workloads.datasets.dataset import Dataset
+from timetrial.workloads.definition import NetworkDefinition
+from timetrial.workloads.networks import NETWORKS, load_network
+from timetrial.workloads.optimizers import OPTIMIZERS, check_optimizer
+from timetrial.workloads.prepare import Checked, Prepared, check, prepare
+
+__all__ = [
+    "DATASETS",
+    "NETWORKS",
+    "OPTIMIZERS",
+    "Checked",
+    "Dataset",
+    "NetworkDefinition",
+    "Prepared",
+    "check",
+    "check_optimizer",
+    "load_dataset",
+    "load_network",
+    "prepare",
+]

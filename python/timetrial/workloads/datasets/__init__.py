@@ -1,0 +1,47 @@
+"""Datasets by name: one loader each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from timetrial.errors import InputError, nearest
+from timetrial.workloads.datasets.cifar import CIFAR10, CIFAR100, cifar_files, load_cifar
+from timetrial.workloads.datasets.dataset import Dataset
+from timetrial.workloads.datasets.digits import load_digits8, load_digits28
+from timetrial.workloads.datasets.mnist import load_mnist, mnist_files
+from timetrial.workloads.datasets.synthetic import load_synthetic, load_synthetic_cifar
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from. `version` is raised when a loader's result changes: caches key on it."""
+
+    load: Callable[[str | None, int], Dataset]
+    files: Callable[[str | None], list[Path]] | None = None  # those that must lie in the user's folder
+    version: int = 1
+
+
+DATASETS: dict[str, Source] = {
+    "digits8": Source(load_digits8),
+    "digits28": Source(load_digits28),
+    "mnist": Source(load_mnist, mnist_files),
+    "cifar10": Source(partial(load_cifar, CIFAR10), partial(cifar_files, CIFAR10)),
+    "cifar100": Source(partial(load_cifar, CIFAR100), partial(cifar_files, CIFAR100)),
+    "synthetic": Source(load_synthetic),
+    "synthetic-cifar": Source(load_synthetic_cifar),
+}
+
+
+def dataset_source(name: str) -> Source:
+    """The source of a known name."""
+    if name not in DATASETS:
+        raise InputError(f"There is no dataset '{name}'.{nearest(name, DATASETS)}")
+    return DATASETS[name]
+
+
+def load_dataset(name: str, folder: str | None = None, seed: int = 0) -> Dataset:
+    """Loads from the source, without the cache. `seed` splits or generates; published splits ignore it."""
+    return dataset_source(name).load(folder, seed)

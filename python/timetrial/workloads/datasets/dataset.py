@@ -1,0 +1,49 @@
+"""What every dataset loader gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from timetrial.errors import InputError
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+ByteArray = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images f32 (n, C, H, W) with pixels in [0, 1], labels i64 (n) from 0 to classes - 1.
+
+    `description` goes into the record: where the data came from, how it was split, hashes.
+    """
+
+    name: str
+    train_images: FloatArray
+    train_labels: IntArray
+    test_images: FloatArray
+    test_labels: IntArray
+    classes: int
+    description: dict[str, Any]
+
+
+def pixels(images: ByteArray) -> FloatArray:
+    """Bytes 0 to 255 as f32 in [0, 1]."""
+    scaled: FloatArray = images.astype(np.float32)
+    scaled /= np.float32(255.0)
+    return scaled
+
+
+def check_labels(labels: npt.NDArray[Any], classes: int, where: str) -> IntArray:
+    """Labels as i64; an InputError with the first label outside [0, classes)."""
+    wide: IntArray = np.asarray(labels, dtype=np.int64).reshape(-1)
+    wrong = np.flatnonzero((wide < 0) | (wide >= classes))
+    if wrong.size:
+        raise InputError(
+            f"{where}: label {wide[wrong[0]]} at position {wrong[0]}; expected 0 to {classes - 1}. "
+            "The file is damaged, or it is another dataset's."
+        )
+    return wide

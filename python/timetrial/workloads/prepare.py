@@ -1,0 +1,146 @@
+"""A workload made ready: the checked network and the files a contender reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from timetrial.core import Network
+from timetrial.errors import InputError
+from timetrial.experiment.case import Workload
+from timetrial.workloads.cache import Entry
+from timetrial.workloads.material import data_entry, fingerprint, order_entry, proof_entry, weights_entry
+from timetrial.workloads.networks import load_network
+from timetrial.workloads.optimizers import check_optimizer
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything a launch needs to know about its workload.
+
+    `job` has the keys "batch_size", "network" (parameters with their files), "optimizer" and "streams" of the
+    job file. `samples` is the size of the training set; an epoch is its full batches. `fingerprint` is the
+    same wherever a contender would be given the same arithmetic; `description` goes into the record.
+    """
+
+    network: Network
+    job: dict[str, Any]
+    batch_size: int
+    steps_per_epoch: int
+    samples: int
+    test_samples: int
+    classes: int
+    fingerprint: str
+    description: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A workload in which nothing is wrong: network, dataset, batch size and optimizer fit each other."""
+
+    network: Network
+    data: Entry
+    optimizer: dict[str, Any]
+    samples: int
+    test_samples: int
+    classes: int
+
+
+def check(workload: Workload) -> Checked:
+    """Raises the InputError that a wrong workload deserves; makes no weights and no order.
+
+    Unavailable: the dataset needs a package that is not installed.
+    """
+    definition = load_network(workload.network)
+    optimizer = check_optimizer(workload.optimizer)
+    size = workload.batch_size
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"batch_size is {size!r}; expected a whole number of at least 1.")
+    data = data_entry(workload.dataset, workload.dataset_folder)
+    images = data.array("train_images")
+    if size > len(images):
+        raise InputError(
+            f"batch_size is {size}, but '{workload.dataset}' has {len(images)} images for training; "
+            f"expected at most {len(images)}."
+        )
+    classes = int(data.table("dataset")["classes"])
+    network = Network(definition.nodes_for(classes), size, tuple(images.shape[1:]))
+    _check_output(network, workload, classes)
+    return Checked(network, data, optimizer, len(images), len(data.array("test_images")), classes)
+
+
+def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = True) -> Prepared:
+    """Makes what is missing in the cache. `seed` draws weights, order and proof; `epochs` sizes the order.
+
+    Without `reads_data` (a backend that looks at no batch) the job names no file at all.
+    """
+    if epochs < 1:
+        raise InputError(f"epochs is {epochs}; expected at least 1.")
+    checked = check(workload)
+    job: dict[str, Any] = {
+        "batch_size": workload.batch_size,
+        "network": checked.network.to_job(),
+        "optimizer": checked.optimizer,
+        "streams": {},
+    }
+    content = {
+        "network": checked.network.to_job(),
+        "optimizer": checked.optimizer,
+        "data": checked.data.hashes(),
+    }
+    if reads_data:
+        _add_files(job, checked, workload.batch_size, seed, epochs)
+    return Prepared(
+        network=checked.network,
+        job=job,
+        batch_size=workload.batch_size,
+        steps_per_epoch=checked.samples // workload.batch_size,
+        samples=checked.samples,
+        test_samples=checked.test_samples,
+        classes=checked.classes,
+        fingerprint=fingerprint({**content, "seed": seed, "batch_size": workload.batch_size}),
+        description={
+            "network": workload.network,
+            "dataset": workload.dataset,
+            **checked.data.table("dataset"),
+            "train_samples": checked.samples,
+            "test_samples": checked.test_samples,
+            "arrays_sha256": checked.data.hashes(),
+        },
+    )
+
+
+def _add_files(job: dict[str, Any], checked: Checked, batch_size: int, seed: int, epochs: int) -> None:
+    weights = weights_entry(checked.network.parameters, seed)
+    for node in job["network"]["nodes"]:
+        for parameter in node["parameters"]:
+            parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
+    data = checked.data
+    order = order_entry(checked.samples, batch_size, epochs, seed)
+    shape = data.array("train_images").shape[1:]
+    proof = proof_entry(shape, batch_size, checked.classes, seed)
+    job["streams"] = {
+        "train": {
+            "images": str(data.file("train_images.npy")),
+            "labels": str(data.file("train_labels.npy")),
+            "order": str(order.file("order.npy")),
+        },
+        "proof": {name: str(proof.file(f"{name}.npy")) for name in ("images", "labels", "order")},
+        "test": {
+            "images": str(data.file("test_images.npy")),
+            "labels": str(data.file("test_labels.npy")),
+        },
+    }
+
+
+def _check_output(network: Network, workload: Workload, classes: int) -> None:
+    """The prediction must be (N, classes): a label beyond it would be read from outside the output."""
+    shapes: Mapping[str, Any] = {node["name"]: node["shape"] for node in network.nodes}
+    shape = list(shapes[network.output])
+    if shape[1:] != [classes]:
+        raise InputError(
+            f"The output '{network.output}' of the network '{workload.network}' has the shape {shape}, but "
+            f"the dataset '{workload.dataset}' has {classes} classes; expected [{shape[0]}, {classes}]. "
+            'In a network of your own, units = "classes" always fits.'
+        )
