@@ -19,7 +19,9 @@ class Workload:
     network: str  # a known name, a path to .toml, or "package.module:function"
     dataset: str
     batch_size: int
-    optimizer: Mapping[str, Any]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
+    optimizer: Mapping[
+        str, Any
+    ]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
     dataset_folder: str | None = None  # where the files of MNIST and CIFAR lie
 
 
@@ -34,10 +36,18 @@ class Case:
     dtype: str = "f32"
     semantics: str = "equal"
     settings: Mapping[str, str] = field(default_factory=dict)
-    axes: Mapping[str, Any] = field(default_factory=dict)  # what the table shows: reserved axes and all that vary
+    axes: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what the table shows: reserved axes and all that vary
+    repeat: int = 1  # 2, 3, ...: the same content once more (A/A)
 
     @property
     def id(self) -> str:
+        """The content's id; repetitions of a case (A/A) add their number."""
+        return self.content_id if self.repeat == 1 else f"{self.content_id}-{self.repeat}"
+
+    @property
+    def content_id(self) -> str:
         """Twelve hex digits of the content: the same case has the same id on every machine."""
         content = [
             self.backend,

@@ -1,0 +1,1 @@
+"""Experiments: TOML and keyword forms become validated cases, and cases become launches."""

@@ -1,0 +1,183 @@
+"""From an experiment to its cases: lists inside a contender span a product, tables add up, axes span all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from timetrial.errors import InputError, nearest
+from timetrial.experiment.case import RESERVED_AXES, TASKS, Case, Workload
+from timetrial.experiment.grammar import as_values
+from timetrial.experiment.keys import CASE_KEYS, OPTIMIZER_PREFIX, is_setting, setting_word
+from timetrial.experiment.spec import Spec
+
+if TYPE_CHECKING:
+    from timetrial.workloads.definition import NetworkDefinition
+
+Point = dict[str, Any]  # flat key -> one value
+
+
+@dataclass(frozen=True)
+class PlannedCase:
+    """A case, or why it cannot be launched on this machine."""
+
+    case: Case
+    unavailable: str | None = None
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use: its mask, not the machine's count."""
+    return len(os.sched_getaffinity(0))
+
+
+def expand(
+    spec: Spec, load_network: Callable[[str], NetworkDefinition], *, cpus: int | None = None
+) -> list[PlannedCase]:
+    """All cases in the order of the file. `cpus`: the CPUs of this process unless a test says otherwise."""
+    points = _points(spec)
+    varying = _varying(points)
+    planned: list[PlannedCase] = []
+    seen: dict[str, int] = {}
+    for point in points:
+        case, unavailable = _case(point, varying, load_network)
+        unavailable = unavailable or _thread_problem(point, points, cpus or usable_cpus())
+        count = seen[case.id] = seen.get(case.id, 0) + 1
+        if count > 1:  # an A/A case: the same content, measured once more on its own
+            case = replace(case, repeat=count)
+        planned.append(PlannedCase(case, unavailable))
+    if any(one.case.repeat > 1 for one in planned):
+        planned = [replace(one, case=_with_axis(one.case, "repeat", one.case.repeat)) for one in planned]
+    return planned
+
+
+def _points(spec: Spec) -> list[Point]:
+    tables = spec.contender or [{}]
+    points = [
+        {**spec.workload, **contender, **axes}
+        for table in tables
+        for contender in _product(table)
+        for axes in _product(spec.axes)
+    ]
+    if any("backend" not in point for point in points):
+        raise InputError(
+            f"The experiment '{spec.name}' has a contender without a backend. "
+            "Name one: backend=eigen. `timetrial list` shows all."
+        )
+    if any("network" not in point for point in points):
+        raise InputError(
+            f"The experiment '{spec.name}' has no network. Name one: network=mlp. `timetrial list` shows all."
+        )
+    return points
+
+
+def _product(table: Mapping[str, Any]) -> list[Point]:
+    keys = list(table)
+    return [
+        dict(zip(keys, values, strict=True))
+        for values in itertools.product(*(as_values(table[key]) for key in keys))
+    ]
+
+
+def _varying(points: list[Point]) -> list[str]:
+    """Keys that have more than one value, or that some contenders have and others lack, in order of appearance."""
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    return [key for key in keys if len({repr(point.get(key)) for point in points}) > 1]
+
+
+def _case(
+    point: Point, varying: list[str], load_network: Callable[[str], NetworkDefinition]
+) -> tuple[Case, str | None]:
+    workload = _workload(point, load_network)
+    words = {key: _word(point, key) for key in CASE_KEYS if key in point}
+    task = words.get("task", "train")
+    if task not in TASKS:
+        raise InputError(f"There is no task '{task}'.{nearest(task, TASKS)}")
+    settings = {key: setting_word(value) for key, value in point.items() if is_setting(key)}
+    case = Case(
+        backend=words["backend"],
+        workload=workload,
+        task=task,
+        device=words.get("device", "cpu"),
+        dtype=words.get("dtype", "f32"),
+        semantics=words.get("semantics", "equal"),
+        settings=settings,
+    )
+    shown: dict[str, Any] = {
+        "backend": case.backend,
+        "network": workload.network,
+        "threads": point.get("threads"),
+        "task": case.task,
+        "device": case.device,
+        "dtype": case.dtype,
+        "semantics": case.semantics,
+    }
+    shown.update({key: point.get(key) for key in varying if key not in RESERVED_AXES})
+    return replace(case, axes=shown), _reserved_problem(case)
+
+
+def _reserved_problem(case: Case) -> str | None:
+    """Values that the grammar has and this version does not."""
+    for key, value, only in (
+        ("device", case.device, "cpu"),
+        ("dtype", case.dtype, "f32"),
+        ("semantics", case.semantics, "equal"),
+    ):
+        if value != only:
+            return f"{key} '{value}' is not supported yet (only '{only}')"
+    return None
+
+
+def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) -> Workload:
+    network = _word(point, "network")
+    definition = load_network(network)
+    batch_size = point.get("batch_size", definition.batch_size)
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise InputError(f"batch_size is {batch_size!r}; expected a whole number of samples, at least 1.")
+    given = {
+        key.removeprefix(OPTIMIZER_PREFIX): value
+        for key, value in point.items()
+        if key.startswith(OPTIMIZER_PREFIX)
+    }
+    # A named optimizer starts from its own defaults; single keys change the network's.
+    optimizer = given if "name" in given else {**definition.optimizer, **given}
+    folder = point.get("dataset_folder")
+    return Workload(
+        network=network,
+        dataset=_word(point, "dataset") if "dataset" in point else definition.dataset,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        dataset_folder=None if folder is None else str(folder),
+    )
+
+
+def _word(point: Point, key: str) -> str:
+    value = point[key]
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{key} is {value!r}; expected a name.")
+    return value
+
+
+def _thread_problem(point: Point, points: list[Point], cpus: int) -> str | None:
+    """Threads above the CPUs of this process: bad input for one value asked, an unavailable row in an axis."""
+    if "threads" not in point:
+        return None
+    threads = point["threads"]
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise InputError(
+            f"threads is {threads!r}; expected a whole number from 1 to {cpus} (CPUs this process may use)."
+        )
+    if threads <= cpus:
+        return None
+    reason = f"threads {threads}: this process may use {cpus} CPU{'s' if cpus > 1 else ''}"
+    if len({repr(other.get("threads")) for other in points}) == 1:
+        raise InputError(
+            f"{reason}. Ask for {cpus} or fewer, or start timetrial with more CPUs (taskset, container limits)."
+        )
+    return reason
+
+
+def _with_axis(case: Case, name: str, value: Any) -> Case:
+    return replace(case, axes={**case.axes, name: value})

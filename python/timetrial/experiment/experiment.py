@@ -1,0 +1,115 @@
+"""An experiment, ready to run: from a TOML file, from words, or from Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from timetrial.errors import InputError
+from timetrial.experiment import overrides as override
+from timetrial.experiment import sources
+from timetrial.experiment.cases import PlannedCase, expand
+from timetrial.experiment.effort import Sizes, sizes
+from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
+from timetrial.experiment.reference import check_reference
+from timetrial.experiment.spec import Spec, parse_spec
+
+if TYPE_CHECKING:
+    from timetrial.records.results import Results
+    from timetrial.workloads.definition import NetworkDefinition
+
+
+def _load_network(name: str) -> NetworkDefinition:
+    from timetrial.workloads import load_network  # late: it needs the compiled core
+
+    return load_network(name)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Which contenders, on which workload, with which settings, how hard.
+
+    Experiment.load("first-look", threads=[1, 2]) takes a shipped experiment or a file and changes it;
+    Experiment.load(network="mlp", backend=["eigen", "null"]) is complete without a file;
+    Experiment.from_dict({...}) takes what a TOML file would hold.
+    """
+
+    spec: Spec
+    cases: tuple[PlannedCase, ...]
+    again: str  # the words that run the same again
+
+    @classmethod
+    def load(cls, source: str | None = None, /, **keywords: Any) -> Experiment:
+        """An experiment by name or path, with keys replaced as on the command line (lists span)."""
+        return load(source, keyword_overrides(keywords), where="arguments")
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Experiment:
+        """The same document that a TOML file would hold."""
+        where = f"experiment '{document.get('name', 'without a name')}'"
+        return build(parse_spec(document, where), again=f"(from Python) {document.get('name', '')}".strip())
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many launches, how long."""
+        measure = self.spec.measure
+        return sizes(measure.effort, launches=measure.launches, learning_seeds=measure.learning_seeds)
+
+    def run(self, *, results: str | Path = "results", quiet: bool = False) -> Results:
+        """Measures it. Blocks until done; Ctrl-C (or a cancelled cell) ends every contender and keeps the records."""
+        from timetrial.experiment.runner import run_experiment
+
+        return run_experiment(self, Path(results), quiet=quiet)
+
+    def __repr__(self) -> str:
+        backends = list(dict.fromkeys(planned.case.backend for planned in self.cases))
+        return f"Experiment('{self.spec.name}': {len(self.cases)} cases of {', '.join(backends)})"
+
+
+def load(
+    source: str | None,
+    overrides: Overrides,
+    *,
+    where: str = "command line",
+    load_network: Callable[[str], NetworkDefinition] = _load_network,
+) -> Experiment:
+    """A validated experiment. `source` None: the overrides alone are the experiment."""
+    spec = None
+    if source is not None:
+        path = sources.find(source)
+        document = {"name": path.stem, **sources.read(path)}
+        spec = parse_spec(document, str(path))
+    elif not overrides:
+        raise InputError(
+            "Nothing to run. Name an experiment (`timetrial list` shows those that are shipped), "
+            "or say what to run: timetrial run network=mlp backend=eigen."
+        )
+    if overrides or spec is None:
+        spec = parse_spec(override.apply(spec, overrides, where), where)
+    words = [to_word(key, values) for key, values in overrides.items() if key != "seed"]
+    again = shlex.join([*([source] if source else []), *words, f"seed={spec.seed}"])
+    return build(spec, again=f"timetrial run {again}", load_network=load_network)
+
+
+def load_words(
+    words: list[str], *, load_network: Callable[[str], NetworkDefinition] = _load_network
+) -> Experiment:
+    """The experiment of the words after `timetrial run`."""
+    source, overrides = parse_words(words)
+    return load(source, overrides, load_network=load_network)
+
+
+def build(
+    spec: Spec,
+    *,
+    again: str,
+    load_network: Callable[[str], NetworkDefinition] = _load_network,
+    cpus: int | None = None,
+) -> Experiment:
+    """Expands a validated spec into cases."""
+    cases = tuple(expand(spec, load_network, cpus=cpus))
+    check_reference(spec.measure.reference, [planned.case for planned in cases])
+    return Experiment(spec=spec, cases=cases, again=again)

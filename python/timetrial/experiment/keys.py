@@ -1,0 +1,84 @@
+"""Which keys an experiment knows, and where each belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from timetrial.errors import InputError, nearest
+
+WORKLOAD_KEYS = ("network", "dataset", "dataset_folder", "batch_size")
+OPTIMIZER_PREFIX = "optimizer."
+OPTIMIZER_KEYS = tuple(
+    f"{OPTIMIZER_PREFIX}{key}" for key in ("name", "learning_rate", "momentum", "weight_decay")
+)
+CASE_KEYS = ("backend", "task", "device", "dtype", "semantics")
+PROCESS_SETTINGS = ("threads", "affinity")  # settings without a dot: every backend has them
+
+# What a word of the command line may set besides a key of the cases: word -> place in the experiment.
+EXPERIMENT_KEYS = {
+    "name": ("name",),
+    "question": ("question",),
+    "seed": ("seed",),
+    "epochs": ("train", "epochs"),
+    "train.epochs": ("train", "epochs"),
+    "effort": ("measure", "effort"),
+    "measure.effort": ("measure", "effort"),
+    "reference": ("measure", "reference"),
+    "measure.reference": ("measure", "reference"),
+    "launches": ("measure", "launches"),
+    "measure.launches": ("measure", "launches"),
+    "learning_seeds": ("measure", "learning_seeds"),
+    "measure.learning_seeds": ("measure", "learning_seeds"),
+}
+
+
+def is_workload(key: str) -> bool:
+    """Whether a flat key belongs to the workload."""
+    return key in WORKLOAD_KEYS or key.startswith(OPTIMIZER_PREFIX)
+
+
+def is_setting(key: str) -> bool:
+    """Whether a flat key is a setting of a library or of the process."""
+    return not is_workload(key) and key not in CASE_KEYS
+
+
+def check_keys(keys: Iterable[str], where: str, *, also: Iterable[str] = ()) -> None:
+    """Raises InputError for a key that no case can have. Dotted settings are judged by their backend later."""
+    known = (*WORKLOAD_KEYS, *OPTIMIZER_KEYS, *CASE_KEYS, *PROCESS_SETTINGS)
+    for key in keys:
+        if key.startswith(OPTIMIZER_PREFIX):
+            if key not in OPTIMIZER_KEYS:
+                raise InputError(
+                    f"{where}: the optimizer has no '{key[len(OPTIMIZER_PREFIX) :]}'."
+                    f"{nearest(key, OPTIMIZER_KEYS)}"
+                )
+        elif key == "optimizer":
+            raise InputError(
+                f'{where}: optimizer must be a table, for example {{ name = "sgd", learning_rate = 0.02 }}.'
+            )
+        elif "." not in key and key not in known:
+            raise InputError(f"{where}: there is no key '{key}'.{nearest(key, (*known, *also))}")
+        elif "." in key and key.split(".")[0] in (*WORKLOAD_KEYS, *CASE_KEYS, *PROCESS_SETTINGS):
+            raise InputError(f"{where}: '{key.split('.')[0]}' is not a table, so '{key}' cannot be.")
+
+
+def check_workload_keys(keys: Iterable[str], where: str) -> None:
+    """The same for [workload], which takes nothing but the workload's own keys."""
+    for key in keys:
+        if not is_workload(key):
+            known = (*WORKLOAD_KEYS, *OPTIMIZER_KEYS)
+            place = (
+                " It belongs into [axes] or a [[contender]]."
+                if key in (*CASE_KEYS, *PROCESS_SETTINGS)
+                else ""
+            )
+            raise InputError(f"{where}: a workload has no '{key}'.{place or nearest(key, known)}")
+    check_keys(keys, where)
+
+
+def setting_word(value: Any) -> str:
+    """Values of settings are the words the user gave: 2 is "2", true is "true"."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,53 @@
+"""Where experiments come from: a path, or the name of one that is shipped with timetrial."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from timetrial.errors import InputError, nearest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def shipped_folder() -> Path:
+    """benchmarks/ of an installed wheel (inside the package) or of a checkout (beside python/)."""
+    installed = _PACKAGE / "benchmarks"
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / "benchmarks"
+
+
+def shipped() -> dict[str, Path]:
+    """name -> file of every experiment that can be run by name."""
+    return {file.stem: file for file in sorted(shipped_folder().glob("*.toml"))}
+
+
+def find(source: str) -> Path:
+    """The file of an experiment's name or path."""
+    path = Path(source)
+    if path.is_file():
+        return path
+    known = shipped()
+    if source in known:
+        return known[source]
+    if source.endswith(".toml") or "/" in source:
+        raise InputError(f"There is no experiment file '{source}' (looked in {Path.cwd()}).")
+    raise InputError(
+        f"There is no experiment '{source}'.{nearest(source, known)} "
+        "Give one of these names, a path to a .toml file, or key=value words alone: network=mlp backend=eigen."
+    )
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The document of a file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}.") from None

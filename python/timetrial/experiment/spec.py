@@ -1,0 +1,121 @@
+"""The shape of an experiment as asked. pydantic stays at this edge: behind it, everything is plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, field_validator
+
+from timetrial.errors import InputError, nearest
+from timetrial.experiment.effort import Effort
+from timetrial.experiment.grammar import flatten
+from timetrial.experiment.keys import check_keys, check_workload_keys
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Train(_Table):
+    """[train]: with it, learning launches run the recipe to its end and accuracy is reported."""
+
+    epochs: StrictInt = Field(ge=1, le=100_000)
+
+
+class Measure(_Table):
+    """[measure]"""
+
+    effort: Effort = "quick"
+    reference: dict[str, Any] | None = None
+    launches: StrictInt | None = Field(default=None, ge=1, le=1000)
+    learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
+
+    @field_validator("reference", mode="before")
+    @classmethod
+    def _backend_by_name(cls, value: object) -> object:
+        if isinstance(value, str):
+            return {"backend": value}
+        return flatten(value) if isinstance(value, Mapping) else value
+
+
+class Spec(_Table):
+    """One experiment. `workload`, `contender` and `axes` have flat, dotted keys; a list value spans."""
+
+    name: StrictStr = Field(min_length=1)
+    question: StrictStr | None = None
+    seed: StrictInt = Field(default=1, ge=0, lt=2**63)
+    workload: dict[str, Any] = Field(default_factory=dict)
+    train: Train | None = None
+    contender: list[dict[str, Any]] = Field(default_factory=list)
+    axes: dict[str, Any] = Field(default_factory=dict)
+    measure: Measure = Measure()
+    environment: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+
+    @field_validator("workload", "axes", mode="before")
+    @classmethod
+    def _flat(cls, value: object) -> object:
+        return flatten(value) if isinstance(value, Mapping) else value
+
+    @field_validator("contender", mode="before")
+    @classmethod
+    def _flat_tables(cls, value: object) -> object:
+        tables = [value] if isinstance(value, Mapping) else value
+        if not isinstance(tables, list | tuple):
+            return value
+        return [flatten(table) if isinstance(table, Mapping) else table for table in tables]
+
+
+def parse_spec(document: Mapping[str, Any], where: str) -> Spec:
+    """Validates a document. `where` (a file, "command line") begins every message."""
+    try:
+        spec = Spec.model_validate(dict(document))
+    except ValidationError as error:
+        raise InputError("\n".join(_message(where, problem) for problem in error.errors())) from None
+    check_workload_keys(spec.workload, f"{where}, [workload]")
+    for key, value in spec.workload.items():
+        if isinstance(value, list):
+            raise InputError(f"{where}, [workload]: '{key}' has a list. What varies belongs into [axes].")
+    for number, table in enumerate(spec.contender, 1):
+        check_keys(table, f"{where}, [[contender]] {number}")
+    check_keys(spec.axes, f"{where}, [axes]")
+    check_keys(spec.measure.reference or (), f"{where}, reference")
+    _check_places(spec, where)
+    return spec
+
+
+def _check_places(spec: Spec, where: str) -> None:
+    """No key in two places, no empty axis."""
+    for number, table in enumerate(spec.contender, 1):
+        for key in table:
+            if key in spec.axes:
+                raise InputError(
+                    f"{where}: '{key}' is both in [axes] and in [[contender]] {number}. "
+                    "Keep it in [axes] to span every contender, or in the contenders."
+                )
+    for place, table in (("[axes]", spec.axes), *(("[[contender]]", table) for table in spec.contender)):
+        for key, value in table.items():
+            if isinstance(value, list) and not value:
+                raise InputError(f"{where}, {place}: '{key}' has no values.")
+            if isinstance(value, list) and any(isinstance(one, list | Mapping) for one in value):
+                raise InputError(
+                    f"{where}, {place}: the values of '{key}' must be numbers, words or booleans."
+                )
+
+
+def _message(where: str, problem: Any) -> str:
+    """One pydantic error as a sentence a person can act on."""
+    location = [str(part) for part in problem["loc"]]
+    table = "".join(f"[{part}]" for part in location[:-1] if not part.isdigit())
+    place = f"{where}, {table}" if table else where
+    key = ".".join(location)
+    if problem["type"] == "extra_forbidden":
+        model: type[BaseModel] = {"train": Train, "measure": Measure}.get(location[0], Spec)
+        return f"{place}: there is no key '{location[-1]}'.{nearest(location[-1], model.model_fields)}"
+    if problem["type"] == "missing":
+        return f"{place}: '{key}' is missing."
+    if problem["type"] == "literal_error":
+        known = [word.strip("' ") for word in problem["ctx"]["expected"].replace(" or ", ",").split(",")]
+        return f"{place}: '{key}' is {problem['input']!r}.{nearest(str(problem['input']), known)}"
+    expected = problem["msg"].replace("Input should be", "expected").replace("Input should", "it should")
+    return f"{place}: '{key}' is {problem['input']!r}; {expected}."
