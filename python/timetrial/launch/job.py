@@ -1,0 +1,55 @@
+"""The job file: all that a contender is told. PROTOCOL.md explains every key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any
+
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.record import write_atomically
+from timetrial.launch.registry import Contender, running_sys_path
+from timetrial.launch.settings import PARENT_SETTINGS
+
+PROTOCOL = 1
+
+
+def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
+    """The job of a launch. Tensors stay in their files in the cache."""
+    backend: dict[str, Any] = {"name": contender.name}
+    if contender.interpreter is None:
+        backend["plugin"] = str(contender.path)
+    else:
+        backend["adapter"] = str(contender.path)
+    job: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "launch": plan.id,
+        "purpose": plan.purpose,
+        "folder": str(plan.folder.resolve()),
+        "backend": backend,
+        "task": plan.case.task,
+        "device": plan.case.device,
+        "dtype": plan.case.dtype,
+        "settings": {
+            name: str(value) for name, value in plan.case.settings.items() if name not in PARENT_SETTINGS
+        },
+        **plan.prepared.job,
+    }
+    if contender.interpreter is not None:
+        # What the running interpreter can import by its own means (an editable install, a user's folder)
+        # the same interpreter must find without PYTHONPATH. Another interpreter has its own packages.
+        job["sys_path"] = running_sys_path() if contender.interpreter.running else []
+        job["working_folder"] = os.getcwd()
+    return job
+
+
+def write_job(plan: LaunchPlan, job: dict[str, Any]) -> None:
+    """job.json in the launch's folder."""
+    write_atomically(plan.folder / "job.json", json.dumps(job, indent=1) + "\n")
+
+
+def fingerprint(job: dict[str, Any]) -> str:
+    """Of the work alone: two jobs with the same one must give the same numbers."""
+    work = {key: job[key] for key in ("task", "device", "dtype", "network", "optimizer", "streams", "batch_size")}
+    return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,141 @@
+"""What the parent sees of a contender through /proc, at the borders between stages only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from timetrial.core.observer import Observation, Observer
+from timetrial.launch.registry import hash_file
+from timetrial.launch.settings import Evidence
+from timetrial.records.model import Library, Memory, Segment, Thread
+
+
+class Watch:
+    """Memory at each phase and threads while steady, for one contender."""
+
+    def __init__(self, pid: int, helper_threads: Sequence[str]):
+        self._observer = Observer(pid)
+        self._helpers = tuple(helper_threads)
+        self._lifetime_peak = 0
+        self._before: Observation | None = None
+        self._before_ns = 0
+        self._idle = RunningTime(self._observer)
+        self.memory = Memory()
+        self.threads: list[Thread] = []
+        self.steady_wall_ns = 0
+        self.tasks: int | None = None
+        self.cpu_ns = 0
+
+    @property
+    def running(self) -> RunningTime:
+        """The contender's clock for hang detection."""
+        return self._idle
+
+    def after_ready(self, import_bytes: int | None) -> None:
+        """The backend is built; `import_bytes` is what the contender said at the end of its import."""
+        seen = self._read()
+        self.memory = self.memory.model_copy(
+            update={"after_import": import_bytes, "after_build": seen.rss_bytes}
+        )
+
+    def after_first_step(self) -> None:
+        """One step was taken."""
+        self.memory = self.memory.model_copy(update={"after_first_step": self._read().rss_bytes})
+
+    def begin_steady(self) -> None:
+        """Threads and the peak are counted from here."""
+        self._read()  # the lifetime's peak, before it is forgotten
+        self._observer.reset_peak()
+        self._before = self._observer.read()
+        self._before_ns = time.monotonic_ns()
+
+    def end_steady(self, segments: Iterable[Segment]) -> None:
+        """Threads and the peak are counted up to here. The recorder's window is taken off the peak."""
+        now_ns = time.monotonic_ns()
+        seen = self._read()
+        window_bytes = max((segment.window_bytes for segment in segments), default=0)
+        if self._before is None:
+            return
+        self.steady_wall_ns = now_ns - self._before_ns
+        before = {thread.tid: thread.cpu_ns for thread in self._before.threads}
+        self.threads = [
+            Thread(
+                tid=thread.tid,
+                name=thread.name,
+                cpu_ns=thread.cpu_ns - before.get(thread.tid, 0),
+                allowed_cpus=thread.allowed_cpus,
+            )
+            for thread in seen.threads
+        ]
+        peak = seen.peak_rss_bytes
+        if peak is not None:
+            self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
+
+    def end(self, segments: Iterable[Segment]) -> None:
+        """The last look, while the contender is still there."""
+        self._read()
+        window_bytes = max((segment.window_bytes for segment in segments), default=0)
+        self.memory = self.memory.model_copy(
+            update={"lifetime_peak": max(0, self._lifetime_peak - window_bytes)}
+        )
+
+    def _read(self) -> Observation:
+        seen = self._observer.read()
+        self._lifetime_peak = max(self._lifetime_peak, seen.peak_rss_bytes or 0)
+        self.tasks = sum(thread.name not in self._helpers for thread in seen.threads)
+        self.cpu_ns = max(self.cpu_ns, seen.cpu_ns)
+        return seen
+
+    def libraries(self) -> list[Path]:
+        """Mapped libraries that compute, schedule or allocate."""
+        return [Path(library.path) for library in self._observer.libraries()]
+
+    def evidence(self, readings: dict[str, dict[str, object]], isa: str, interpreter: str | None) -> Evidence:
+        """All there is to judge the settings by."""
+        return Evidence(
+            readings=readings,
+            isa=isa,
+            steady_threads=tuple(thread for thread in self.threads if thread.name not in self._helpers),
+            steady_wall_ns=self.steady_wall_ns,
+            tasks=self.tasks,
+            interpreter=interpreter,
+        )
+
+
+class RunningTime:
+    """Seconds that a contender could have used since the last call: not stopped, and not waiting for a
+    processor that others had. A contender that sleeps in a deadlock is running by this measure."""
+
+    def __init__(self, observer: Observer):
+        self._observer = observer
+        self._then_s = time.monotonic()
+        self._waited: dict[int, int] = {}
+
+    def __call__(self) -> float:
+        now_s = time.monotonic()
+        passed_s, self._then_s = now_s - self._then_s, now_s
+        try:
+            seen = self._observer.read()
+        except ProcessLookupError:
+            return passed_s
+        waited = {thread.tid: thread.wait_ns for thread in seen.threads}
+        waits = [ns - self._waited.get(tid, ns) for tid, ns in waited.items()]
+        self._waited = waited
+        if seen.stopped:
+            return 0.0
+        return max(0.0, passed_s - max(waits, default=0) / 1e9)
+
+
+def hash_libraries(paths: Iterable[Path]) -> list[Library]:
+    """With their sha256; None where the file is gone since."""
+    found = []
+    for path in sorted(set(paths)):
+        try:
+            status = path.stat()
+            digest = hash_file(str(path), status.st_size, status.st_mtime_ns)
+        except OSError:
+            digest = None
+        found.append(Library(path=str(path), sha256=digest))
+    return found

@@ -1,0 +1,171 @@
+"""Which backends there are, and where each one's code lies on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from timetrial.core import native
+from timetrial.core.cpu import cpu_flags
+from timetrial.core.native import BackendManifest
+from timetrial.errors import InputError, Unavailable, nearest
+from timetrial.experiment.case import Case
+from timetrial.launch.interpreters import Interpreter, find_interpreter
+from timetrial.launch.toml import read_toml
+
+FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
+RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
+
+Kind = Literal["native", "framework"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What will be started for a case."""
+
+    name: str
+    kind: Kind
+    path: Path  # of the plug-in (.so) or of the adapter (adapter.py)
+    fingerprint: str  # changes when the code or a library it stands on changes
+    isa: str = ""
+    interpreter: Interpreter | None = None  # of a framework
+    setting_environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # setting -> variables
+    helper_threads: tuple[str, ...] = ()  # names of threads that never compute
+    settings: tuple[str, ...] | None = None  # those it knows; None: it says so itself
+
+    def program(self, job: Path) -> list[str]:
+        """The command line that the supervisor starts."""
+        if self.interpreter is None:
+            return [str(native.child_path()), str(job)]
+        return [str(self.interpreter.executable), str(RUNTIME_FOLDER / "main.py"), str(job)]
+
+
+def native_backends() -> dict[str, list[BackendManifest]]:
+    """Name -> the manifests of its variants, best first."""
+    found: dict[str, list[BackendManifest]] = {}
+    for manifest in native.backend_manifests():
+        found.setdefault(manifest.backend, []).append(manifest)
+    return found
+
+
+def frameworks() -> dict[str, Path]:
+    """Name -> the folder of its adapter."""
+    return {path.parent.name: path.parent for path in sorted(FRAMEWORKS_FOLDER.glob("*/environment.toml"))}
+
+
+def known_backends() -> list[str]:
+    """Every name that `backend` takes, whether or not it can run here."""
+    return sorted({*native_backends(), *frameworks()})
+
+
+def resolve(case: Case) -> Contender:
+    """The contender of a case. InputError: no such thing. Unavailable: known, but not here."""
+    name = case.backend
+    if name.endswith(".so") or "/" in name:
+        return _from_path(Path(name).expanduser(), case)
+    variants = native_backends().get(name)
+    if variants is not None:
+        return _native(name, variants, case)
+    folder = frameworks().get(name)
+    if folder is not None:
+        return _framework(name, folder, case)
+    raise InputError(
+        f"no backend is called {name!r}.{nearest(name, known_backends())} "
+        "A path to a plug-in (.so) or to an adapter's folder is a backend too"
+    )
+
+
+def _from_path(path: Path, case: Case) -> Contender:
+    if path.is_dir():
+        if not (path / "adapter.py").is_file():
+            raise InputError(f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)")
+        return _framework(path.resolve().name, path.resolve(), case)
+    if not path.is_file():
+        raise InputError(f"backend {str(path)!r}: there is no such file or folder")
+    if path.suffix != ".so":
+        raise InputError(f"backend {str(path)!r}: expected a plug-in (.so) or the folder of an adapter")
+    if path.read_bytes()[:4] != b"\x7fELF":
+        raise InputError(f"backend {str(path)!r}: this is not a shared object (no ELF header)")
+    _refuse(case, "isa", "a plug-in given by its path is one variant")
+    _refuse(case, "python", "a native backend runs in no interpreter")
+    return Contender(path.stem, "native", path.resolve(), _file_hash(path.resolve()))
+
+
+def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender:
+    _refuse(case, "python", "a native backend runs in no interpreter")
+    flags = cpu_flags()
+    isa = case.settings.get("isa")
+    if isa is not None:
+        known = [manifest.isa for manifest in variants if manifest.isa]
+        chosen = next((manifest for manifest in variants if manifest.isa == isa), None)
+        if chosen is None:
+            what = f"it has {', '.join(known)}" if known else "it has only one variant"
+            raise InputError(f"backend {name!r} has no variant isa={isa!r}: {what}")
+        missing = [flag for flag in chosen.requires if flag not in flags]
+        if missing:
+            raise Unavailable(f"isa={isa} needs a CPU with {', '.join(missing)}")
+    else:
+        chosen = next((manifest for manifest in variants if flags.issuperset(manifest.requires)), None)
+        if chosen is None:
+            raise Unavailable(f"{name} needs a CPU with {', '.join(variants[-1].requires)}")
+    return Contender(name, "native", chosen.library, _file_hash(chosen.library), isa=chosen.isa)
+
+
+def _framework(name: str, folder: Path, case: Case) -> Contender:
+    _refuse(case, "isa", "a framework chooses its instructions itself")
+    described: dict[str, Any] = {}
+    if (folder / "environment.toml").is_file():
+        described = read_toml(folder / "environment.toml")
+    interpreter = find_interpreter(case.settings.get("python"))
+    versions = interpreter.versions(tuple(described.get("modules", {}).items()))
+    missing = [module for module, version in versions.items() if version is None]
+    if missing:
+        raise Unavailable(
+            f"{name} needs the module {', '.join(missing)} in {interpreter.executable}: "
+            + str(described.get("install", "install it there")).format(python=interpreter.executable)
+        )
+    settings: dict[str, Any] = described.get("settings", {})
+    parts = [_file_hash(path) for path in sorted([*folder.glob("*.py"), *RUNTIME_FOLDER.glob("*.py")])]
+    parts += [str(interpreter.executable), interpreter.version, json.dumps(versions, sort_keys=True)]
+    return Contender(
+        name,
+        "framework",
+        folder / "adapter.py",
+        hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+        interpreter=interpreter,
+        setting_environment={key: tuple(value.get("environment", ())) for key, value in settings.items()},
+        helper_threads=tuple(described.get("helper_threads", ())),
+        settings=tuple(sorted(settings)),
+    )
+
+
+def _refuse(case: Case, setting: str, why: str) -> None:
+    if setting in case.settings:
+        raise InputError(f"{setting}={case.settings[setting]} does not apply to backend {case.backend!r}: {why}")
+
+
+def running_sys_path() -> list[str]:
+    """The folders from which the running interpreter imports, for a contender in the same interpreter."""
+    return [str(Path(entry or ".").resolve()) for entry in sys.path if Path(entry or ".").is_dir()]
+
+
+def _file_hash(path: Path) -> str:
+    status = path.stat()
+    return hash_file(str(path), status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def hash_file(path: str, size: int, mtime_ns: int) -> str:
+    """sha256 of a file; size and time are part of the cache's key."""
+    del size, mtime_ns
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

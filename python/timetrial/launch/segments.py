@@ -1,0 +1,184 @@
+"""Runs segments and saves what they wrote: each window is drained before it is used again."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.core.recorder import read_window, stamp_times_ns
+from timetrial.errors import MeasurementError
+from timetrial.launch.contender_process import ContenderProcess
+from timetrial.launch.decisions import Order, Progress, Stage, next_order
+from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.record import explained
+from timetrial.records.model import Segment, SegmentKind
+
+WINDOWS = 2
+FIRST_LOSSES = 5  # compared with the proof
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A segment that was ordered and has not been drained."""
+
+    kind: SegmentKind
+    window: int
+    order: Order
+
+
+class SampleFiles:
+    """stamps.bin (u64, little-endian) and losses.bin (f64) of one launch."""
+
+    def __init__(self, folder: Path):
+        self.stamps = 0
+        self.losses = 0
+        self.first_losses: list[float] = []
+        self._folder = folder
+        self._files: list[IO[bytes]] = []
+        with explained(folder):
+            for name in ("stamps.bin", "losses.bin"):
+                self._files.append(open(folder / name, "wb"))  # noqa: SIM115: closed in close()
+
+    def append(self, stamps: NDArray[np.uint64], losses: NDArray[np.float64]) -> None:
+        """One drained window."""
+        with explained(self._folder):
+            for file, values in zip(self._files, (stamps, losses), strict=True):
+                file.write(values.tobytes())
+        self.stamps += len(stamps)
+        self.losses += len(losses)
+        if len(self.first_losses) < FIRST_LOSSES:
+            self.first_losses += [float(loss) for loss in losses[: FIRST_LOSSES - len(self.first_losses)]]
+
+    def close(self) -> None:
+        """Everything written reaches the disk, or MeasurementError says why not."""
+        with explained(self._folder):
+            for file in self._files:
+                file.close()
+
+
+class SegmentRunner:
+    """Orders segments, waits for them, drains them. `segments` has all that left stamps."""
+
+    def __init__(
+        self,
+        process: ContenderProcess,
+        recorder_fd: int,
+        files: SampleFiles,
+        *,
+        timeout_s: float,
+        losses_matter: bool,
+        running_s: Callable[[], float],
+        cancelled: Callable[[], bool] | None,
+    ):
+        self.segments: list[Segment] = []
+        self._process = process
+        self._fd = recorder_fd
+        self._files = files
+        self._timeout_s = timeout_s
+        self._losses_matter = losses_matter
+        self._running_s = running_s
+        self._cancelled = cancelled
+        self._pending: deque[Pending] = deque()
+        self._next_window = 0
+        self._last_ns = 0
+        self._steps = 0
+
+    def run_stage(self, stage: Stage) -> Progress:
+        """All segments of a stage, one always queued ahead."""
+        progress = Progress()
+        while True:
+            while len(self._pending) < WINDOWS:
+                queued = Progress(
+                    progress.steps,
+                    progress.ns,
+                    sum(pending.order.steps for pending in self._pending) if not stage.segment_ns else 0,
+                    sum(pending.order.max_ns for pending in self._pending),
+                )
+                order = next_order(stage, queued)
+                if order is None:
+                    break
+                self._send(stage, order)
+            if not self._pending:
+                return progress
+            steps, ns = self._finish_one()
+            progress = Progress(progress.steps + steps, progress.ns + ns)
+
+    def _send(self, stage: Stage, order: Order) -> None:
+        verb = "parts" if stage.parts else "run"
+        self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}")
+        self._pending.append(Pending(stage.kind, self._next_window, order))
+        self._next_window = (self._next_window + 1) % WINDOWS
+
+    def _finish_one(self) -> tuple[int, int]:
+        """Waits for the oldest segment; its steps and nanoseconds."""
+        pending = self._pending[0]
+        event = self._process.wait(
+            f"a segment ({pending.kind}) after {self._steps} steps",
+            self._timeout_s,
+            progress=lambda: len(read_window(self._fd, pending.window)[0]),
+            running_s=self._running_s,
+            cancelled=self._cancelled,
+        )
+        if event.get("event") != "done":
+            raise LaunchFailed("crash", f"the contender answered a segment with {event}")
+        stamps, losses = read_window(self._fd, pending.window)
+        said = int(event.get("stamps", -1))
+        if not 0 < said <= len(stamps):
+            raise MeasurementError(f"the contender says {said} stamps, the recorder has {len(stamps)}")
+        self._pending.popleft()
+        steps = int(event["steps"])
+        ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
+        if self._losses_matter and steps and not math.isfinite(float(losses[:steps][-1])):
+            bad = float(losses[steps - 1])
+            raise LaunchFailed("nan", f"the loss is {bad} at step {self._steps}")
+        if steps == 0:
+            raise LaunchFailed("crash", f"a segment ({pending.kind}) ended without a step")
+        return steps, ns
+
+    def _keep(
+        self,
+        kind: SegmentKind,
+        stamps: NDArray[np.uint64],
+        losses: NDArray[np.float64],
+        steps: int,
+        event: dict[str, Any],
+    ) -> int:
+        self.segments.append(
+            Segment(
+                kind=kind,
+                steps=steps,
+                first_stamp=self._files.stamps,
+                stamps=len(stamps),
+                first_loss=self._files.losses,
+                losses=len(losses),
+                cpu_ns=event.get("cpu_ns"),
+                rss_bytes=event.get("rss_bytes"),
+                window_bytes=int(event.get("window_bytes") or 0),
+            )
+        )
+        self._files.append(stamps, losses)
+        self._steps += steps
+        times = stamp_times_ns(stamps)
+        self._last_ns = int(times[-1])
+        return int(times[-1] - times[0])
+
+    def salvage(self) -> None:
+        """After a death: what the segments in flight had written by then. A window that was never begun
+        still holds an older segment, which is known by its time."""
+        while self._pending:
+            pending = self._pending.popleft()
+            stamps, losses = read_window(self._fd, pending.window)
+            times = stamp_times_ns(stamps)
+            if len(times) == 0 or times[0] <= self._last_ns:
+                continue
+            whole = int(np.argmax(np.diff(times) < 0)) + 1 if np.any(np.diff(times) < 0) else len(times)
+            stamps = stamps[:whole]
+            steps = int(np.count_nonzero((stamps & np.uint64(0xFF)) == np.uint64(1)))
+            self._keep(pending.kind, stamps, losses[:steps], steps, {})

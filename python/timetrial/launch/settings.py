@@ -1,0 +1,214 @@
+"""Settings: checked before anything starts, judged afterwards by what the library and the kernel say.
+
+The library's getter alone is known to lie, so a status comes from both; design.md, section 6, has the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
+from timetrial.experiment.case import Case
+from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.launch.registry import Contender
+from timetrial.records.model import Setting, SettingStatus, Thread
+
+# Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
+PARENT_SETTINGS = ("affinity", "isa", "python")
+COMMON_SETTINGS = ("threads", *PARENT_SETTINGS)
+
+CPU_OVER_WALL_SLACK = 0.1
+# A thread that used less than this share of one processor did not take part in the work.
+WORKING_SHARE = 0.01
+
+
+def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
+    """Against this machine and this install, before anything starts.
+
+    More threads or other cores than this process may use is a row `unavailable` (Unavailable) where the
+    setting is one of `spanned` (an axis), bad input (InputError) where one value was asked.
+    """
+    if contender.settings is not None:
+        known = (*COMMON_SETTINGS, *contender.settings)
+        for name in case.settings:
+            if name not in known:
+                raise InputError(f"backend {case.backend!r} has no setting {name!r}.{nearest(name, known)}")
+    allowed = allowed_cpus()
+    threads = case.settings.get("threads")
+    if threads is not None:
+        if not threads.isdecimal() or int(threads) < 1:
+            raise InputError(f"threads={threads!r}: expected a whole number from 1 to {len(allowed)}")
+        if int(threads) > len(allowed):
+            raise _beyond(
+                "threads" in spanned,
+                f"threads={threads}: this process may use {len(allowed)} "
+                f"processor{'s' if len(allowed) > 1 else ''} (cores {format_cpus(allowed)})",
+            )
+    affinity = case.settings.get("affinity")
+    if affinity is not None:
+        outside = parse_cpus(affinity) - allowed
+        if outside:
+            raise _beyond(
+                "affinity" in spanned,
+                f"affinity={affinity}: this process may not use core {format_cpus(outside)}, "
+                f"only {format_cpus(allowed)}",
+            )
+
+
+def _beyond(is_axis: bool, words: str) -> TimetrialError:
+    return Unavailable(words) if is_axis else InputError(words)
+
+
+def setting_environment(case: Case, contender: Contender) -> dict[str, str]:
+    """The variables that a library reads its settings from: OMP_NUM_THREADS."""
+    return {
+        variable: str(case.settings[name])
+        for name, variables in contender.setting_environment.items()
+        if name in case.settings
+        for variable in variables
+    }
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the contender said and what the kernel saw. Empty where the launch did not get so far."""
+
+    readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the event `ready`
+    isa: str = ""
+    steady_threads: tuple[Thread, ...] = ()  # processor time while steady
+    steady_wall_ns: int = 0
+    tasks: int | None = None  # threads that exist, declared helpers left out
+    interpreter: str | None = None
+
+
+def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
+    """One record per setting that was asked, and per setting that the contender reported on its own."""
+    judged = []
+    for name, asked in case.settings.items():
+        reading = evidence.readings.get(name, {})
+        effective = _text(reading.get("effective"))
+        source = _text(reading.get("how_read")) or ""
+        if name == "threads":
+            judged.append(_judge_threads(int(asked), effective, source, evidence))
+        elif name == "affinity":
+            judged.append(_judge_affinity(asked, evidence))
+        elif name == "isa":
+            judged.append(_judge_plainly(name, asked, evidence.isa or None, "the plug-in's description"))
+        elif name == "python":
+            judged.append(Setting(name=name, asked=asked, effective=evidence.interpreter,
+                                  how_read="the path that was started", status="applied"))  # fmt: skip
+        else:
+            judged.append(_judge_plainly(name, asked, effective, source))
+    for name, reading in evidence.readings.items():
+        if name not in case.settings:
+            judged.append(
+                Setting(
+                    name=name,
+                    asked=None,
+                    effective=_text(reading.get("effective")),
+                    how_read=_text(reading.get("how_read")) or "",
+                    status="unverifiable" if reading.get("effective") is None else "applied",
+                )
+            )
+    return judged
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _judge_plainly(name: str, asked: str, effective: str | None, source: str) -> Setting:
+    status: SettingStatus
+    if effective is None:
+        status = "unverifiable"
+    else:
+        status = "applied" if _equal(asked, effective) else "ignored"
+    return Setting(
+        name=name, asked=asked, effective=effective, how_read=source or "nothing reports it", status=status
+    )
+
+
+def _equal(asked: str, effective: str) -> bool:
+    if asked.strip().lower() == effective.strip().lower():
+        return True
+    try:
+        return math.isclose(float(asked), float(effective), rel_tol=1e-9)
+    except ValueError:
+        return False
+
+
+def working_threads(evidence: Evidence) -> int | None:
+    """How many threads took part in the work while steady; None if nobody looked."""
+    if evidence.steady_wall_ns <= 0 or not evidence.steady_threads:
+        return None
+    enough_ns = WORKING_SHARE * evidence.steady_wall_ns
+    return sum(thread.cpu_ns >= enough_ns for thread in evidence.steady_threads)
+
+
+def _judge_threads(asked: int, getter: str | None, source: str, evidence: Evidence) -> Setting:
+    """By design section 6: a pool of another size, a serial library or too much processor time is
+    `ignored`; a pool of the right size of which fewer threads worked is `adjusted`."""
+    sources = [source] if source else []
+    working = working_threads(evidence)
+    pool = int(getter) if getter is not None and getter.isdecimal() else None
+    share = None
+    if evidence.steady_wall_ns > 0 and evidence.steady_threads:
+        share = sum(thread.cpu_ns for thread in evidence.steady_threads) / evidence.steady_wall_ns
+        sources.append(f"CPU time over wall time {share:.2f}, working threads {working}")
+    if evidence.tasks is not None:
+        sources.append(f"tasks {evidence.tasks}")
+    status: SettingStatus
+    effective = pool
+    if pool is not None and pool != asked:
+        status = "ignored"
+    elif share is not None and share > asked + CPU_OVER_WALL_SLACK:
+        status, effective = "ignored", max(working or 0, math.ceil(share - CPU_OVER_WALL_SLACK))
+    elif working is not None and working > asked:
+        status, effective = "ignored", working
+    elif evidence.tasks is not None and evidence.tasks < asked:
+        # The getter may repeat what it was told: there are not even that many threads.
+        status, effective = "ignored", evidence.tasks
+    elif working is None and pool is None:
+        status = "unverifiable"
+    elif working is not None and working < asked:
+        status, effective = "adjusted", max(1, working)
+    else:
+        status, effective = "applied", asked
+    return Setting(
+        name="threads",
+        asked=str(asked),
+        effective=None if effective is None else str(effective),
+        how_read="; ".join(sources) or "nothing reports it",
+        status=status,
+    )
+
+
+def _judge_affinity(asked: str, evidence: Evidence) -> Setting:
+    wanted = parse_cpus(asked)
+    source = "Cpus_allowed_list of every thread"
+    if not evidence.steady_threads:
+        return Setting(name="affinity", asked=asked, effective=None, how_read=source, status="unverifiable")
+    masks = [parse_cpus(thread.allowed_cpus) for thread in evidence.steady_threads]
+    together = frozenset().union(*masks)
+    status: SettingStatus
+    if together - wanted:
+        status = "ignored"
+    elif all(mask == wanted for mask in masks):
+        status = "applied"
+    else:
+        status = "adjusted"  # the library bound its threads more narrowly, within what was asked
+    return Setting(
+        name="affinity", asked=asked, effective=format_cpus(together), how_read=source, status=status
+    )
+
+
+def mismatch(settings: list[Setting]) -> str | None:
+    """The first setting that was shown not to take effect, in words."""
+    for setting in settings:
+        if setting.status == "ignored":
+            verb = "working" if setting.name == "threads" else "in force"
+            return f"{setting.name} asked {setting.asked}, {verb} {setting.effective}"
+    return None
