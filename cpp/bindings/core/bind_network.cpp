@@ -1,0 +1,168 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bindings.h"
+#include "network/layers.h"
+#include "network/network.h"
+#include "text/text.h"
+
+namespace py = pybind11;
+
+namespace timetrial::bindings {
+namespace {
+
+// Written out for the stub: list[dict[str, object]].
+using NodeDicts = py::typing::List<py::typing::Dict<py::str, py::object>>;
+
+bool is_number(py::handle value) {
+    return PyFloat_Check(value.ptr()) != 0 || PyIndex_Check(value.ptr()) != 0;
+}
+
+AttributeValue attribute_value(const std::string& where, py::handle value) {
+    if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+    if (is_number(value)) return py::float_(py::reinterpret_borrow<py::object>(value)).cast<double>();
+    if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+    if (py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value)) {
+        std::vector<double> numbers;
+        for (const py::handle item : value) {
+            if (!is_number(item)) break;
+            numbers.push_back(py::float_(py::reinterpret_borrow<py::object>(item)).cast<double>());
+        }
+        if (numbers.size() == py::len(value)) return numbers;
+    }
+    throw NetworkError(where + " = " + py::repr(value).cast<std::string>() +
+                       "; expected a number, true or false, a word or a list of numbers");
+}
+
+std::string text_of(const std::string& where, py::handle value) {
+    if (!py::isinstance<py::str>(value))
+        throw NetworkError(where + " = " + py::repr(value).cast<std::string>() + "; expected a text");
+    return value.cast<std::string>();
+}
+
+NodeSpec node_spec(const py::dict& node) {
+    if (!node.contains("name"))
+        throw NetworkError("node " + py::repr(node).cast<std::string>() + " has no 'name'");
+    NodeSpec spec;
+    spec.name = text_of("'name' of a node", node["name"]);
+    const std::string where = "node '" + spec.name + "'";
+    if (!node.contains("kind")) throw NetworkError(where + " has no 'kind'");
+    for (const auto& [key_object, value] : node) {
+        const std::string key = text_of("a key of " + where, key_object);
+        if (key == "kind") {
+            spec.kind = text_of("'kind' of " + where, value);
+        } else if (key == "inputs") {
+            if (!py::isinstance<py::list>(value) && !py::isinstance<py::tuple>(value))
+                throw NetworkError("'inputs' of " + where + " = " + py::repr(value).cast<std::string>() +
+                                   "; expected a list of names");
+            spec.inputs.emplace();
+            for (const py::handle input : value)
+                spec.inputs->push_back(text_of("an input of " + where, input));
+        } else if (key == "attributes") {
+            if (!py::isinstance<py::dict>(value))
+                throw NetworkError("'attributes' of " + where + " = " + py::repr(value).cast<std::string>() +
+                                   "; expected a table");
+            for (const auto& [name, attribute] : value.cast<py::dict>())
+                spec.attributes[text_of("an attribute of " + where, name)] =
+                    attribute_value(where + ": " + py::str(name).cast<std::string>(), attribute);
+        } else if (key != "name" && key != "shape" && key != "parameters") {
+            throw NetworkError(where + " has no '" + key + "'." +
+                               nearest(key, {"name", "kind", "inputs", "attributes"}));
+        }
+    }
+    return spec;
+}
+
+py::list shape_list(const Shape& shape) {
+    py::list extents;
+    for (const std::int64_t extent : shape) extents.append(extent);
+    return extents;
+}
+
+py::dict parameter_dict(const Parameter& parameter) {
+    py::dict entry;
+    entry["name"] = parameter.name;
+    entry["shape"] = shape_list(parameter.shape);
+    return entry;
+}
+
+// The form of PROTOCOL.md.
+NodeDicts node_dicts(const Network& network) {
+    NodeDicts nodes;
+    for (const Node& node : network.nodes()) {
+        py::list inputs;
+        for (const std::uint32_t index : node.inputs) inputs.append(network.node(index).name);
+        py::dict attributes;
+        for (const Attribute& attribute : node.attributes)
+            attributes[py::str(attribute.name)] = attribute.value;
+        py::list parameters;
+        for (const Parameter& parameter : node.parameters) parameters.append(parameter_dict(parameter));
+        py::dict entry;
+        entry["name"] = node.name;
+        entry["kind"] = node.kind;
+        entry["inputs"] = inputs;
+        entry["attributes"] = attributes;
+        entry["shape"] = shape_list(node.shape);
+        entry["parameters"] = parameters;
+        nodes.append(entry);
+    }
+    return nodes;
+}
+
+Network make_network(const py::typing::List<py::object>& nodes, std::int64_t batch_size,
+                     const Shape& input_shape) {
+    std::vector<NodeSpec> specs;
+    for (const py::handle node : nodes) {
+        if (!py::isinstance<py::dict>(node))
+            throw NetworkError("node " + py::repr(node).cast<std::string>() +
+                               "; expected a table with name and kind");
+        specs.push_back(node_spec(node.cast<py::dict>()));
+    }
+    return {specs, batch_size, input_shape};
+}
+
+// By the names of the passes.
+std::map<std::string, std::int64_t> work_by_pass(const PassWork& work) {
+    return {{"forward", work.forward},
+            {"backward_data", work.backward_data},
+            {"backward_weights", work.backward_weights}};
+}
+
+std::vector<std::string> layer_kind_names() {
+    std::vector<std::string> names;
+    for (const LayerKind& kind : layer_kinds()) names.emplace_back(kind.name);
+    return names;
+}
+
+}  // namespace
+
+void register_network(py::module_& module) {
+    py::class_<Network>(module, "Network")
+        .def(py::init(&make_network), py::arg("nodes"), py::arg("batch_size"), py::arg("input_shape"))
+        .def("nodes", &node_dicts)
+        .def("parameter_count", &Network::parameter_count)
+        .def("activation_bytes", &Network::activation_bytes)
+        .def("batch_size", &Network::batch_size)
+        .def("output", [](const Network& network) { return network.node(network.output()).name; })
+        .def("loss", [](const Network& network) { return network.node(network.loss()).name; })
+        .def(
+            "multiply_accumulates",
+            [](const Network& network, const std::string& node) {
+                return work_by_pass(network.multiply_accumulates(network.index_of(node)));
+            },
+            py::arg("node"))
+        .def(
+            "bytes",
+            [](const Network& network, const std::string& node) {
+                return work_by_pass(network.bytes(network.index_of(node)));
+            },
+            py::arg("node"));
+    module.def("layer_kinds", &layer_kind_names);
+}
+
+}  // namespace timetrial::bindings

@@ -1,0 +1,48 @@
+"""The typed face of the compiled core: what touches a contender is C++, and Python reaches it here."""
+
+from __future__ import annotations
+
+from timetrial.core.native import load_core
+
+load_core()
+
+# The modules below take `_core` from this package: it must be loaded first.
+from timetrial.core import random  # noqa: E402
+from timetrial.core.clock import clock_cost_ns, now_ns  # noqa: E402
+from timetrial.core.errors import NetworkError  # noqa: E402
+from timetrial.core.native import (  # noqa: E402
+    BackendManifest,
+    backend_manifests,
+    child_path,
+    exec_path,
+    native_dir,
+    runtime_dir,
+)
+from timetrial.core.network import Network, layer_kinds  # noqa: E402
+from timetrial.core.recorder import (  # noqa: E402
+    Recorder,
+    create_recorder_file,
+    read_window,
+    stamp_boundaries,
+    stamp_times_ns,
+)
+
+__all__ = [
+    "BackendManifest",
+    "Network",
+    "NetworkError",
+    "Recorder",
+    "backend_manifests",
+    "child_path",
+    "clock_cost_ns",
+    "create_recorder_file",
+    "exec_path",
+    "layer_kinds",
+    "native_dir",
+    "now_ns",
+    "random",
+    "read_window",
+    "runtime_dir",
+    "stamp_boundaries",
+    "stamp_times_ns",
+]

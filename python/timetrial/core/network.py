@@ -1,0 +1,128 @@
+"""Networks: graphs of layers with shapes, parameters and work known before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, cast
+
+from timetrial.core import _core
+from timetrial.errors import InputError, nearest
+
+Task = Literal["train", "gradient", "forward"]
+TASKS: tuple[Task, ...] = ("train", "gradient", "forward")
+_PASSES = {
+    "train": ("forward", "backward_data", "backward_weights"),
+    "gradient": ("forward", "backward_data", "backward_weights"),
+    "forward": ("forward",),
+}
+
+
+class Parameter(TypedDict):
+    """A trained tensor."""
+
+    name: str  # "<node>.weight", "<node>.bias"
+    shape: list[int]
+
+
+class Node(TypedDict):
+    """A node as the job file carries it."""
+
+    name: str
+    kind: str
+    inputs: list[str]
+    attributes: dict[str, int]  # normalized: kernel_h, kernel_w, stride_h, ...
+    shape: list[int]  # of its output, the batch first; [] for a loss
+    parameters: list[Parameter]
+
+
+class Network:
+    """A directed graph of layers. A wrong one raises NetworkError, which names layers and shapes.
+
+    nodes: tables `{name, kind, inputs, attributes}` in order. A missing `inputs` means the node before (for
+    the first one "images"). One loss node has inputs `[prediction, "labels"]`. The nodes "images" and
+    "labels" are added here.
+    input_shape: of one sample, `(C, H, W)` or `(F,)`.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Mapping[str, Any]], batch_size: int, input_shape: Sequence[int]
+    ) -> None:
+        extents = [int(extent) for extent in input_shape]
+        for name, value in (("batch_size", batch_size), *(("an extent of input_shape", e) for e in extents)):
+            if not 1 <= value < 2**31:
+                raise InputError(f"{name} = {value}; expected a whole number from 1")
+        tables: list[object] = [dict(node) if isinstance(node, Mapping) else node for node in nodes]
+        self._native = _core.Network(tables, batch_size, extents)
+        self._nodes = cast(list[Node], self._native.nodes())
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes in topological order, inputs first, everything inferred."""
+        return self._nodes
+
+    @property
+    def batch_size(self) -> int:
+        """N, the first extent of every shape."""
+        return self._native.batch_size()
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """All parameters, in the order of their nodes, weight before bias."""
+        return [parameter for node in self._nodes for parameter in node["parameters"]]
+
+    @property
+    def parameter_count(self) -> int:
+        """How many numbers are trained."""
+        return self._native.parameter_count()
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Of all parameters in f32."""
+        return 4 * self.parameter_count
+
+    @property
+    def activation_bytes(self) -> int:
+        """Of the outputs of all layers in f32, whole batch."""
+        return self._native.activation_bytes()
+
+    @property
+    def output(self) -> str:
+        """Name of the node whose output is the prediction (N, classes)."""
+        return self._native.output()
+
+    @property
+    def loss(self) -> str:
+        """Name of the loss node."""
+        return self._native.loss()
+
+    def multiply_accumulates(self, task: str = "train", layer: str | None = None) -> int:
+        """Multiply-accumulates of one step of a task on the whole batch; of one layer if named.
+
+        `train` is forward + gradients of the weights + gradients of the data, these only where
+        something before the layer has parameters. Products with padded zeros count, additions of biases do not.
+        """
+        return sum(
+            self._native.multiply_accumulates(name)[p] for name in self._names(layer) for p in _passes(task)
+        )
+
+    def bytes(self, task: str = "train", layer: str | None = None) -> int:
+        """The least memory traffic of one step: each tensor that a pass of a layer reads or writes, once."""
+        return sum(self._native.bytes(name)[p] for name in self._names(layer) for p in _passes(task))
+
+    def to_job(self) -> dict[str, Any]:
+        """The "network" of a job file (launch/PROTOCOL.md), without files of parameters."""
+        return {"output": self.output, "loss": self.loss, "nodes": self._native.nodes()}
+
+    def _names(self, layer: str | None) -> list[str]:
+        return [node["name"] for node in self._nodes] if layer is None else [layer]
+
+
+def _passes(task: str) -> tuple[str, ...]:
+    if task not in _PASSES:
+        raise InputError(f"unknown task '{task}'.{nearest(task, TASKS)}")
+    return _PASSES[task]
+
+
+def layer_kinds() -> list[str]:
+    """The kinds a node can have."""
+    return _core.layer_kinds()
