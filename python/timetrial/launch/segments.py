@@ -22,6 +22,7 @@ from timetrial.records.model import Segment, SegmentKind
 
 WINDOWS = 2
 FIRST_LOSSES = 5  # compared with the proof
+RECENT_LOSSES = 16
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class SampleFiles:
         self.stamps = 0
         self.losses = 0
         self.first_losses: list[float] = []
+        self._recent: NDArray[np.float64] = np.empty(0)
         self._folder = folder
         self._files: list[IO[bytes]] = []
         with explained(folder):
@@ -53,8 +55,13 @@ class SampleFiles:
                 file.write(values.tobytes())
         self.stamps += len(stamps)
         self.losses += len(losses)
+        self._recent = np.concatenate([self._recent, losses[-RECENT_LOSSES:]])[-RECENT_LOSSES:]
         if len(self.first_losses) < FIRST_LOSSES:
             self.first_losses += [float(loss) for loss in losses[: FIRST_LOSSES - len(self.first_losses)]]
+
+    def read_losses(self, first: int) -> list[float]:
+        """The losses from number `first` on, which must be among the most recent."""
+        return [float(loss) for loss in self._recent[len(self._recent) - (self.losses - first) :]]
 
     def close(self) -> None:
         """Everything written reaches the disk, or MeasurementError says why not."""

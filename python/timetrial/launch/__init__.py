@@ -1,0 +1,23 @@
+"""Launches: one fresh process runs one case, is watched, and leaves a record whatever happens to it."""
+
+from __future__ import annotations
+
+from timetrial.launch.lock import MeasurementLock
+from timetrial.launch.plan import LaunchPlan, Limits, Measure
+from timetrial.launch.registry import Contender, frameworks, known_backends, native_backends, resolve
+from timetrial.launch.run import run_launch
+from timetrial.launch.settings import validate_settings
+
+__all__ = [
+    "Contender",
+    "LaunchPlan",
+    "Limits",
+    "Measure",
+    "MeasurementLock",
+    "frameworks",
+    "known_backends",
+    "native_backends",
+    "resolve",
+    "run_launch",
+    "validate_settings",
+]

@@ -1,0 +1,189 @@
+"""Does this backend compute this network? Its proof against the judge's, tensor by tensor.
+
+The proof batch is continuous and random, so it has no ties; the workload's own images may have equal pixels,
+where max pooling may legally choose another one. A backend that differs only there passes, with a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.launch.proof import Proof, Tensors
+from timetrial.records.model import Comparison, Parity
+
+LOSS_TOLERANCE = 5e-6  # relative
+GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
+PARAMETER_TOLERANCE = 1e-5  # relative L2, after five steps
+
+Measure = Literal["relative", "relative_l2"]
+
+
+def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
+    """No judgment: the backend computes no network, or nobody could judge it."""
+    return Parity(status="unproven", reason=reason, losses=list(losses))
+
+
+def compare(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]], judge_name: str) -> Parity:
+    """The verdict. `shapes` are the parameters' as the workload has them, in the network's order."""
+    wrong_form = _form(contender, judge, shapes)
+    if wrong_form is not None:
+        tensor, reason = wrong_form
+        return Parity(
+            status="failed", judge=judge_name, tensor=tensor, reason=reason, losses=contender.train_losses
+        )
+    strict = _on_the_proof_batch(contender, judge, list(shapes))
+    own = _on_the_workloads_batches(contender, judge, list(shapes))
+    comparisons = [*strict, *own]
+    failed = [comparison for comparison in strict if not comparison.passed]
+    ties = not failed and any(not comparison.passed for comparison in own)
+    finite = [c for c in comparisons if c.error is not None and (c.passed or not ties)]
+    worst = max(finite, key=lambda comparison: comparison.error or 0.0, default=None)
+    named = failed[0] if failed else worst
+    return Parity(
+        status="failed" if failed else "passed",
+        judge=judge_name,
+        max_error=worst.error if worst else None,
+        tensor=named.tensor if named else None,
+        reason=_reason(failed[0], contender, judge) if failed else None,
+        notes=["ties"] if ties else [],
+        comparisons=comparisons,
+        losses=contender.train_losses,
+    )
+
+
+def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
+    """The first losses of a timed launch against its proof's; words for the first that differs."""
+    for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False), start=1):
+        error = _relative(mine, proven)
+        if not error <= LOSS_TOLERANCE:
+            return (
+                f"the loss of step {step} is {mine:.9g}, in the proof it was {proven:.9g} "
+                f"(relative error {error:.2g}, tolerance {LOSS_TOLERANCE:g})"
+            )
+    return None
+
+
+def _form(
+    contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[str, str] | None:
+    """Names and shapes, before any value."""
+    groups = (("gradient", contender.gradient, judge.gradient), ("parameter", contender.parameter, judge.parameter))
+    for kind, mine, theirs in groups:
+        if not theirs:
+            continue
+        for name, shape in shapes.items():
+            if name not in mine:
+                have = ", ".join(mine) or "none"
+                return name, f"{name}: the contender has no {kind} of this name (it has {have})"
+            if mine[name].shape != tuple(shape):
+                return name, f"{name}: shape {mine[name].shape}, expected {tuple(shape)} ({kind})"
+        extra = [name for name in mine if name not in shapes]
+        if extra:
+            return extra[0], f"{extra[0]}: the contender has this {kind}, the network does not"
+    if judge.output is not None and contender.output is not None and contender.output.shape != judge.output.shape:
+        return "output", f"output: shape {contender.output.shape}, expected {judge.output.shape}"
+    return None
+
+
+def _on_the_proof_batch(contender: Proof, judge: Proof, names: list[str]) -> list[Comparison]:
+    """In an order in which the first failure is nearest to the cause: activations from the input on,
+    gradients from the loss back."""
+    found = [
+        _tensor(f"activation {name}", contender.activation[name], theirs, GRADIENT_TOLERANCE)
+        for name, theirs in judge.activation.items()
+        if name in contender.activation and contender.activation[name].shape == theirs.shape
+    ]
+    if judge.loss is not None:
+        mine = math.nan if contender.loss is None else contender.loss
+        found.append(_loss("loss", mine, judge.loss))
+    if judge.gradient:
+        found += _group("gradient", contender.gradient, judge.gradient, reversed(names), GRADIENT_TOLERANCE)
+    found += _losses("loss of step", contender.losses, judge.losses)
+    if judge.parameter:
+        found += _group("parameter", contender.parameter, judge.parameter, names, PARAMETER_TOLERANCE)
+    if judge.output is not None:
+        mine_output = contender.output if contender.output is not None else np.full_like(judge.output, np.nan)
+        found.append(_tensor("output", mine_output, judge.output, GRADIENT_TOLERANCE))
+    return found
+
+
+def _on_the_workloads_batches(contender: Proof, judge: Proof, names: list[str]) -> list[Comparison]:
+    found = _losses("workload: loss of step", contender.train_losses, judge.train_losses)
+    if judge.train_parameter:
+        mine, theirs = contender.train_parameter, judge.train_parameter
+        found += _group("workload: parameter", mine, theirs, names, PARAMETER_TOLERANCE)
+    return found
+
+
+def _group(what: str, mine: Tensors, theirs: Tensors, names: Any, tolerance: float) -> list[Comparison]:
+    return [_tensor(f"{what} {name}", mine[name], theirs[name], tolerance) for name in names]
+
+
+def _losses(what: str, mine: Sequence[float], theirs: Sequence[float]) -> list[Comparison]:
+    padded = [*mine, *[math.nan] * (len(theirs) - len(mine))]
+    return [_loss(f"{what} {k}", a, b) for k, (a, b) in enumerate(zip(padded, theirs, strict=False), start=1)]
+
+
+def _loss(name: str, mine: float, theirs: float) -> Comparison:
+    return _comparison(name, "relative", _relative(mine, theirs), LOSS_TOLERANCE)
+
+
+def _tensor(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Comparison:
+    return _comparison(name, "relative_l2", relative_l2(mine, theirs), tolerance)
+
+
+def _comparison(name: str, measure: Measure, error: float, tolerance: float) -> Comparison:
+    finite = math.isfinite(error)
+    return Comparison(
+        tensor=name,
+        measure=measure,
+        error=error if finite else None,
+        tolerance=tolerance,
+        passed=finite and error <= tolerance,
+    )
+
+
+def _relative(mine: float, theirs: float) -> float:
+    return abs(mine - theirs) / abs(theirs) if theirs else abs(mine)
+
+
+def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
+    wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
+    norm = float(np.linalg.norm(judged))
+    distance = float(np.linalg.norm(wide - judged))
+    return distance / norm if norm > 0 else distance
+
+
+def _reason(first: Comparison, contender: Proof, judge: Proof) -> str:
+    error = "not finite" if first.error is None else f"{first.error:.2g}"
+    words = f"{first.tensor}: {first.measure.replace('_l2', ' L2')} error {error}, tolerance {first.tolerance:g}"
+    hint = _hint(first, contender, judge)
+    return f"{words}; {hint}" if hint else words
+
+
+def _hint(first: Comparison, contender: Proof, judge: Proof) -> str | None:
+    """What kind of error it looks like, where the numbers say so."""
+    if not first.tensor.startswith("gradient "):
+        if first.tensor.startswith("parameter ") and not first.passed:
+            return "the gradients agree, so the update is at fault"
+        return None
+    zero = [name for name, tensor in contender.gradient.items() if not np.any(tensor)]
+    zero = [name for name in zero if np.any(judge.gradient[name])]
+    if zero and len(zero) == len(contender.gradient):
+        return "every gradient is 0"
+    if zero:
+        return f"the gradient of {', '.join(zero)} is 0"
+    factors = []
+    for name, theirs in judge.gradient.items():
+        square = float(np.sum(theirs.astype(np.float64) ** 2))
+        if square > 0:
+            factors.append(float(np.sum(contender.gradient[name].astype(np.float64) * theirs)) / square)
+    if factors and np.ptp(factors) <= 1e-3 * abs(factors[0]) and abs(factors[0] - 1) > 1e-3:
+        return f"every gradient is {factors[0]:.4g} times the judge's"
+    return None

@@ -1,0 +1,133 @@
+"""The proof sequence: what a contender and the judge both compute, and the tensors they leave."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.launch.decisions import Stage
+from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+
+SEQUENCE = 1  # raise it when the sequence changes: cached answers of the judge are keyed by it
+PROOF_STEPS = 5
+
+Tensors = dict[str, NDArray[Any]]
+Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answer
+
+
+@dataclass
+class Proof:
+    """What one side computed. A group is empty where the task or the backend has nothing of the kind.
+
+    `activation`, `gradient`: of one step on the proof batch, by node and by parameter.
+    `parameter`: after five ordinary steps on the proof batch; `train_parameter`: on the workload's own.
+    """
+
+    loss: float | None = None
+    activation: Tensors = field(default_factory=dict)
+    gradient: Tensors = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    parameter: Tensors = field(default_factory=dict)
+    output: NDArray[Any] | None = None
+    train_losses: list[float] = field(default_factory=list)
+    train_parameter: Tensors = field(default_factory=dict)
+
+    def to_arrays(self) -> Tensors:
+        """For the cache: every tensor under one name."""
+        arrays: Tensors = {
+            "losses": np.array(self.losses, np.float64),
+            "train_losses": np.array(self.train_losses, np.float64),
+        }
+        if self.loss is not None:
+            arrays["loss"] = np.array(self.loss, np.float64)
+        if self.output is not None:
+            arrays["output"] = self.output
+        for group in _GROUPS:
+            for name, tensor in getattr(self, group).items():
+                arrays[f"{group}={name}"] = tensor
+        return arrays
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Proof:
+        """Reads what to_arrays() named, as files."""
+        arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
+        proof = cls(
+            loss=float(arrays["loss"]) if "loss" in arrays else None,
+            losses=[float(loss) for loss in arrays["losses"]],
+            output=arrays.get("output"),
+            train_losses=[float(loss) for loss in arrays["train_losses"]],
+        )
+        for key, array in arrays.items():
+            group, found, name = key.partition("=")
+            if found:
+                getattr(proof, group)[name] = array
+        return proof
+
+
+_GROUPS = ("activation", "gradient", "parameter", "train_parameter")
+
+
+def run_proof(task: str, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path) -> Proof:
+    """Runs the sequence of `task` and reads the tensors; the folder of dumps is removed afterwards."""
+    proof = Proof()
+    dumps = folder / "dumps"
+    try:
+        ask("stream proof")
+        if task != "forward":
+            proof.loss = _number(ask("gradient").get("loss"))
+            proof.activation = _dump(ask, "activation", dumps)
+            proof.gradient = _dump(ask, "gradient", dumps)
+        if task == "train":
+            ask("reset")
+            proof.losses = _run(runner, files)
+            proof.parameter = _dump(ask, "parameter", dumps)
+        proof.output = _outputs(ask, dumps)
+        if task != "forward":
+            ask("stream train")
+            ask("reset")
+            proof.train_losses = _run(runner, files)
+        if task == "train":
+            proof.train_parameter = _dump(ask, "parameter", dumps / "train")
+    finally:
+        shutil.rmtree(dumps, ignore_errors=True)
+    return proof
+
+
+def _number(value: object) -> float:
+    # JSON has no NaN: a loss that is not finite arrives as null.
+    return float(value) if isinstance(value, (int, float)) else float("nan")
+
+
+def _run(runner: SegmentRunner, files: SampleFiles) -> list[float]:
+    before = files.losses
+    runner.run_stage(Stage("train", PROOF_STEPS))
+    return files.read_losses(before)
+
+
+def _dump(ask: Ask, role: str, dumps: Path) -> Tensors:
+    folder = dumps / role
+    folder.mkdir(parents=True, exist_ok=True)
+    ask(f"dump {role} {folder}")
+    return {path.name[: -len(".npy")]: _load(path) for path in sorted(folder.glob("*.npy"))}
+
+
+def _outputs(ask: Ask, dumps: Path) -> NDArray[Any]:
+    dumps.mkdir(parents=True, exist_ok=True)
+    path = dumps / "outputs.npy"
+    ask(f"outputs {path}")
+    return _load(path)
+
+
+def _load(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise LaunchFailed("crash", f"the contender left no readable {path.name}: {error}") from error
+    return array

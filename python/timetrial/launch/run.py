@@ -1,0 +1,371 @@
+"""One launch from beginning to end: whatever happens to the contender, a record is what comes out."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import math
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timetrial.core.recorder import create_recorder_file
+from timetrial.errors import MeasurementError, Unavailable
+from timetrial.launch.contender_process import Command, ContenderProcess
+from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_stages, stop_reason
+from timetrial.launch.environment import Environment, build_environment
+from timetrial.launch.job import make_job, write_job
+from timetrial.launch.judge import JUDGE, judged
+from timetrial.launch.observe import Watch, hash_libraries
+from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.parity import compare, compare_losses, unproven
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.proof import Proof, run_proof
+from timetrial.launch.record import explained, tail, write_record
+from timetrial.launch.registry import Contender, resolve
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
+from timetrial.launch.witnesses import MachineTimes, witnesses
+from timetrial.records.model import Evaluation, LaunchRecord, Outcome, Parity, Phase, Setting
+
+
+def run_launch(plan: LaunchPlan, *, cancel: threading.Event | None = None) -> LaunchRecord:
+    """Runs the plan; leaves record.json, stamps.bin and losses.bin in its folder, and nothing running.
+
+    Every failure of the contender is an outcome in the record. Raises MeasurementError when we could not
+    measure or write, InputError for a plan that cannot be, KeyboardInterrupt on Ctrl-C or `cancel`: then
+    nothing is recorded.
+    """
+    _make_folder(plan.folder)
+    launch = _Launch(plan, cancel)
+    record = launch.run()
+    write_record(plan.folder, record)
+    return record
+
+
+def _make_folder(folder: Path) -> None:
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "record.json").exists():
+            raise MeasurementError(f"{folder} has a record already: a launch writes into a folder of its own")
+        for name in ("home", "tmp"):
+            (folder / name).mkdir(exist_ok=True)
+
+
+class _Launch:
+    """The state of one launch while it runs, and the record that is made of it."""
+
+    def __init__(self, plan: LaunchPlan, cancel: threading.Event | None):
+        self.plan = plan
+        self.cancel = cancel
+        self.outcome: Outcome = "ok"
+        self.reason: str | None = None
+        self.stop: str | None = None
+        self.phases: list[Phase] = []
+        self.ready: dict[str, Any] = {}
+        self.settings: list[Setting] = []
+        self.evaluations: list[Evaluation] = []
+        self.parity: Parity | None = None
+        self.proof: Proof | None = None
+        self.warnings: list[str] = []
+        self.command: list[str] = []
+        self.environment = Environment({}, [])
+        self.library_paths: list[Path] = []
+        self.watch: Watch | None = None
+        self.runner: SegmentRunner | None = None
+
+    def run(self) -> LaunchRecord:
+        """Prepares, runs, judges; never raises for what the contender did."""
+        started = datetime.datetime.now(datetime.timezone.utc)
+        began = time.monotonic()
+        machine = MachineTimes.read()
+        try:
+            contender = self.plan.contender or resolve(self.plan.case)
+            self.contender_name = contender.name
+            self._run_contender(contender)
+            self._judge_settings(contender)
+            if self.plan.purpose == "proof":
+                self._prove(contender)
+        except LaunchFailed as failure:
+            self._fail(failure)
+        except Unavailable as error:
+            self._fail(LaunchFailed("unavailable", str(error)))
+        cpu_s = self.watch.cpu_ns / 1e9 if self.watch else 0.0
+        seen = witnesses(machine, MachineTimes.read(), cpu_s)
+        for name in ("home", "tmp"):
+            shutil.rmtree(self.plan.folder / name, ignore_errors=True)
+        plan = self.plan
+        return LaunchRecord(
+            id=plan.id,
+            case=plan.case.id,
+            purpose=plan.purpose,
+            seed=plan.seed,
+            block=plan.block,
+            position=plan.position,
+            outcome=self.outcome,
+            reason=self.reason,
+            stop_reason=self.stop,
+            started_at=started.isoformat(timespec="milliseconds"),
+            duration_s=time.monotonic() - began,
+            command=self.command,
+            backend=dict(self.ready.get("backend", {})),
+            phases=self.phases,
+            settings=self.settings,
+            segments=self.runner.segments if self.runner else [],
+            evaluations=self.evaluations,
+            memory=self.watch.memory if self.watch else LaunchRecord.model_fields["memory"].get_default(
+                call_default_factory=True
+            ),
+            threads=self.watch.threads if self.watch else [],
+            libraries=hash_libraries(self.library_paths),
+            parity=self.parity,
+            witnesses=seen,
+            environment=self.environment.variables,
+            dropped_environment=self.environment.dropped,
+            stdout=tail(plan.folder / "stdout.txt"),
+            stderr=tail(plan.folder / "stderr.txt"),
+            warnings=self.warnings,
+        )
+
+    def _fail(self, failure: LaunchFailed) -> None:
+        self.outcome, self.reason = failure.outcome, failure.reason
+
+    # The contender's life -----------------------------------------------------------------------------
+
+    def _run_contender(self, contender: Contender) -> None:
+        plan = self.plan
+        job = make_job(plan, contender)
+        write_job(plan, job)
+        self.environment = build_environment(
+            plan.folder.resolve(), settings=setting_environment(plan.case, contender), asked=plan.environment
+        )
+        limits = plan.measure.limits
+        command = Command(
+            program=contender.program(plan.folder.resolve() / "job.json"),
+            environment=self.environment.variables,
+            affinity=plan.case.settings.get("affinity"),
+            memory_bytes=limits.memory_bytes,
+            processes=limits.processes,
+        )
+        self.command = command.line()
+        files = SampleFiles(plan.folder)
+        try:
+            with _recorder() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
+                try:
+                    self._talk(contender, process, recorder, files)
+                except LaunchFailed:
+                    if self.runner:
+                        self.runner.salvage()
+                    raise
+                finally:
+                    self._last_look()
+        finally:
+            files.close()
+
+    def _talk(
+        self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
+    ) -> None:
+        limits = self.plan.measure.limits
+        self.ready = process.wait("start", limits.start_timeout_s, cancelled=self._cancelled)
+        if self.ready.get("event") != "ready" or process.pid is None:
+            raise LaunchFailed("crash", f"the contender began with {self.ready} instead of 'ready'")
+        self.phases = _phases(process.started_ns, self.ready.get("phases", []))
+        self.watch = Watch(process.pid, contender.helper_threads)
+        self.watch.after_ready(next((p.rss_bytes for p in self.phases if p.name == "import"), None))
+        self.runner = SegmentRunner(
+            process,
+            recorder,
+            files,
+            timeout_s=limits.progress_timeout_s,
+            losses_matter=self.plan.case.task != "forward" and not self._unprovable,
+            running_s=self.watch.running,
+            cancelled=self._cancelled,
+        )
+        if self.plan.purpose == "proof":
+            self._run_proof(process, files)
+        elif self.plan.purpose == "learning":
+            self._run_learning(process)
+        else:
+            self._run_speed()
+        self._check_end(process, files)
+        self._last_look()
+        process.finish(limits.progress_timeout_s)
+
+    def _ask(self, process: ContenderProcess, command: str) -> dict[str, Any]:
+        process.send(command)
+        answer = process.wait(
+            f"'{command.split()[0]}'",
+            self.plan.measure.limits.progress_timeout_s,
+            running_s=self.watch.running if self.watch else None,
+            cancelled=self._cancelled,
+        )
+        if answer.get("event") != "done":
+            raise LaunchFailed("crash", f"the contender answered '{command}' with {answer}")
+        return answer
+
+    def _cancelled(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    @property
+    def _unprovable(self) -> bool:
+        return "unprovable" in self.ready.get("backend", {}).get("flags", [])
+
+    def _run_speed(self) -> None:
+        assert self.runner is not None
+        assert self.watch is not None
+        has_parts = self.plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
+        stages: list[tuple[Stage, Progress]] = []
+        for stage in speed_stages(self.plan.measure, has_parts=has_parts):
+            if stage.kind == "steady":
+                self.watch.begin_steady()
+            stages.append((stage, self.runner.run_stage(stage)))
+            if stage.kind == "first":
+                self.watch.after_first_step()
+            elif stage.kind == "steady":
+                steady = [segment for segment in self.runner.segments if segment.kind == "steady"]
+                self.watch.end_steady(steady)
+        self.stop = stop_reason(stages)
+
+    def _run_learning(self, process: ContenderProcess) -> None:
+        assert self.runner is not None
+        assert self.watch is not None
+        steps = 0
+        stages: list[tuple[Stage, Progress]] = []
+        self.watch.begin_steady()
+        for epoch, stage in enumerate(
+            learning_stages(self.plan.measure, self.plan.prepared.steps_per_epoch), start=1
+        ):
+            stages.append((stage, self.runner.run_stage(stage)))
+            steps += stages[-1][1].steps
+            if stage.evaluate and not self._unprovable:
+                self._evaluate(process, steps, epoch)
+        self.watch.end_steady(self.runner.segments)
+        self.stop = stop_reason(stages)
+
+    def _evaluate(self, process: ContenderProcess, steps: int, epoch: int) -> None:
+        began = time.monotonic_ns()
+        answer = self._ask(process, "evaluate")
+        accuracy, loss = answer.get("accuracy"), answer.get("loss")
+        if not isinstance(accuracy, (int, float)) or not isinstance(loss, (int, float)):
+            raise LaunchFailed("nan", f"the evaluation after {steps} steps is not finite: {answer}")
+        self.evaluations.append(
+            Evaluation(
+                steps=steps,
+                epoch=epoch,
+                accuracy=accuracy,
+                loss=loss,
+                samples=int(answer["samples"]),
+                duration_ns=time.monotonic_ns() - began,
+            )
+        )
+
+    def _last_look(self) -> None:
+        """While the contender is still there; after its death there is nothing to see."""
+        if self.watch is None:
+            return
+        with contextlib.suppress(OSError):
+            self.library_paths = self.watch.libraries() or self.library_paths
+            self.watch.end(self.runner.segments if self.runner else [])
+
+    # Judging ------------------------------------------------------------------------------------------
+
+    def _run_proof(self, process: ContenderProcess, files: SampleFiles) -> None:
+        assert self.runner is not None
+        if self._unprovable:
+            self.parity = unproven("the backend computes no network")
+            return
+        self.proof = run_proof(
+            self.plan.case.task, lambda command: self._ask(process, command), self.runner, files, self.plan.folder
+        )
+
+    def _prove(self, contender: Contender) -> None:
+        if self.proof is None:
+            return
+        shapes = {
+            parameter["name"]: tuple(int(extent) for extent in parameter["shape"])
+            for parameter in self.plan.prepared.network.parameters
+        }
+        try:
+            judge = judged(self.plan, self._run_judge)
+        except (LaunchFailed, Unavailable) as failure:
+            self.parity = unproven(f"the judge could not run: {failure}", self.proof.train_losses)
+            return
+        self.parity = compare(self.proof, judge, shapes, JUDGE)
+        if self.parity.status == "failed" and self.outcome == "ok":
+            self._fail(LaunchFailed("wrong", self.parity.reason or "parity failed"))
+
+    def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
+        _make_folder(plan.folder)
+        launch = _Launch(plan, self.cancel)
+        launch._run_contender(contender)
+        if launch.proof is None:
+            raise LaunchFailed("unavailable", f"{contender.name} computes no network")
+        return launch.proof
+
+    def _check_end(self, process: ContenderProcess, files: SampleFiles) -> None:
+        """Timed launches only: the first losses are the proof's, the last parameters finite and changed."""
+        if self.plan.purpose == "proof" or self._unprovable:
+            return
+        if self.plan.proof is not None:
+            words = compare_losses(files.first_losses, self.plan.proof)
+            if words is not None:
+                raise LaunchFailed("wrong", words)
+        if self.plan.case.task == "train":
+            self._check_parameters(process)
+
+    def _check_parameters(self, process: ContenderProcess) -> None:
+        folder = self.plan.folder / "last"
+        with explained(folder):
+            folder.mkdir(exist_ok=True)
+        try:
+            self._ask(process, f"dump parameter {folder.resolve()}")
+            for node in self.plan.prepared.job["network"]["nodes"]:
+                for parameter in node["parameters"]:
+                    self._check_parameter(folder / f"{parameter['name']}.npy", parameter)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _check_parameter(self, path: Path, parameter: dict[str, Any]) -> None:
+        name = parameter["name"]
+        if not path.exists():
+            raise LaunchFailed("wrong", f"{name}: the contender has no parameter of this name at the end")
+        last = np.load(path, allow_pickle=False)
+        if not math.isfinite(float(np.sum(last, dtype=np.float64))):
+            raise LaunchFailed("nan", f"{name} is not finite at the end")
+        if "file" in parameter and np.array_equal(last, np.load(parameter["file"], allow_pickle=False)):
+            raise LaunchFailed("wrong", f"{name} has not changed: nothing was trained")
+
+    def _judge_settings(self, contender: Contender) -> None:
+        backend = self.ready.get("backend", {})
+        interpreter = str(contender.interpreter.executable) if contender.interpreter else None
+        isa = str(backend.get("isa") or contender.isa)
+        evidence = (
+            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter) if self.watch else Evidence()
+        )
+        self.settings = judge_settings(self.plan.case, evidence)
+        words = mismatch(self.settings)
+        if words is not None and self.outcome == "ok":
+            self._fail(LaunchFailed("mismatch", words))
+
+
+@contextlib.contextmanager
+def _recorder() -> Iterator[int]:
+    fd = create_recorder_file()
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _phases(started_ns: int, said: list[dict[str, Any]]) -> list[Phase]:
+    """The supervisor's time of the start first, then the contender's own."""
+    return [
+        Phase(name="exec", ns=started_ns),
+        *(Phase(name=str(p["name"]), ns=int(p["ns"]), rss_bytes=p.get("rss_bytes")) for p in said),
+    ]
