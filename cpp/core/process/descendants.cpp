@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "process/proc_file.h"
+#include "process/small_file.h"
 
 namespace timetrial {
 namespace {
 
 // /proc/PID/stat: "PID (name) state ppid ...". The name may hold anything, ')' too: the last one counts.
 pid_t parent_of(pid_t pid) {
-    const std::string text = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+    const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos || name_end + 4 >= text.size()) return -1;
     return static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, nullptr, 10));

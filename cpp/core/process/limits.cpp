@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "process/cpu_list.h"
-#include "process/proc_file.h"
+#include "process/small_file.h"
 
 namespace timetrial {
 namespace {
@@ -34,7 +34,7 @@ std::uint64_t count_threads_of_user(uid_t user) {
         const std::string folder = std::string("/proc/") + entry->d_name;
         struct stat owner{};
         if (stat(folder.c_str(), &owner) != 0 || owner.st_uid != user) continue;
-        const std::string status = read_proc_file(folder + "/status");
+        const std::string status = read_small_file(folder + "/status");
         const std::size_t line = status.find("\nThreads:");
         if (line != std::string::npos) threads += std::strtoull(status.c_str() + line + 9, nullptr, 10);
     }

@@ -1,11 +1,11 @@
-#include "process/proc_file.h"
+#include "process/small_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace timetrial {
 
-std::string read_proc_file(const std::string& path) {
+std::string read_small_file(const std::string& path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return {};
     std::string text;

@@ -6,6 +6,6 @@
 namespace timetrial {
 
 /// The text, or "" where there is no such file (the process may have ended meanwhile).
-std::string read_proc_file(const std::string& path);
+std::string read_small_file(const std::string& path);
 
 }  // namespace timetrial

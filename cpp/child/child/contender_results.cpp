@@ -1,0 +1,64 @@
+// The commands that give numbers away: predictions, test scores, tensors.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "contender.h"
+#include "metrics/score.h"
+#include "words.h"
+
+namespace timetrial {
+
+Contender::Json Contender::write_outputs(const std::string& file) {
+    if (Stream* data = current_stream()) {
+        Gather first = data->gather();
+        first.next = 0;
+        first.fill();
+    }
+    std::vector<float> predictions;
+    predict(predictions);
+    write_npy(file, TT_F32, network_.node(network_.output()).shape, predictions.data());
+    return Json::object();
+}
+
+Contender::Json Contender::evaluate() {
+    Stream* test = stream("test");
+    if (test == nullptr)
+        throw BackendError(TT_UNSUPPORTED, "the backend reads no data, so it has no accuracy");
+    const bool squared = network_.node(network_.loss()).kind == "squared_error";
+    Score score(squared ? LossKind::kSquaredError : LossKind::kSoftmaxCrossEntropy,
+                static_cast<std::size_t>(network_.classes()));
+    Gather gather = test->gather();
+    std::vector<float> predictions;
+    for (gather.next = 0; gather.next < gather.batches; ++gather.next) {
+        gather.fill();
+        predict(predictions);
+        // The last batch is filled up with samples that were scored already.
+        score.add(predictions.data(), batch_.labels(),
+                  std::min(gather.batch_size, test->samples() - score.samples()));
+    }
+    return {{"accuracy", score.accuracy()}, {"loss", score.loss()}, {"samples", score.samples()}};
+}
+
+Contender::Json Contender::dump(const std::string& role, const std::string& folder) {
+    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+        throw std::system_error(errno, std::generic_category(), "cannot make the folder '" + folder + "'");
+    }
+    Json names = Json::array();
+    std::vector<char> values;
+    for (const TensorInfo& tensor : context_->tensors(parse_role(role))) {
+        if (tensor.name.find('/') != std::string::npos) {
+            throw BackendError(TT_FAILED,
+                               "tensor '" + tensor.name + "' cannot be a file: its name has a '/'");
+        }
+        values.resize(tensor.bytes());
+        context_->read_tensor(tensor, values.data());
+        write_npy(folder + "/" + tensor.name + ".npy", tensor.dtype, tensor.shape, values.data());
+        names.push_back(tensor.name);
+    }
+    return {{"tensors", names}};
+}
+
+}  // namespace timetrial

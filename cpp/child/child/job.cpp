@@ -1,0 +1,108 @@
+#include "job.h"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "process/small_file.h"
+#include "text/text.h"
+
+namespace timetrial {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int protocol = 1;
+
+AttributeValue attribute_value(const Json& value) {
+    if (value.is_boolean()) return value.get<bool>();
+    if (value.is_number()) return value.get<double>();
+    if (value.is_string()) return value.get<std::string>();
+    return value.get<std::vector<double>>();
+}
+
+void read_network(const Json& network, Job& job) {
+    job.output = network.at("output");
+    job.loss = network.at("loss");
+    for (const Json& node : network.at("nodes")) {
+        NodeSpec spec;
+        spec.name = node.at("name");
+        spec.kind = node.at("kind");
+        spec.inputs = node.at("inputs").get<std::vector<std::string>>();
+        for (const auto& [name, value] : node.at("attributes").items()) {
+            spec.attributes[name] = attribute_value(value);
+        }
+        if (spec.name == "images") {
+            const auto shape = node.at("shape").get<Shape>();
+            if (shape.empty()) throw JobError("network.nodes: 'images' has an empty shape");
+            job.input_shape.assign(shape.begin() + 1, shape.end());
+        }
+        for (const Json& parameter : node.at("parameters")) {
+            if (parameter.contains("file")) job.parameter_files[parameter.at("name")] = parameter.at("file");
+        }
+        job.nodes.push_back(std::move(spec));
+    }
+    if (job.input_shape.empty()) throw JobError("network.nodes: no input node 'images' with a shape");
+}
+
+void read_optimizer(const Json& optimizer, Job& job) {
+    for (const auto& [name, value] : optimizer.items()) {
+        if (name == "name") {
+            job.optimizer = value;
+        } else {
+            job.optimizer_attributes.emplace_back(name, value.get<double>());
+        }
+    }
+}
+
+void read_streams(const Json& streams, Job& job) {
+    for (const auto& [name, files] : streams.items()) {
+        job.streams[name] = {files.at("images"), files.at("labels"), files.value("order", "")};
+    }
+}
+
+Job parse(const Json& json) {
+    if (const int theirs = json.at("protocol"); theirs != protocol) {
+        throw JobError("protocol is " + std::to_string(theirs) + ", this program speaks " +
+                       std::to_string(protocol));
+    }
+    Job job;
+    job.plugin = json.at("backend").at("plugin");
+    job.purpose = json.at("purpose");
+    job.task_name = json.at("task");
+    job.task = parse_task(job.task_name);
+    job.device = json.at("device");
+    job.dtype = json.at("dtype");
+    job.batch_size = json.at("batch_size");
+    for (const auto& [name, value] : json.at("settings").items()) job.settings.emplace_back(name, value);
+    read_network(json.at("network"), job);
+    if (json.contains("optimizer")) read_optimizer(json.at("optimizer"), job);
+    if (json.contains("streams")) read_streams(json.at("streams"), job);
+    return job;
+}
+
+}  // namespace
+
+tt_task parse_task(const std::string& name) {
+    const std::map<std::string, tt_task> tasks = {
+        {"train", TT_TRAIN}, {"gradient", TT_GRADIENT}, {"forward", TT_FORWARD}};
+    const auto found = tasks.find(name);
+    if (found == tasks.end())
+        throw JobError("task '" + name + "'." + nearest(name, {"train", "gradient", "forward"}));
+    return found->second;
+}
+
+Job read_job(const std::string& path) {
+    struct stat file{};
+    if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode))
+        throw JobError("there is no job file '" + path + "'");
+    try {
+        return parse(Json::parse(read_small_file(path)));
+    } catch (const Json::exception& error) {  // names the key or the place
+        throw JobError("job file '" + path + "': " + error.what());
+    } catch (const JobError& error) {
+        throw JobError("job file '" + path + "': " + error.what());
+    }
+}
+
+}  // namespace timetrial

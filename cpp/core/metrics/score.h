@@ -1,0 +1,36 @@
+// Accuracy and loss of predictions over a test set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace timetrial {
+
+enum class LossKind { kSoftmaxCrossEntropy, kSquaredError };
+
+// Sums over samples in double precision, so that the order of batches does not matter to the last digit
+// that anyone prints.
+class Score {
+  public:
+    Score(LossKind loss, std::size_t classes) : loss_kind_(loss), classes_(classes) {}
+
+    // The first `samples` rows of `predictions` (N x classes) against their labels, each in [0, classes).
+    void add(const float* predictions, const std::int64_t* labels, std::size_t samples);
+
+    std::size_t samples() const { return samples_; }
+    // Share of samples whose largest prediction (the first of equals) is at the label. A row with a NaN
+    // counts as wrong.
+    double accuracy() const;
+    // Mean over the samples: softmax cross-entropy -log softmax(p)[label], or squared error, the mean over
+    // classes of (p - onehot(label))^2.
+    double loss() const;
+
+  private:
+    LossKind loss_kind_;
+    std::size_t classes_;
+    std::size_t samples_ = 0;
+    std::size_t right_ = 0;
+    double loss_sum_ = 0;
+};
+
+}  // namespace timetrial
