@@ -4,11 +4,10 @@ set(TIMETRIAL_INSTALL_DIR timetrial/core/native)
 
 # timetrial_place(<target> <subfolder or .>)
 function(timetrial_place target folder)
-  set_target_properties(${target} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${TIMETRIAL_NATIVE_DIR}/${folder}
-    LIBRARY_OUTPUT_DIRECTORY ${TIMETRIAL_NATIVE_DIR}/${folder})
-  install(TARGETS ${target} RUNTIME DESTINATION ${TIMETRIAL_INSTALL_DIR}/${folder}
-                            LIBRARY DESTINATION ${TIMETRIAL_INSTALL_DIR}/${folder})
+  cmake_path(SET built NORMALIZE ${TIMETRIAL_NATIVE_DIR}/${folder})
+  cmake_path(SET installed NORMALIZE ${TIMETRIAL_INSTALL_DIR}/${folder})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${built} LIBRARY_OUTPUT_DIRECTORY ${built})
+  install(TARGETS ${target} RUNTIME DESTINATION ${installed} LIBRARY DESTINATION ${installed})
 endfunction()
 
 # timetrial_add_backend(<name> SOURCES <sources> [ISA <isa>] [LIBRARIES <targets>] [RANK <n>])
