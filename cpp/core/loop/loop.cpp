@@ -41,6 +41,7 @@ int run_segment(Recorder& recorder, const tt_loop_part* parts, std::uint32_t n_p
     double* const losses = recorder.losses();
     const std::uint64_t start_ns = recorder.stamp_unchecked(TT_SEGMENT);
     const std::uint64_t stop_ns = segment.max_ns == 0 ? UINT64_MAX : start_ns + segment.max_ns;
+    bool full = false;
     std::uint32_t step = 0;
     while (step < max_steps) {
         double loss = std::bit_cast<double>(kNoLossBits);
@@ -49,9 +50,14 @@ int run_segment(Recorder& recorder, const tt_loop_part* parts, std::uint32_t n_p
             segment.call_status = part->call(part->user, &loss);
             if (segment.call_status != 0) [[unlikely]]
                 break;
-            if (part->boundary != TT_SEGMENT) time_ns = recorder.stamp_unchecked(part->boundary);
+            if (part->boundary == TT_SEGMENT) continue;
+            // A step that stamps boundaries of its own may have used the room up.
+            full = !recorder.has_room();
+            if (full) [[unlikely]]
+                break;
+            time_ns = recorder.stamp_unchecked(part->boundary);
         }
-        if (segment.call_status != 0) [[unlikely]]
+        if (segment.call_status != 0 || full) [[unlikely]]
             break;
         losses[step++] = loss;
         if (time_ns >= stop_ns) break;

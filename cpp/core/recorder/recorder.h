@@ -51,7 +51,8 @@ class Recorder {
         return 0;
     }
 
-    // For the loop, which has made sure of the room: returns the time of the stamp.
+    bool has_room() const noexcept { return next_ != limit_; }
+    // For the loop, which has looked at has_room(): returns the time of the stamp.
     std::uint64_t stamp_unchecked(std::uint32_t boundary) noexcept {
         const std::uint64_t time_ns = now_ns();
         *next_++ = time_ns << 8 | boundary;

@@ -31,9 +31,9 @@ enum {
 
 /* Boundaries. What lies before a boundary belongs to it: the stamp TT_STEP ends a step. */
 enum {
-    TT_SEGMENT = 0,  /* start of a segment: the only stamp that ends nothing */
-    TT_STEP = 1,     /* end of a step (also the end of its last part) */
-    TT_DATA = 2,     /* end of the part: batch gathered */
+    TT_SEGMENT = 0, /* start of a segment: the only stamp that ends nothing */
+    TT_STEP = 1,    /* end of a step (also the end of its last part) */
+    TT_DATA = 2,    /* end of the part: batch gathered */
     TT_FORWARD_END = 3,
     TT_LOSS_END = 4,
     TT_BACKWARD_END = 5,
@@ -52,12 +52,16 @@ static inline uint32_t tt_stamp_boundary(uint64_t stamp) { return (uint32_t)(sta
 
 typedef struct tt_recorder tt_recorder;
 
-/* All functions: 0 or an errno value. */
-/* Opens the recorder on an open file (a header is written where there is none); takes no ownership of fd. */
+/* All functions: 0 or an errno value. EBADF: no window is open (for open(): no file). EBUSY: one is already.
+ * EINVAL: an argument is out of range. ENOSPC: the window is full, or no room for the file. */
+/* Opens the recorder on an open file (a header is written where there is none); takes no ownership of fd.
+ * capacity 0 takes what the file's header says. EBADMSG: the file is something else; EPROTO: another version.
+ */
 TT_EXPORT int tt_recorder_open(tt_recorder** recorder, int fd, uint32_t capacity);
 /* Reserves, maps and touches room for `entries` stamps (and as many losses) in window `window`. */
 TT_EXPORT int tt_recorder_begin(tt_recorder* recorder, uint32_t window, uint32_t entries);
-/* Unmaps the window. *written gets the number of stamps, *bytes the memory that was mapped (either may be NULL). */
+/* Unmaps the window. *written gets the number of stamps, *bytes the memory that was mapped (either may be
+ * NULL). */
 TT_EXPORT int tt_recorder_end(tt_recorder* recorder, uint32_t* written, uint64_t* bytes);
 /* Writes a stamp with the time now / with a given time (device events resolved later). ENOSPC when full. */
 TT_EXPORT int tt_recorder_stamp(tt_recorder* recorder, uint32_t boundary);
@@ -75,9 +79,9 @@ typedef struct tt_loop_part {
 typedef struct tt_segment {
     uint32_t size;
     uint32_t window;
-    uint32_t max_steps;
-    uint64_t max_ns;       /* 0: no limit. Checked on the stamp just taken: no second clock read */
-    uint32_t stop_at_nan;  /* a loss that is not finite ends the segment */
+    uint32_t max_steps;   /* at least 1; the segment ends earlier when the window is full */
+    uint64_t max_ns;      /* 0: no limit. Checked on the stamp just taken: no second clock read */
+    uint32_t stop_at_nan; /* a loss that a call wrote and that is not finite ends the segment */
     /* out */
     uint32_t steps;        /* completed */
     uint32_t stamps;       /* written, the segment's own first stamp included */
@@ -86,8 +90,14 @@ typedef struct tt_segment {
 } tt_segment;
 
 /* Runs a segment: stamp TT_SEGMENT, then the parts in order, step by step. Every step's loss goes to the
- * window's losses, one per step. No allocation, lock, system call or I/O of its own in between. */
-TT_EXPORT int tt_loop_run(tt_recorder* recorder, const tt_loop_part* parts, uint32_t n_parts, tt_segment* segment);
+ * window's losses, one per step (NaN where no call wrote one). The last part's boundary is TT_STEP, no
+ * other's is. Calls may stamp boundaries of their own. No allocation, lock, system call or I/O of its own in
+ * between. */
+TT_EXPORT int tt_loop_run(tt_recorder* recorder, const tt_loop_part* parts, uint32_t n_parts,
+                          tt_segment* segment);
+
+/* Gathers a batch: row i of dst becomes row indices[i] of src, for i < n. Nothing is checked. */
+TT_EXPORT void tt_gather(void* dst, const void* src, uint64_t row_bytes, const int64_t* indices, uint64_t n);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 """Random numbers that are the same everywhere: weights and orders.
 
 Philox4x32-10, a counter-based generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-SC 2011). The key is the seed, the upper half of the counter the 64-bit FNV-1a hash of the stream's name. A draw depends
-on seed, stream and place only.
+SC 2011). The key is the seed, the upper half of the counter the 64-bit FNV-1a hash of the stream's name. A
+draw depends on seed, stream and place only.
 """
 
 from __future__ import annotations
