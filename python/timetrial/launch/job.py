@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any
 
+from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.record import write_atomically
 from timetrial.launch.registry import Contender, running_sys_path
@@ -41,6 +42,7 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         # the same interpreter must find without PYTHONPATH. Another interpreter has its own packages.
         job["sys_path"] = running_sys_path() if contender.interpreter.running else []
         job["working_folder"] = os.getcwd()
+        job["runtime"] = str(native.runtime_dir())
     return job
 
 

@@ -1,0 +1,197 @@
+"""PyTorch, eager, on the CPU: the step that a PyTorch user writes."""
+
+import re
+
+import numpy as np
+
+
+class Adapter(object):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    tasks = ("train", "gradient", "forward")
+    devices = ("cpu",)
+    dtypes = ("f32",)
+    optimizers = ("sgd",)
+    layers = ("dense", "conv2d", "max_pool2d", "avg_pool2d", "relu", "tanh", "sigmoid", "flatten",
+              "softmax_cross_entropy", "squared_error")
+    parts = ("forward", "loss", "backward", "update")
+
+    def load(self, settings):
+        """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
+        global torch
+        import torch
+
+        self._settings = dict(settings)
+        if "threads" in settings:
+            torch.set_num_threads(int(settings["threads"]))
+        self.version = torch.__version__
+        self.library = "PyTorch {}".format(torch.__version__)
+
+    def read_settings(self):
+        """Torch's own answers: the getter, and the OpenMP runtime's through parallel_info()."""
+        source = "torch.get_num_threads()"
+        threads = torch.get_num_threads()
+        openmp = re.search(r"omp_get_max_threads\(\)\s*:\s*(\d+)", torch.__config__.parallel_info())
+        if openmp:
+            source += ", omp_get_max_threads() {}".format(openmp.group(1))
+            if int(openmp.group(1)) != threads:
+                threads = int(openmp.group(1))  # two answers: the one that differs from what was set
+        return {"threads": (str(threads), source)}
+
+    def build(self, job, images, labels):
+        """The module, the loss and the optimizer on the batch's own memory."""
+        self._job = job
+        self.images = torch.from_numpy(images)
+        self.labels = torch.from_numpy(labels)
+        self.model = _make_model(job)
+        kind = job.node(job.loss).kind
+        self.loss_function = torch.nn.CrossEntropyLoss() if kind == "softmax_cross_entropy" else _squared_error
+        self._named = {}
+        for node in job.nodes:
+            for name, _ in node.parameters:
+                module = self.model.layers[node.name]
+                self._named[name] = getattr(module, name[len(node.name) + 1:])
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        with torch.no_grad():
+            for name, parameter in self._named.items():
+                parameter.copy_(torch.from_numpy(np.array(self._job.parameters[name])))
+                parameter.grad = None
+        settings = self._job.optimizer
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(), lr=settings["learning_rate"], momentum=settings["momentum"],
+            weight_decay=settings["weight_decay"]) if self._named else None
+        self.model.train(self._job.task != "forward")
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss_function(self.model(self.images), self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def gradient(self):
+        """The same without update; gradients stay in the parameters."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss_function(self.model(self.images), self.labels)
+        loss.backward()
+        return loss.item()
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        with torch.inference_mode():
+            return self.model(self.images)
+
+    def evaluate(self):
+        """Inference between training steps."""
+        self.model.eval()
+        prediction = self.forward().numpy()
+        self.model.train(self._job.task != "forward")
+        return prediction
+
+    # Parts of a training step: the same work in the same order, cut at its joints.
+
+    def forward_part(self):
+        """Up to the prediction."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self._prediction = self.model(self.images)
+
+    def loss_part(self):
+        """The mean loss."""
+        self._loss = self.loss_function(self._prediction, self.labels)
+        return self._loss.item()
+
+    def backward_part(self):
+        """All gradients."""
+        self._loss.backward()
+
+    def update_part(self):
+        """The optimizer; then what the step held is freed, as at the end of step()."""
+        self.optimizer.step()
+        del self._prediction, self._loss
+
+    def wait(self):
+        """Eager CPU work is done when its call returns."""
+
+    def tensors(self, role):
+        """Name -> array."""
+        if role == "parameter":
+            return {name: p.detach().numpy().copy() for name, p in self._named.items()}
+        if role == "gradient":
+            return {n: p.grad.numpy().copy() for n, p in self._named.items() if p.grad is not None}
+        if role == "optimizer":
+            state = self.optimizer.state if self.optimizer else {}
+            return {name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
+                    for name, p in self._named.items() if state.get(p, {}).get("momentum_buffer") is not None}
+        if role == "activation":
+            return self._activations()
+        return {}
+
+    def _activations(self):
+        """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
+        found = {}
+        hooks = [module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
+                 for name, module in self.model.layers.items()]
+        try:
+            with torch.no_grad():
+                self.model(self.images)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return {name: tensor.numpy().copy() for name, tensor in found.items()}
+
+
+def _squared_error(prediction, labels):
+    """Mean over N and F of (prediction - one-hot)^2."""
+    target = torch.nn.functional.one_hot(labels, prediction.shape[1]).to(prediction.dtype)
+    return torch.nn.functional.mse_loss(prediction, target)
+
+
+def _make_model(job):
+    """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
+    nodes = [node for node in job.nodes if node.name != job.loss]
+    before = {node.name: previous for node, previous in zip(nodes, ["images"] + [n.name for n in nodes])}
+    layers = {node.name: _make_layer(node, job) for node in nodes}
+    if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
+        model = torch.nn.Sequential(*layers.values())
+    else:
+        model = _graph_module([(node.name, node.inputs) for node in nodes], layers, job.output)
+    model.layers = layers
+    return model
+
+
+def _graph_module(order, layers, output):
+    """A network that is no chain."""
+
+    class Graph(torch.nn.Module):
+        def __init__(self):
+            super(Graph, self).__init__()
+            self._all = torch.nn.ModuleList(list(layers.values()))
+
+        def forward(self, images):
+            values = {"images": images}
+            for name, inputs in order:
+                values[name] = layers[name](*[values[i] for i in inputs])
+            return values[output]
+
+    return Graph()
+
+
+def _make_layer(node, job):
+    a = node.attributes
+    nn = torch.nn
+    if node.kind == "dense":
+        shape = dict(node.parameters)[node.name + ".weight"]
+        return nn.Linear(shape[1], shape[0], bias=bool(a["bias"]))
+    if node.kind == "conv2d":
+        shape = dict(node.parameters)[node.name + ".weight"]
+        return nn.Conv2d(shape[1], shape[0], (a["kernel_h"], a["kernel_w"]), stride=(a["stride_h"], a["stride_w"]),
+                         padding=(a["padding_h"], a["padding_w"]), bias=bool(a["bias"]))
+    if node.kind in ("max_pool2d", "avg_pool2d"):
+        make = nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d  # padded zeros count in the average
+        return make((a["kernel_h"], a["kernel_w"]), stride=(a["stride_h"], a["stride_w"]),
+                    padding=(a["padding_h"], a["padding_w"]))
+    return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()

@@ -1,0 +1,195 @@
+"""One framework, one network, and what can be asked of them: the same as timetrial-child, for Python.
+
+Syntax and modules of Python 3.6.
+"""
+
+import math
+import os
+import time
+
+import numpy as np
+
+from data import Stream, aligned_empty
+from failures import Failure, Unsupported
+from score import Score
+
+# Boundaries of timetrial/recorder.h.
+SEGMENT, STEP, DATA, FORWARD_END, LOSS_END, BACKWARD_END = range(6)
+PARTS = ("forward", "loss", "backward", "update")
+ROLES = ("parameter", "state", "gradient", "activation", "optimizer", "input_gradient")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Contender(object):
+    """Commands are methods; each returns the fields of its `done`."""
+
+    def __init__(self, job, adapter, runtime, recorder_fd):
+        self._job = job
+        self._adapter = adapter
+        self._recorder = runtime.Recorder(recorder_fd)
+        self._runtime = runtime
+        self._images = aligned_empty(job.image_shape, np.float32)
+        self._labels = aligned_empty((job.batch_size,), np.int64)
+        self._streams = {}
+        self._gathers = {}
+        self._current = "train"
+
+    def check_wants(self):
+        """Task, device, dtype, layers and optimizer, before anything is built."""
+        job, adapter = self._job, self._adapter
+        wants = [("task", job.task, "tasks"), ("device", job.device, "devices"), ("dtype", job.dtype, "dtypes")]
+        wants += [("layer", node.kind, "layers") for node in job.nodes]
+        if job.task == "train":
+            wants.append(("optimizer", job.optimizer["name"], "optimizers"))
+        for what, word, key in wants:
+            has = getattr(adapter, key)
+            if word not in has:
+                raise Unsupported("the backend has no {} '{}'; it has: {}".format(what, word, ", ".join(has)))
+
+    def build(self):
+        """The network with its initial weights on the batch's own memory."""
+        self._job.read_parameters()
+        self._stream("train")
+        self._gather().fill()
+        self._adapter.build(self._job, self._images, self._labels)
+
+    def read_settings(self):
+        """What the framework says is in force."""
+        return {name: {"effective": None if effective is None else str(effective), "how_read": source}
+                for name, (effective, source) in self._adapter.read_settings().items()}
+
+    def description(self, name):
+        """The `backend` of the event `ready`."""
+        adapter = self._adapter
+        return {"name": name, "version": str(adapter.version), "library": adapter.library, "isa": "",
+                "flags": [], "parts": list(getattr(adapter, "parts", ()))}
+
+    # Commands -----------------------------------------------------------------------------------------
+
+    def run(self, steps, max_ns, window, in_parts=False):
+        """A segment."""
+        parts = self._separate_parts() if in_parts else self._fused_parts()
+        cpu_before = _cpu_ns()
+        done = self._recorder.run(parts, int(steps), int(max_ns), int(window), self._job.task != "forward")
+        done["cpu_ns"] = _cpu_ns() - cpu_before
+        done["rss_bytes"] = resident_bytes()
+        done["window"] = int(window)
+        return done
+
+    def parts(self, steps, max_ns, window):
+        """A segment with a stamp after each part."""
+        return self.run(steps, max_ns, window, in_parts=True)
+
+    def stream(self, name):
+        """The next steps use this stream, from its first batch."""
+        self._stream(name)
+        self._current = name
+        self._gather().next = 0
+        return {}
+
+    def reset(self):
+        """Initial weights, empty optimizer, first batch."""
+        self._adapter.reset()
+        self._adapter.wait()
+        self._gather().next = 0
+        return {}
+
+    def gradient(self):
+        """One step without update on the current batch."""
+        self._gather().fill()
+        loss = float(self._adapter.gradient())
+        self._adapter.wait()
+        return {"loss": loss if math.isfinite(loss) else None}
+
+    def outputs(self, path):
+        """The prediction for the first batch of the current stream, as a file."""
+        gather = self._gather()
+        place, gather.next = gather.next, 0
+        gather.fill()
+        gather.next = place
+        np.save(path, np.ascontiguousarray(self._predict(), dtype=np.float32))
+        return {}
+
+    def evaluate(self):
+        """Accuracy and loss over the test stream."""
+        stream = self._stream("test")
+        gather = self._gathers["test"]
+        score = Score(self._job.node(self._job.loss).kind)
+        for batch in range(stream.batches):
+            gather.next = batch
+            gather.fill()
+            # The last batch is filled up with samples that were scored already.
+            count = min(self._job.batch_size, stream.samples - score.samples)
+            score.add(self._predict()[:count], self._labels[:count])
+        result = score.result()
+        if not math.isfinite(result["loss"]):
+            result["loss"] = None
+        return result
+
+    def dump(self, role, folder):
+        """Every tensor of a role, as files."""
+        if role not in ROLES:
+            raise Failure("crash", "tensors have no role '{}'; known: {}".format(role, ", ".join(ROLES)))
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
+        if role == "activation":
+            self._gather().fill()
+        tensors = self._adapter.tensors(role)
+        for name, array in tensors.items():
+            if "/" in name:
+                raise Failure("crash", "tensor '{}' cannot be a file: its name has a '/'".format(name))
+            np.save(os.path.join(folder, name + ".npy"), np.ascontiguousarray(array))
+        return {"tensors": list(tensors)}
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _predict(self):
+        prediction = np.asarray(self._adapter.evaluate())
+        self._adapter.wait()
+        return prediction
+
+    def _stream(self, name):
+        if name not in self._streams:
+            if name not in self._job.streams:
+                raise Failure("crash", "the job has no stream '{}'; known: {}".format(
+                    name, ", ".join(self._job.streams)))
+            stream = Stream(self._job.streams[name], self._job)
+            self._streams[name] = stream  # keeps the arrays alive whose addresses the gather holds
+            self._gathers[name] = self._runtime.Gather(
+                stream.order.ctypes.data, stream.batches, self._job.batch_size,
+                [(stream.images.ctypes.data, self._images.ctypes.data, stream.images[0].nbytes),
+                 (stream.labels.ctypes.data, self._labels.ctypes.data, 8)])
+        return self._streams[name]
+
+    def _gather(self):
+        self._stream(self._current)
+        return self._gathers[self._current]
+
+    def _fused_parts(self):
+        adapter = self._adapter
+        if self._job.task == "train":
+            step = adapter.step
+        elif self._job.task == "gradient":
+            step = adapter.gradient
+        else:
+            def step():
+                adapter.forward()
+        return [(SEGMENT, self._gather()), (STEP, step)]
+
+    def _separate_parts(self):
+        adapter = self._adapter
+        if self._job.task != "train" or tuple(getattr(adapter, "parts", ())) != PARTS:
+            return [(DATA, self._gather()), self._fused_parts()[-1]]
+        return [(DATA, self._gather()), (FORWARD_END, adapter.forward_part), (LOSS_END, adapter.loss_part),
+                (BACKWARD_END, adapter.backward_part), (STEP, adapter.update_part)]
+
+
+def resident_bytes():
+    """Of this process, from the kernel."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE
+
+
+def _cpu_ns():
+    # time.process_time_ns() is younger than Python 3.6; a double has the nanoseconds of 100 days.
+    return int(time.process_time() * 1e9)

@@ -1,0 +1,32 @@
+"""How a contender gives up: an outcome and words. Syntax and modules of Python 3.6."""
+
+
+class Failure(Exception):
+    """Reported to the parent as the event `failed`."""
+
+    def __init__(self, outcome, text):
+        super().__init__(text)
+        self.outcome = outcome
+        self.text = text
+
+
+class Unsupported(Failure):
+    """The framework, or its adapter, does not have what was asked: a row `unavailable`."""
+
+    def __init__(self, text):
+        super().__init__("unavailable", text)
+
+
+def describe(error):
+    """(outcome, text) of any exception."""
+    if isinstance(error, Failure):
+        return error.outcome, error.text
+    if isinstance(error, MemoryError):
+        return "oom", "MemoryError: {}".format(error)
+    text = "{}: {}".format(type(error).__name__, error)
+    # Frameworks raise their own types for a failed allocation; the words are what they have in common.
+    if "not enough memory" in text or "out of memory" in text.lower() or "can't allocate memory" in text:
+        return "oom", text
+    if isinstance(error, ImportError):
+        return "unavailable", text
+    return "crash", text

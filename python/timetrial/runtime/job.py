@@ -1,0 +1,72 @@
+"""The job file, read. launch/PROTOCOL.md explains every key. Syntax and modules of Python 3.6."""
+
+import json
+
+import numpy as np
+
+from failures import Failure
+
+
+class Node(object):
+    """A layer: name, kind, names of its inputs, normalized attributes (whole numbers), shape of its output
+    with N first, and its parameters as a list of (name, shape)."""
+
+    def __init__(self, table):
+        self.name = table["name"]
+        self.kind = table["kind"]
+        self.inputs = list(table["inputs"])
+        self.attributes = dict(table["attributes"])
+        self.shape = tuple(table["shape"])
+        self.parameters = [(p["name"], tuple(p["shape"])) for p in table["parameters"]]
+
+
+class Job(object):
+    """What an adapter is asked to build.
+
+    nodes: layers in topological order, without the input nodes ("images" f32, "labels" i64 (N)).
+    output, loss: names of the node that predicts (N x classes) and of the loss node.
+    parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
+    optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}.
+    """
+
+    def __init__(self, path):
+        with open(path) as file:
+            table = json.load(file)
+        if table.get("protocol") != 1:
+            raise Failure("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
+        self.name = table["backend"]["name"]
+        self.adapter = table["backend"]["adapter"]
+        self.runtime = table["runtime"]
+        self.purpose = table["purpose"]
+        self.folder = table["folder"]
+        self.task = table["task"]
+        self.device = table["device"]
+        self.dtype = table["dtype"]
+        self.batch_size = int(table["batch_size"])
+        self.settings = dict(table["settings"])
+        self.optimizer = dict(table["optimizer"])
+        self.streams = dict(table["streams"])
+        self.sys_path = list(table.get("sys_path", []))
+        self.working_folder = table.get("working_folder")
+        nodes = [Node(node) for node in table["network"]["nodes"]]
+        self.inputs = {node.name: node for node in nodes if node.kind == "input"}
+        self.nodes = [node for node in nodes if node.kind != "input"]
+        self.output = table["network"]["output"]
+        self.loss = table["network"]["loss"]
+        self.image_shape = self.inputs["images"].shape
+        self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
+        self._parameter_tables = [p for node in table["network"]["nodes"] for p in node["parameters"]]
+        self.parameters = {}
+
+    def read_parameters(self):
+        """Maps the initial values; checks their shapes."""
+        for table in self._parameter_tables:
+            values = np.load(table["file"], mmap_mode="r")
+            if values.shape != tuple(table["shape"]) or values.dtype != np.float32:
+                raise Failure("crash", "{}: {} {}, expected float32 {}".format(
+                    table["file"], values.dtype, values.shape, tuple(table["shape"])))
+            self.parameters[table["name"]] = values
+
+    def node(self, name):
+        """The layer of this name."""
+        return next(node for node in self.nodes if node.name == name)
