@@ -1,0 +1,219 @@
+// The reference backend: backpropagation in double precision with plain loops, one thread. It judges small
+// networks for the fast backends, and it is the example for those who write one: read layer.h first, then
+// dense.h, then the step below.
+
+#include <algorithm>
+#include <limits>
+
+#include "activations.h"
+#include "conv2d.h"
+#include "dense.h"
+#include "layer.h"
+#include "losses.h"
+#include "pooling.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::reference {
+namespace {
+
+constexpr const char* devices[] = {"cpu", nullptr};
+constexpr const char* dtypes[] = {"f32", nullptr};  // of weights and data; it computes in f64
+constexpr const char* kinds[] = {"input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
+                                 "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
+                                 "squared_error", nullptr};
+constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr const char* settings[] = {"threads", nullptr};
+constexpr tt_description description{
+    .size = sizeof(tt_description),
+    .name = "reference",
+    .version = "1",
+    .library = "",
+    .isa = "",
+    .tasks = TT_TRAIN | TT_GRADIENT | TT_FORWARD,
+    .parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE,
+    .flags = 0,
+    .devices = devices,
+    .dtypes = dtypes,
+    .layers = kinds,
+    .optimizers = optimizers,
+    .settings = settings,
+};
+
+// The one place to extend for a new layer.
+std::unique_ptr<Function> make_function(const Layer& layer) {
+    const Attributes& attributes = layer.attributes;
+    if (layer.kind == "dense") return std::make_unique<Dense>();
+    if (layer.kind == "conv2d") return std::make_unique<Conv2d>(attributes);
+    if (layer.kind == "max_pool2d") return std::make_unique<MaxPool2d>(attributes);
+    if (layer.kind == "avg_pool2d") return std::make_unique<AvgPool2d>(attributes);
+    if (layer.kind == "relu") return std::make_unique<Elementwise<Relu>>();
+    if (layer.kind == "tanh") return std::make_unique<Elementwise<Tanh>>();
+    if (layer.kind == "sigmoid") return std::make_unique<Elementwise<Sigmoid>>();
+    if (layer.kind == "flatten") return std::make_unique<Flatten>();
+    throw Unsupported("the backend has no layer '" + layer.kind + "' (layer '" + layer.name + "')");
+}
+
+std::unique_ptr<Loss> make_loss(const Layer& layer) {
+    if (layer.kind == "softmax_cross_entropy") return std::make_unique<SoftmaxCrossEntropy>();
+    if (layer.kind == "squared_error") return std::make_unique<SquaredError>();
+    throw Unsupported("the backend has no loss '" + layer.kind + "' (layer '" + layer.name + "')");
+}
+
+// A node of the graph: its output, and the function that computes it from the output of another node.
+struct Node {
+    std::string name;
+    Tensor output;
+    std::unique_ptr<Function> function;  // null for an input of the network
+    std::size_t input = 0;
+};
+
+class Reference final : public Backend {
+  public:
+    void configure(std::string_view name, std::string_view value) override {
+        if (name != "threads") throw unknown_setting(name, description);
+        setting_integer(name, value, 1, 1);
+    }
+
+    Reading read_setting(std::string_view name) override {
+        if (name != "threads") throw unknown_setting(name, description);
+        return {"1", "reference: has no threads of its own"};
+    }
+
+    void build(const tt_build& build) override {
+        const std::vector<Layer> layers = read_layers(*build.network);
+        nodes_.clear();
+        nodes_.resize(layers.size());
+        for (std::size_t i = 0; i < layers.size(); ++i) {
+            const Layer& layer = layers[i];
+            nodes_[i].name = layer.name;
+            if (i == build.network->loss) continue;
+            nodes_[i].output = Tensor(layer.shape);
+            if (layer.kind == "input") continue;
+            nodes_[i].function = make_function(layer);
+            if (layer.inputs.size() != 1) throw Unsupported("layer '" + layer.name + "' has several inputs");
+            nodes_[i].input = layer.inputs[0];
+            for (const ParameterSpec& spec : layer.parameters)
+                nodes_[i].function->parameters.push_back(std::make_unique<Parameter>(spec));
+        }
+        prediction_ = build.network->output;
+        loss_ = make_loss(layers[build.network->loss]);
+        sgd_ = read_sgd(build.optimizer);
+        reset();
+    }
+
+    void reset() override {
+        for_each_parameter([](Parameter& parameter) {
+            std::copy_n(parameter.initial, parameter.size(), parameter.value.begin());
+            std::fill(parameter.velocity.begin(), parameter.velocity.end(), 0.0);
+        });
+    }
+
+    double step(uint32_t task, const tt_batch& batch) override {
+        forward(batch);
+        if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
+        const double loss = loss_->forward(nodes_[prediction_].output, labels(batch));
+        backward(batch);
+        if (task == TT_TRAIN) update();
+        return loss;
+    }
+
+    double part(uint32_t part, const tt_batch& batch) override {
+        double loss = std::numeric_limits<double>::quiet_NaN();
+        if (part == TT_PART_FORWARD) forward(batch);
+        if (part == TT_PART_LOSS) loss = loss_->forward(nodes_[prediction_].output, labels(batch));
+        if (part == TT_PART_BACKWARD) backward(batch);
+        if (part == TT_PART_UPDATE) update();
+        return loss;
+    }
+
+    void evaluate(const tt_batch& batch, float* output) override {
+        forward(batch);
+        for (const double value : nodes_[prediction_].output.value) *output++ = static_cast<float>(value);
+    }
+
+    std::vector<tt_tensor> tensors(uint32_t role) override {
+        std::vector<tt_tensor> found;
+        for_each_parameter([&](Parameter& p) {
+            if (role == TT_PARAMETER)
+                found.push_back(make_tensor(p.name.c_str(), role, TT_F64, p.shape, p.value.data()));
+            if (role == TT_ROLE_GRADIENT)
+                found.push_back(make_tensor(p.name.c_str(), role, TT_F64, p.shape, p.gradient.data()));
+            if (role == TT_OPTIMIZER)
+                found.push_back(
+                    make_tensor(p.velocity_name.c_str(), role, TT_F64, p.shape, p.velocity.data()));
+        });
+        for (Node& node : nodes_) {
+            Tensor& t = node.output;
+            if (role == TT_ACTIVATION && node.function)
+                found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.value.data()));
+            if (role == TT_INPUT_GRADIENT && node.name == "images")
+                found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.gradient.data()));
+        }
+        return found;
+    }
+
+  private:
+    // Checked: a label is used as an index.
+    const int64_t* labels(const tt_batch& batch) const {
+        const Tensor& prediction = nodes_[prediction_].output;
+        const auto* found = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
+        for (int64_t n = 0; n < prediction.shape[0]; ++n)
+            if (found[n] < 0 || found[n] >= prediction.shape[1])
+                throw std::invalid_argument("label " + std::to_string(found[n]) + " of image " +
+                                            std::to_string(n) + " is outside 0 to " +
+                                            std::to_string(prediction.shape[1] - 1));
+        return found;
+    }
+
+    // In the order of the nodes, in which each stands behind the one it reads.
+    void forward(const tt_batch& batch) {
+        for (Node& node : nodes_) {
+            if (node.function) {
+                node.function->forward(nodes_[node.input].output, node.output);
+            } else if (node.name == "images") {
+                const auto* pixels = static_cast<const float*>(batch_tensor(batch, "images").data);
+                std::copy_n(pixels, node.output.size(), node.output.value.begin());
+            }
+        }
+    }
+
+    // From the loss back. A node's gradient is complete when all nodes behind it have been visited.
+    void backward(const tt_batch& batch) {
+        for (Node& node : nodes_) std::fill(node.output.gradient.begin(), node.output.gradient.end(), 0.0);
+        for_each_parameter([](Parameter& p) { std::fill(p.gradient.begin(), p.gradient.end(), 0.0); });
+        loss_->backward(nodes_[prediction_].output, labels(batch));
+        for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node)
+            if (node->function) node->function->backward(nodes_[node->input].output, node->output);
+    }
+
+    // Stochastic gradient descent, as tt_optimizer in backend.h defines it.
+    void update() {
+        for_each_parameter([this](Parameter& p) {
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                const double g = p.gradient[i] + sgd_.weight_decay * p.value[i];
+                p.velocity[i] = sgd_.momentum * p.velocity[i] + g;
+                p.value[i] -= sgd_.learning_rate * p.velocity[i];
+            }
+        });
+    }
+
+    template <class Call>
+    void for_each_parameter(Call&& call) {
+        for (Node& node : nodes_)
+            if (node.function)
+                for (auto& parameter : node.function->parameters) call(*parameter);
+    }
+
+    std::vector<Node> nodes_;
+    std::size_t prediction_ = 0;
+    std::unique_ptr<Loss> loss_;
+    Sgd sgd_;
+};
+
+}  // namespace
+}  // namespace timetrial::reference
+
+extern "C" TT_EXPORT const tt_backend* tt_backend_table(uint32_t host_abi) {
+    return timetrial::backend_table<timetrial::reference::Reference>(host_abi,
+                                                                     timetrial::reference::description);
+}
