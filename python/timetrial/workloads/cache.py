@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import platformdirs
+
 from timetrial.errors import InputError
 
 VERSION = "v1"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
 from timetrial.core import random
 from timetrial.workloads.cache import Content, Entry, cached
 from timetrial.workloads.datasets import dataset_source, load_dataset

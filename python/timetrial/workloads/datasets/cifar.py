@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from timetrial.errors import InputError
 from timetrial.workloads.datasets.dataset import ByteArray, Dataset, IntArray, check_labels, pixels
 from timetrial.workloads.datasets.files import file_hashes, find_files, read_file

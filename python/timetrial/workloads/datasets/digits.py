@@ -6,8 +6,10 @@ The file is ordered by writer. The split is random and recorded, so the test set
 from __future__ import annotations
 
 import hashlib
+import importlib
 
 import numpy as np
+
 from timetrial.core import random
 from timetrial.errors import Unavailable
 from timetrial.workloads.datasets.dataset import Dataset, FloatArray, check_labels
@@ -29,13 +31,13 @@ def load_digits28(folder: str | None, seed: int) -> Dataset:
 
 def _load(name: str, size: int, seed: int) -> Dataset:
     try:
-        from sklearn.datasets import load_digits
+        sklearn = importlib.import_module("sklearn.datasets")
     except ImportError:
         raise Unavailable(
             f"the dataset '{name}' comes with scikit-learn: pip install scikit-learn "
             "(dataset=synthetic needs nothing)"
         ) from None
-    source = load_digits()
+    source = sklearn.load_digits()
     images = np.asarray(source.images, dtype=np.float64) / 16.0  # gray levels 0 to 16
     labels = check_labels(source.target, CLASSES, "scikit-learn's digits")
     if size != images.shape[1]:

@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+
 from timetrial.errors import InputError
 from timetrial.workloads.datasets.dataset import ByteArray
 from timetrial.workloads.datasets.files import read_file

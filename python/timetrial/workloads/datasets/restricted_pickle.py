@@ -44,7 +44,8 @@ def _from_buffer(buffer: Any, dtype: object, shape: Any, order: object, *_: obje
         or order not in ("C", "F")
     ):
         raise NotAdmitted("an unusual array")
-    return np.frombuffer(buffer, dtype=dtype).reshape(shape, order=order)
+    array: npt.NDArray[Any] = np.frombuffer(buffer, dtype=dtype).reshape(shape, order=order)
+    return array
 
 
 def _encode(text: object, encoding: object = "latin1") -> bytes:

@@ -7,6 +7,7 @@ pixels, with its own contrast and with noise. Shifts are what make it more than 
 from __future__ import annotations
 
 import numpy as np
+
 from timetrial.core import random
 from timetrial.workloads.datasets.dataset import Dataset, FloatArray, IntArray
 from timetrial.workloads.datasets.resize import resize_bilinear

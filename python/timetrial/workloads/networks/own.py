@@ -73,10 +73,11 @@ def network_from_function(source: str) -> NetworkDefinition:
             raise InputError(f"The module of the network '{source}' failed: {_words(error)}.") from error
         function = getattr(module, function_name, None)
         if not callable(function):
+            if function is not None:
+                raise InputError(f"'{source}' is {function!r}; expected a function.")
             functions = [name for name, value in vars(module).items() if callable(value)]
-            kind = "no function" if function is None else f"a {type(function).__name__}, no function,"
             raise InputError(
-                f"The module '{module_name}' has {kind} '{function_name}'.{nearest(function_name, functions)}"
+                f"The module '{module_name}' has no '{function_name}'.{nearest(function_name, functions)}"
             )
         try:
             content = function()

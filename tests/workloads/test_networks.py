@@ -1,0 +1,216 @@
+"""Networks by name, from files and from functions; every mistake is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from timetrial.core import Network, NetworkError
+from timetrial.errors import InputError
+from timetrial.workloads import DATASETS, NETWORKS, NetworkDefinition, check_optimizer, load_network
+
+OWN = """
+batch_size = 32
+optimizer = { name = "sgd", learning_rate = 0.1 }
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = "classes" }
+
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc1", "labels"]
+"""
+
+NODES = '[{"name": "fc", "kind": "dense", "inputs": ["images"], "attributes": {"units": 10}}]'
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "parameters", "forward"),
+    [
+        # By hand: weights and biases; products per image.
+        ("mlp", (1, 28, 28), 784 * 512 + 512 + 512 * 512 + 512 + 5120 + 10, 784 * 512 + 512 * 512 + 5120),
+        (
+            "lenet5",
+            (1, 28, 28),
+            20 * 25 + 20 + 50 * 20 * 25 + 50 + 800 * 500 + 500 + 5000 + 10,
+            24 * 24 * 20 * 25 + 8 * 8 * 50 * 500 + 800 * 500 + 5000,
+        ),
+        (
+            "cifar-small",
+            (3, 32, 32),
+            32 * 27 + 32 + 32 * 288 + 32 + 64 * 288 + 64 + 1024 * 64 + 64 + 640 + 10,
+            1024 * 32 * 27 + 256 * 32 * 288 + 64 * 64 * 288 + 1024 * 64 + 640,
+        ),
+    ],
+)
+def test_known_networks(name: str, shape: tuple[int, ...], parameters: int, forward: int) -> None:
+    definition = load_network(name)
+    assert definition.name == name
+    network = Network(definition.nodes_for(10), 64, shape)
+    assert network.parameter_count == parameters
+    assert network.multiply_accumulates("forward") == 64 * forward
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_defaults_make_a_complete_workload(name: str) -> None:
+    definition = load_network(name)
+    assert definition.dataset in DATASETS
+    assert check_optimizer(definition.optimizer) == dict(definition.optimizer)
+    assert definition.batch_size == 64
+    assert definition.epochs >= 1
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(InputError, match=r"no network 'lenet'\. Did you mean 'lenet5'.*\.toml file"):
+        load_network("lenet")
+
+
+def test_own_file(tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(OWN)
+    definition = load_network(str(file))
+    assert (definition.name, definition.batch_size, definition.dataset) == ("my", 32, "digits28")
+    assert definition.optimizer == {"name": "sgd", "learning_rate": 0.1, "momentum": 0.0, "weight_decay": 0.0}
+    network = Network(definition.nodes_for(10), 32, (1, 8, 8))
+    assert network.parameters == [
+        {"name": "fc1.weight", "shape": [10, 64]},
+        {"name": "fc1.bias", "shape": [10]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("nodes = [", r"my\.toml is not valid TOML"),
+        ("batch_size = 3", "has no nodes"),
+        ("nodes = []", "has no nodes"),
+        ("nodes = [1]", "node 1 is 1; expected"),
+        ("batch_sice = 3\n" + OWN, r"unknown key 'batch_sice'\. Did you mean 'batch_size'"),
+        (OWN.replace("batch_size = 32", 'batch_size = "many"'), "'batch_size' is 'many'; expected a number"),
+        (
+            OWN.replace("learning_rate = 0.1", "learning_rate = -1"),
+            "'learning_rate' .* is -1; expected .* above 0",
+        ),
+        (
+            OWN.replace('kind = "dense"', "units = 3"),
+            r"node 2 \('fc1'\) has the unknown key 'units'.*'attributes'",
+        ),
+        (OWN.replace('kind = "dense"', "kind = 3"), r"node 2 \('fc1'\): 'kind' is 3; expected a word"),
+        (OWN.replace('["fc1", "labels"]', '"fc1"'), r"node 3 \('loss'\): 'inputs' is 'fc1'; expected a list"),
+        (
+            OWN.replace('{ units = "classes" }', "10"),
+            r"node 2 \('fc1'\): 'attributes' is 10; expected a table",
+        ),
+    ],
+)
+def test_wrong_files(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_network(str(file))
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.toml does not exist"):
+        load_network(str(tmp_path / "nowhere.toml"))
+
+
+def test_shapes_that_do_not_fit_name_the_layers(tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(
+        OWN.replace('kind = "flatten"', 'kind = "conv2d"\nattributes = { channels = 2, kernel = 9 }')
+    )
+    with pytest.raises(NetworkError, match=r"flat.*images|images.*flat"):
+        Network(load_network(str(file)).nodes_for(10), 4, (1, 8, 8))
+
+
+def module(folder: Path, name: str, text: str) -> None:
+    (folder / f"{name}.py").write_text(text)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        NODES,
+        '{"nodes": ' + NODES + "}",
+        "__import__('timetrial').workloads.NetworkDefinition(name='make', nodes=" + NODES + ")",
+    ],
+)
+def test_function_in_the_working_directory(here: Path, result: str, request: pytest.FixtureRequest) -> None:
+    name = f"own_network_{abs(hash(result))}"
+    module(here, name, f"import timetrial.workloads\n\ndef make():\n    return {result}\n")
+    definition = load_network(f"{name}:make")
+    assert isinstance(definition, NetworkDefinition)
+    assert definition.name == "make"
+    assert definition.nodes[0]["attributes"] == {"units": 10}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("own_wrong:make_netwrk", r"has no 'make_netwrk'\. Did you mean 'make_network'"),
+        ("own_wrong:number", "own_wrong:number' is 1; expected a function"),
+        ("own_wrong:gives_none", "gave a NoneType; expected a list of nodes"),
+        ("own_wrong:gives_typo", r"unknown key 'node'\. Did you mean 'nodes'"),
+        ("own_wrong:fails", "failed: ZeroDivisionError"),
+        ("own_wrong:needs_more", "failed: TypeError"),
+        ("own_broken:make", "failed: SyntaxError"),
+        ("own_importing:make", "needs the module 'no_such_module_at_all'"),
+        ("own_missing:make", "needs the module 'own_missing', which is not there"),
+        (":make", "is not a function: write it as"),
+        ("own_wrong:", "is not a function: write it as"),
+    ],
+)
+def test_wrong_functions(here: Path, source: str, message: str) -> None:
+    module(
+        here,
+        "own_wrong",
+        "number = 1\n"
+        f"def make_network():\n    return {NODES}\n"
+        "def gives_none():\n    return None\n"
+        "def gives_typo():\n    return {'node': []}\n"
+        "def fails():\n    return 1 / 0\n"
+        "def needs_more(size):\n    return []\n",
+    )
+    module(here, "own_broken", "def make(:\n")
+    module(here, "own_importing", "import no_such_module_at_all\n")
+    with pytest.raises(InputError, match=message):
+        load_network(source)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        ("sgd", "expected a table"),
+        ({"learning_rate": 0.1}, "no optimizer None"),
+        ({"name": "sdg"}, "Did you mean 'sgd'"),
+        ({"name": "sgd"}, "needs a 'learning_rate'"),
+        (
+            {"name": "sgd", "learning_rate": 0.1, "momentun": 0.9},
+            "has no 'momentun'. Did you mean 'momentum'",
+        ),
+        ({"name": "sgd", "learning_rate": 0.0}, "'learning_rate' .* is 0.0; expected a number above 0"),
+        ({"name": "sgd", "learning_rate": float("nan")}, "is nan; expected"),
+        ({"name": "sgd", "learning_rate": float("inf")}, "is inf; expected"),
+        ({"name": "sgd", "learning_rate": True}, "is True; expected"),
+        ({"name": "sgd", "learning_rate": "0.1"}, "is '0.1'; expected"),
+        ({"name": "sgd", "learning_rate": 0.1, "momentum": 1.0}, "at least 0 and below 1"),
+        ({"name": "sgd", "learning_rate": 0.1, "weight_decay": -0.1}, "at least 0"),
+    ],
+)
+def test_wrong_optimizers(optimizer: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_optimizer(optimizer)
