@@ -103,7 +103,8 @@ format: $(VENV)/.test  ## format all code
 stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.pyi anew
 	$(BIN)/python tools/stubs.py
 
-self: $(VENV)/.installed $(VENV)/.demo  ## timetrial measuring itself: the figures of the README
+self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring itself: the figures of the README
+	PATH="$(abspath $(BIN)):$$PATH" cmake --preset release && PATH="$(abspath $(BIN)):$$PATH" cmake --build --preset release --target stamp_cost
 	$(BIN)/python benchmarks/self/run.py
 
 dist: $(VENV)/.test  ## wheel and source distribution in dist/
