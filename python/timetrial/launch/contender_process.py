@@ -17,7 +17,7 @@ from typing import Any
 
 from timetrial.core import native
 from timetrial.errors import MeasurementError
-from timetrial.launch.outcome import LaunchFailed, from_exit, from_failed_event, from_signal
+from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.pipes import LineReader, wait_readable, write_line
 from timetrial.launch.witnesses import out_of_memory_kills
 
@@ -133,7 +133,7 @@ class ContenderProcess:
         running_s: Callable[[], float] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> dict[str, Any]:
-        """The next event. Raises LaunchFailed when there will be none, or none within `timeout_s` of
+        """The next event. Raises LaunchError when there will be none, or none within `timeout_s` of
         running time since `progress()` last changed. `running_s()`: seconds since its last call that the
         contender could have used (not stopped, not waiting for a processor)."""
         self.doing = doing
@@ -160,7 +160,7 @@ class ContenderProcess:
             if progress and (now := progress()) != seen:
                 seen, silent_s = now, 0.0
             if silent_s >= timeout_s:
-                raise LaunchFailed(
+                raise LaunchError(
                     "hang", f"no progress for {timeout_s:g} s of running time during {doing}; ended by us"
                 )
 
@@ -178,12 +178,13 @@ class ContenderProcess:
             except ValueError:
                 event = None
             if not isinstance(event, dict):
-                raise LaunchFailed("crash", f"the contender wrote on its event pipe what is no event: {line[:200]!r}")
+                words = f"the contender wrote on its event pipe what is no event: {line[:200]!r}"
+                raise LaunchError("crash", words)
             self._events.append(event)
         for report in self._status_reader.read_lines():
-            words = report.split(maxsplit=2)
-            if words[:1] == ["started"]:
-                self.pid, self.started_ns = int(words[1]), int(words[2])
+            parts = report.split(maxsplit=2)
+            if parts[:1] == ["started"]:
+                self.pid, self.started_ns = int(parts[1]), int(parts[2])
             else:
                 self._reports.append(report)
 
@@ -191,7 +192,11 @@ class ContenderProcess:
         """After the end: what it still said lies in the pipes; the supervisor says how it ended."""
         deadline = time.monotonic() + KILL_WAIT_S
         while not self._final_report() and not self._status_reader.ended and time.monotonic() < deadline:
-            if self._event_reader.ended and not self._events and time.monotonic() > deadline - KILL_WAIT_S + 1:
+            if (
+                self._event_reader.ended
+                and not self._events
+                and time.monotonic() > deadline - KILL_WAIT_S + 1
+            ):
                 # It closed its event pipe and lives on: it cannot take part any more.
                 self._kill()
             wait_readable((self._event_reader, self._status_reader), 0.2)
@@ -222,11 +227,12 @@ class ContenderProcess:
         self.send("finish")
         event = self.wait("finish", timeout_s)
         if event.get("event") != "finished":
-            raise LaunchFailed("crash", f"the contender answered 'finish' with {event}")
+            raise LaunchError("crash", f"the contender answered 'finish' with {event}")
         deadline = time.monotonic() + timeout_s
         while not self._final_report() and not self._status_reader.ended:
             if time.monotonic() > deadline:
-                raise LaunchFailed("hang", f"the contender said it had finished and did not exit within {timeout_s:g} s")
+                words = f"the contender said it had finished and did not exit within {timeout_s:g} s"
+                raise LaunchError("hang", words)
             wait_readable((self._status_reader,), TICK_S)
             self._read_pipes()
         for report in self._reports:

@@ -22,9 +22,7 @@ class Environment:
     dropped: list[str]
 
 
-def build_environment(
-    folder: Path, *, settings: Mapping[str, str], asked: Mapping[str, str]
-) -> Environment:
+def build_environment(folder: Path, *, settings: Mapping[str, str], asked: Mapping[str, str]) -> Environment:
     """PATH, LANG, HOME and TMPDIR inside the launch's folder, what settings need (OMP_NUM_THREADS), and
     what the experiment's [environment] names (it wins)."""
     for name in RESERVED:

@@ -53,5 +53,7 @@ def write_job(plan: LaunchPlan, job: dict[str, Any]) -> None:
 
 def fingerprint(job: dict[str, Any]) -> str:
     """Of the work alone: two jobs with the same one must give the same numbers."""
-    work = {key: job[key] for key in ("task", "device", "dtype", "network", "optimizer", "streams", "batch_size")}
+    work = {
+        key: job[key] for key in ("task", "device", "dtype", "network", "optimizer", "streams", "batch_size")
+    }
     return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()

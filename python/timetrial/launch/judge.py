@@ -22,7 +22,7 @@ JUDGE = "reference"
 def judged(plan: LaunchPlan, run: Callable[[LaunchPlan, Any], Proof]) -> Proof:
     """The judge's proof of the plan's workload and task, from the cache or from a launch of its own.
 
-    `run(plan, contender)` makes a launch and gives its proof; LaunchFailed where the judge cannot.
+    `run(plan, contender)` makes a launch and gives its proof; LaunchError where the judge cannot.
     """
     case = dataclasses.replace(plan.case, backend=JUDGE, settings={}, axes={})
     contender = resolve(case)

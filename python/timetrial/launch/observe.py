@@ -114,6 +114,7 @@ class RunningTime:
         self._waited: dict[int, int] = {}
 
     def __call__(self) -> float:
+        """Seconds since the last call, or since it was made."""
         now_s = time.monotonic()
         passed_s, self._then_s = now_s - self._then_s, now_s
         try:

@@ -9,38 +9,38 @@ from timetrial.records.model import Outcome
 
 
 @dataclass
-class LaunchFailed(Exception):
+class LaunchError(Exception):
     """Ends a launch; becomes the record's `outcome` and `reason`. Never leaves timetrial.launch."""
 
     outcome: Outcome
     reason: str
 
 
-def from_failed_event(outcome: object, where: object, text: object, *, memory_capped: bool) -> LaunchFailed:
+def from_failed_event(outcome: object, where: object, text: object, *, memory_capped: bool) -> LaunchError:
     """What the contender itself said before it gave up."""
     place = f" ({where})" if where else ""
     reason = f"{text or 'the contender gave no reason'}{place}"
     if outcome == "oom" and memory_capped:
-        return LaunchFailed("capped", f"{reason}: the memory limit of this launch was reached")
+        return LaunchError("capped", f"{reason}: the memory limit of this launch was reached")
     if outcome in ("unavailable", "crash", "oom"):
-        return LaunchFailed(outcome, reason)
-    return LaunchFailed("crash", f"{reason}: the contender reported an unknown outcome {outcome!r}")
+        return LaunchError(outcome, reason)
+    return LaunchError("crash", f"{reason}: the contender reported an unknown outcome {outcome!r}")
 
 
-def from_exit(code: int, doing: str) -> LaunchFailed:
+def from_exit(code: int, doing: str) -> LaunchError:
     """It ended by itself without saying why."""
-    return LaunchFailed("crash", f"the contender ended by itself with exit code {code} during {doing}")
+    return LaunchError("crash", f"the contender ended by itself with exit code {code} during {doing}")
 
 
-def from_signal(number: int, doing: str, *, out_of_memory: bool, memory_capped: bool) -> LaunchFailed:
+def from_signal(number: int, doing: str, *, out_of_memory: bool, memory_capped: bool) -> LaunchError:
     """A signal ended it. `out_of_memory`: the kernel counted an out-of-memory kill meanwhile."""
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
     if number == signal.SIGKILL and out_of_memory:
-        return LaunchFailed("oom", f"the kernel ran out of memory and killed the contender during {doing}")
+        return LaunchError("oom", f"the kernel ran out of memory and killed the contender during {doing}")
     words = f"the contender was ended by {name} during {doing}"
     if memory_capped and number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT):
-        return LaunchFailed("crash", f"{words} (a memory limit was set: it may be the cause)")
-    return LaunchFailed("crash", words)
+        return LaunchError("crash", f"{words} (a memory limit was set: it may be the cause)")
+    return LaunchError("crash", words)

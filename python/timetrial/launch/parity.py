@@ -68,11 +68,12 @@ def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
     return None
 
 
-def _form(
-    contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]]
-) -> tuple[str, str] | None:
+def _form(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str] | None:
     """Names and shapes, before any value."""
-    groups = (("gradient", contender.gradient, judge.gradient), ("parameter", contender.parameter, judge.parameter))
+    groups = (
+        ("gradient", contender.gradient, judge.gradient),
+        ("parameter", contender.parameter, judge.parameter),
+    )
     for kind, mine, theirs in groups:
         if not theirs:
             continue
@@ -85,7 +86,11 @@ def _form(
         extra = [name for name in mine if name not in shapes]
         if extra:
             return extra[0], f"{extra[0]}: the contender has this {kind}, the network does not"
-    if judge.output is not None and contender.output is not None and contender.output.shape != judge.output.shape:
+    if (
+        judge.output is not None
+        and contender.output is not None
+        and contender.output.shape != judge.output.shape
+    ):
         return "output", f"output: shape {contender.output.shape}, expected {judge.output.shape}"
     return None
 
@@ -162,7 +167,9 @@ def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
 
 def _reason(first: Comparison, contender: Proof, judge: Proof) -> str:
     error = "not finite" if first.error is None else f"{first.error:.2g}"
-    words = f"{first.tensor}: {first.measure.replace('_l2', ' L2')} error {error}, tolerance {first.tolerance:g}"
+    words = (
+        f"{first.tensor}: {first.measure.replace('_l2', ' L2')} error {error}, tolerance {first.tolerance:g}"
+    )
     hint = _hint(first, contender, judge)
     return f"{words}; {hint}" if hint else words
 

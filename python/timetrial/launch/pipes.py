@@ -1,4 +1,4 @@
-"""The parent's ends of the pipes: it blocks in poll, it never spins, and it never waits without a deadline."""
+"""The parent's ends of the pipes: it blocks in poll, never spins, and never waits without a deadline."""
 
 from __future__ import annotations
 

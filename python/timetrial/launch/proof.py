@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.launch.decisions import Stage
-from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.outcome import LaunchError
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 
 SEQUENCE = 1  # raise it when the sequence changes: cached answers of the judge are keyed by it
@@ -46,7 +46,7 @@ class Proof:
             "train_losses": np.array(self.train_losses, np.float64),
         }
         if self.loss is not None:
-            arrays["loss"] = np.array(self.loss, np.float64)
+            arrays["loss"] = np.array([self.loss], np.float64)
         if self.output is not None:
             arrays["output"] = self.output
         for group in _GROUPS:
@@ -59,7 +59,7 @@ class Proof:
         """Reads what to_arrays() named, as files."""
         arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
         proof = cls(
-            loss=float(arrays["loss"]) if "loss" in arrays else None,
+            loss=float(arrays["loss"][0]) if "loss" in arrays else None,
             losses=[float(loss) for loss in arrays["losses"]],
             output=arrays.get("output"),
             train_losses=[float(loss) for loss in arrays["train_losses"]],
@@ -129,5 +129,5 @@ def _load(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise LaunchFailed("crash", f"the contender left no readable {path.name}: {error}") from error
+        raise LaunchError("crash", f"the contender left no readable {path.name}: {error}") from error
     return array

@@ -29,7 +29,9 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "check the folder")
-        raise MeasurementError(f"cannot write {error.filename or path}: {error.strerror}; {advice}") from error
+        raise MeasurementError(
+            f"cannot write {error.filename or path}: {error.strerror}; {advice}"
+        ) from error
 
 
 def write_atomically(path: Path, text: str) -> None:

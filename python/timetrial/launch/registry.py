@@ -84,7 +84,9 @@ def resolve(case: Case) -> Contender:
 def _from_path(path: Path, case: Case) -> Contender:
     if path.is_dir():
         if not (path / "adapter.py").is_file():
-            raise InputError(f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)")
+            raise InputError(
+                f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)"
+            )
         return _framework(path.resolve().name, path.resolve(), case)
     if not path.is_file():
         raise InputError(f"backend {str(path)!r}: there is no such file or folder")
@@ -147,7 +149,9 @@ def _framework(name: str, folder: Path, case: Case) -> Contender:
 
 def _refuse(case: Case, setting: str, why: str) -> None:
     if setting in case.settings:
-        raise InputError(f"{setting}={case.settings[setting]} does not apply to backend {case.backend!r}: {why}")
+        raise InputError(
+            f"{setting}={case.settings[setting]} does not apply to backend {case.backend!r}: {why}"
+        )
 
 
 def running_sys_path() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import math
 import os
 import shutil
 import threading
@@ -23,7 +22,7 @@ from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import JUDGE, judged
 from timetrial.launch.observe import Watch, hash_libraries
-from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.outcome import LaunchError
 from timetrial.launch.parity import compare, compare_losses, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.proof import Proof, run_proof
@@ -32,7 +31,7 @@ from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
 from timetrial.launch.witnesses import MachineTimes, witnesses
-from timetrial.records.model import Evaluation, LaunchRecord, Outcome, Parity, Phase, Setting
+from timetrial.records.model import Evaluation, LaunchRecord, Memory, Outcome, Parity, Phase, Setting
 
 
 def run_launch(plan: LaunchPlan, *, cancel: threading.Event | None = None) -> LaunchRecord:
@@ -87,15 +86,14 @@ class _Launch:
         machine = MachineTimes.read()
         try:
             contender = self.plan.contender or resolve(self.plan.case)
-            self.contender_name = contender.name
             self._run_contender(contender)
             self._judge_settings(contender)
             if self.plan.purpose == "proof":
                 self._prove(contender)
-        except LaunchFailed as failure:
+        except LaunchError as failure:
             self._fail(failure)
         except Unavailable as error:
-            self._fail(LaunchFailed("unavailable", str(error)))
+            self._fail(LaunchError("unavailable", str(error)))
         cpu_s = self.watch.cpu_ns / 1e9 if self.watch else 0.0
         seen = witnesses(machine, MachineTimes.read(), cpu_s)
         for name in ("home", "tmp"):
@@ -119,9 +117,7 @@ class _Launch:
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
             evaluations=self.evaluations,
-            memory=self.watch.memory if self.watch else LaunchRecord.model_fields["memory"].get_default(
-                call_default_factory=True
-            ),
+            memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
             libraries=hash_libraries(self.library_paths),
             parity=self.parity,
@@ -133,7 +129,7 @@ class _Launch:
             warnings=self.warnings,
         )
 
-    def _fail(self, failure: LaunchFailed) -> None:
+    def _fail(self, failure: LaunchError) -> None:
         self.outcome, self.reason = failure.outcome, failure.reason
 
     # The contender's life -----------------------------------------------------------------------------
@@ -159,7 +155,7 @@ class _Launch:
             with _recorder() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
                 try:
                     self._talk(contender, process, recorder, files)
-                except LaunchFailed:
+                except LaunchError:
                     if self.runner:
                         self.runner.salvage()
                     raise
@@ -174,7 +170,7 @@ class _Launch:
         limits = self.plan.measure.limits
         self.ready = process.wait("start", limits.start_timeout_s, cancelled=self._cancelled)
         if self.ready.get("event") != "ready" or process.pid is None:
-            raise LaunchFailed("crash", f"the contender began with {self.ready} instead of 'ready'")
+            raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
         self.phases = _phases(process.started_ns, self.ready.get("phases", []))
         self.watch = Watch(process.pid, contender.helper_threads)
         self.watch.after_ready(next((p.rss_bytes for p in self.phases if p.name == "import"), None))
@@ -183,7 +179,7 @@ class _Launch:
             recorder,
             files,
             timeout_s=limits.progress_timeout_s,
-            losses_matter=self.plan.case.task != "forward" and not self._unprovable,
+            losses_matter=self.plan.case.task != "forward",
             running_s=self.watch.running,
             cancelled=self._cancelled,
         )
@@ -206,7 +202,7 @@ class _Launch:
             cancelled=self._cancelled,
         )
         if answer.get("event") != "done":
-            raise LaunchFailed("crash", f"the contender answered '{command}' with {answer}")
+            raise LaunchError("crash", f"the contender answered '{command}' with {answer}")
         return answer
 
     def _cancelled(self) -> bool:
@@ -253,7 +249,7 @@ class _Launch:
         answer = self._ask(process, "evaluate")
         accuracy, loss = answer.get("accuracy"), answer.get("loss")
         if not isinstance(accuracy, (int, float)) or not isinstance(loss, (int, float)):
-            raise LaunchFailed("nan", f"the evaluation after {steps} steps is not finite: {answer}")
+            raise LaunchError("nan", f"the evaluation after {steps} steps is not finite: {answer}")
         self.evaluations.append(
             Evaluation(
                 steps=steps,
@@ -281,7 +277,11 @@ class _Launch:
             self.parity = unproven("the backend computes no network")
             return
         self.proof = run_proof(
-            self.plan.case.task, lambda command: self._ask(process, command), self.runner, files, self.plan.folder
+            self.plan.case.task,
+            lambda command: self._ask(process, command),
+            self.runner,
+            files,
+            self.plan.folder,
         )
 
     def _prove(self, contender: Contender) -> None:
@@ -293,19 +293,19 @@ class _Launch:
         }
         try:
             judge = judged(self.plan, self._run_judge)
-        except (LaunchFailed, Unavailable) as failure:
+        except (LaunchError, Unavailable) as failure:
             self.parity = unproven(f"the judge could not run: {failure}", self.proof.train_losses)
             return
         self.parity = compare(self.proof, judge, shapes, JUDGE)
         if self.parity.status == "failed" and self.outcome == "ok":
-            self._fail(LaunchFailed("wrong", self.parity.reason or "parity failed"))
+            self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))
 
     def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
         _make_folder(plan.folder)
         launch = _Launch(plan, self.cancel)
         launch._run_contender(contender)
         if launch.proof is None:
-            raise LaunchFailed("unavailable", f"{contender.name} computes no network")
+            raise LaunchError("unavailable", f"{contender.name} computes no network")
         return launch.proof
 
     def _check_end(self, process: ContenderProcess, files: SampleFiles) -> None:
@@ -315,7 +315,7 @@ class _Launch:
         if self.plan.proof is not None:
             words = compare_losses(files.first_losses, self.plan.proof)
             if words is not None:
-                raise LaunchFailed("wrong", words)
+                raise LaunchError("wrong", words)
         if self.plan.case.task == "train":
             self._check_parameters(process)
 
@@ -325,33 +325,37 @@ class _Launch:
             folder.mkdir(exist_ok=True)
         try:
             self._ask(process, f"dump parameter {folder.resolve()}")
-            for node in self.plan.prepared.job["network"]["nodes"]:
-                for parameter in node["parameters"]:
-                    self._check_parameter(folder / f"{parameter['name']}.npy", parameter)
+            tables = [p for node in self.plan.prepared.job["network"]["nodes"] for p in node["parameters"]]
+            changed = [_has_changed(folder / f"{table['name']}.npy", table) for table in tables]
+            if tables and not any(changed):
+                raise LaunchError("wrong", "no parameter has changed: nothing was trained")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _check_parameter(self, path: Path, parameter: dict[str, Any]) -> None:
-        name = parameter["name"]
-        if not path.exists():
-            raise LaunchFailed("wrong", f"{name}: the contender has no parameter of this name at the end")
-        last = np.load(path, allow_pickle=False)
-        if not math.isfinite(float(np.sum(last, dtype=np.float64))):
-            raise LaunchFailed("nan", f"{name} is not finite at the end")
-        if "file" in parameter and np.array_equal(last, np.load(parameter["file"], allow_pickle=False)):
-            raise LaunchFailed("wrong", f"{name} has not changed: nothing was trained")
 
     def _judge_settings(self, contender: Contender) -> None:
         backend = self.ready.get("backend", {})
         interpreter = str(contender.interpreter.executable) if contender.interpreter else None
         isa = str(backend.get("isa") or contender.isa)
         evidence = (
-            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter) if self.watch else Evidence()
+            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter)
+            if self.watch
+            else Evidence()
         )
         self.settings = judge_settings(self.plan.case, evidence)
         words = mismatch(self.settings)
         if words is not None and self.outcome == "ok":
-            self._fail(LaunchFailed("mismatch", words))
+            self._fail(LaunchError("mismatch", words))
+
+
+def _has_changed(path: Path, parameter: dict[str, Any]) -> bool:
+    """Whether a parameter differs from its initial value. LaunchError if it is missing or not finite."""
+    name = parameter["name"]
+    if not path.exists():
+        raise LaunchError("wrong", f"{name}: the contender has no parameter of this name at the end")
+    last = np.load(path, allow_pickle=False)
+    if not np.all(np.isfinite(last)):
+        raise LaunchError("nan", f"{name} is not finite at the end")
+    return not np.array_equal(last, np.load(parameter["file"], allow_pickle=False))
 
 
 @contextlib.contextmanager

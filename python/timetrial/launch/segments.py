@@ -16,7 +16,7 @@ from timetrial.core.recorder import read_window, stamp_times_ns
 from timetrial.errors import MeasurementError
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
-from timetrial.launch.outcome import LaunchFailed
+from timetrial.launch.outcome import LaunchError
 from timetrial.launch.record import explained
 from timetrial.records.model import Segment, SegmentKind
 
@@ -46,7 +46,7 @@ class SampleFiles:
         self._files: list[IO[bytes]] = []
         with explained(folder):
             for name in ("stamps.bin", "losses.bin"):
-                self._files.append(open(folder / name, "wb"))  # noqa: SIM115: closed in close()
+                self._files.append((folder / name).open("wb"))
 
     def append(self, stamps: NDArray[np.uint64], losses: NDArray[np.float64]) -> None:
         """One drained window."""
@@ -134,7 +134,7 @@ class SegmentRunner:
             cancelled=self._cancelled,
         )
         if event.get("event") != "done":
-            raise LaunchFailed("crash", f"the contender answered a segment with {event}")
+            raise LaunchError("crash", f"the contender answered a segment with {event}")
         stamps, losses = read_window(self._fd, pending.window)
         said = int(event.get("stamps", -1))
         if not 0 < said <= len(stamps):
@@ -144,9 +144,9 @@ class SegmentRunner:
         ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
         if self._losses_matter and steps and not math.isfinite(float(losses[:steps][-1])):
             bad = float(losses[steps - 1])
-            raise LaunchFailed("nan", f"the loss is {bad} at step {self._steps}")
+            raise LaunchError("nan", f"the loss is {bad} at step {self._steps}")
         if steps == 0:
-            raise LaunchFailed("crash", f"a segment ({pending.kind}) ended without a step")
+            raise LaunchError("crash", f"a segment ({pending.kind}) ended without a step")
         return steps, ns
 
     def _keep(

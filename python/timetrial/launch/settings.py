@@ -121,10 +121,8 @@ def _text(value: object) -> str | None:
 
 
 def _judge_plainly(name: str, asked: str, effective: str | None, source: str) -> Setting:
-    status: SettingStatus
-    if effective is None:
-        status = "unverifiable"
-    else:
+    status: SettingStatus = "unverifiable"
+    if effective is not None:
         status = "applied" if _equal(asked, effective) else "ignored"
     return Setting(
         name=name, asked=asked, effective=effective, how_read=source or "nothing reports it", status=status

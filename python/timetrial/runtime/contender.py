@@ -8,9 +8,8 @@ import os
 import time
 
 import numpy as np
-
 from data import Stream, aligned_empty
-from failures import Failure, Unsupported
+from failures import ContenderError, UnsupportedError
 from score import Score
 
 # Boundaries of timetrial/recorder.h.
@@ -37,14 +36,20 @@ class Contender(object):
     def check_wants(self):
         """Task, device, dtype, layers and optimizer, before anything is built."""
         job, adapter = self._job, self._adapter
-        wants = [("task", job.task, "tasks"), ("device", job.device, "devices"), ("dtype", job.dtype, "dtypes")]
+        wants = [
+            ("task", job.task, "tasks"),
+            ("device", job.device, "devices"),
+            ("dtype", job.dtype, "dtypes"),
+        ]
         wants += [("layer", node.kind, "layers") for node in job.nodes]
         if job.task == "train":
             wants.append(("optimizer", job.optimizer["name"], "optimizers"))
         for what, word, key in wants:
             has = getattr(adapter, key)
             if word not in has:
-                raise Unsupported("the backend has no {} '{}'; it has: {}".format(what, word, ", ".join(has)))
+                raise UnsupportedError(
+                    "the backend has no {} '{}'; it has: {}".format(what, word, ", ".join(has))
+                )
 
     def build(self):
         """The network with its initial weights on the batch's own memory."""
@@ -55,14 +60,22 @@ class Contender(object):
 
     def read_settings(self):
         """What the framework says is in force."""
-        return {name: {"effective": None if effective is None else str(effective), "how_read": source}
-                for name, (effective, source) in self._adapter.read_settings().items()}
+        return {
+            name: {"effective": None if effective is None else str(effective), "how_read": source}
+            for name, (effective, source) in self._adapter.read_settings().items()
+        }
 
     def description(self, name):
         """The `backend` of the event `ready`."""
         adapter = self._adapter
-        return {"name": name, "version": str(adapter.version), "library": adapter.library, "isa": "",
-                "flags": [], "parts": list(getattr(adapter, "parts", ()))}
+        return {
+            "name": name,
+            "version": str(adapter.version),
+            "library": adapter.library,
+            "isa": "",
+            "flags": [],
+            "parts": list(getattr(adapter, "parts", ())),
+        }
 
     # Commands -----------------------------------------------------------------------------------------
 
@@ -129,7 +142,9 @@ class Contender(object):
     def dump(self, role, folder):
         """Every tensor of a role, as files."""
         if role not in ROLES:
-            raise Failure("crash", "tensors have no role '{}'; known: {}".format(role, ", ".join(ROLES)))
+            raise ContenderError(
+                "crash", "tensors have no role '{}'; known: {}".format(role, ", ".join(ROLES))
+            )
         if not os.path.isdir(folder):
             os.mkdir(folder)
         if role == "activation":
@@ -137,7 +152,7 @@ class Contender(object):
         tensors = self._adapter.tensors(role)
         for name, array in tensors.items():
             if "/" in name:
-                raise Failure("crash", "tensor '{}' cannot be a file: its name has a '/'".format(name))
+                raise ContenderError("crash", "tensor '{}' cannot be a file: its name has a '/'".format(name))
             np.save(os.path.join(folder, name + ".npy"), np.ascontiguousarray(array))
         return {"tensors": list(tensors)}
 
@@ -151,14 +166,21 @@ class Contender(object):
     def _stream(self, name):
         if name not in self._streams:
             if name not in self._job.streams:
-                raise Failure("crash", "the job has no stream '{}'; known: {}".format(
-                    name, ", ".join(self._job.streams)))
+                raise ContenderError(
+                    "crash",
+                    "the job has no stream '{}'; known: {}".format(name, ", ".join(self._job.streams)),
+                )
             stream = Stream(self._job.streams[name], self._job)
             self._streams[name] = stream  # keeps the arrays alive whose addresses the gather holds
             self._gathers[name] = self._runtime.Gather(
-                stream.order.ctypes.data, stream.batches, self._job.batch_size,
-                [(stream.images.ctypes.data, self._images.ctypes.data, stream.images[0].nbytes),
-                 (stream.labels.ctypes.data, self._labels.ctypes.data, 8)])
+                stream.order.ctypes.data,
+                stream.batches,
+                self._job.batch_size,
+                [
+                    (stream.images.ctypes.data, self._images.ctypes.data, stream.images[0].nbytes),
+                    (stream.labels.ctypes.data, self._labels.ctypes.data, 8),
+                ],
+            )
         return self._streams[name]
 
     def _gather(self):
@@ -172,16 +194,23 @@ class Contender(object):
         elif self._job.task == "gradient":
             step = adapter.gradient
         else:
+
             def step():
                 adapter.forward()
+
         return [(SEGMENT, self._gather()), (STEP, step)]
 
     def _separate_parts(self):
         adapter = self._adapter
         if self._job.task != "train" or tuple(getattr(adapter, "parts", ())) != PARTS:
             return [(DATA, self._gather()), self._fused_parts()[-1]]
-        return [(DATA, self._gather()), (FORWARD_END, adapter.forward_part), (LOSS_END, adapter.loss_part),
-                (BACKWARD_END, adapter.backward_part), (STEP, adapter.update_part)]
+        return [
+            (DATA, self._gather()),
+            (FORWARD_END, adapter.forward_part),
+            (LOSS_END, adapter.loss_part),
+            (BACKWARD_END, adapter.backward_part),
+            (STEP, adapter.update_part),
+        ]
 
 
 def resident_bytes():

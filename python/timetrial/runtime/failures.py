@@ -1,7 +1,7 @@
 """How a contender gives up: an outcome and words. Syntax and modules of Python 3.6."""
 
 
-class Failure(Exception):
+class ContenderError(Exception):
     """Reported to the parent as the event `failed`."""
 
     def __init__(self, outcome, text):
@@ -10,7 +10,7 @@ class Failure(Exception):
         self.text = text
 
 
-class Unsupported(Failure):
+class UnsupportedError(ContenderError):
     """The framework, or its adapter, does not have what was asked: a row `unavailable`."""
 
     def __init__(self, text):
@@ -19,7 +19,7 @@ class Unsupported(Failure):
 
 def describe(error):
     """(outcome, text) of any exception."""
-    if isinstance(error, Failure):
+    if isinstance(error, ContenderError):
         return error.outcome, error.text
     if isinstance(error, MemoryError):
         return "oom", "MemoryError: {}".format(error)

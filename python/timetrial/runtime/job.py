@@ -3,8 +3,7 @@
 import json
 
 import numpy as np
-
-from failures import Failure
+from failures import ContenderError
 
 
 class Node(object):
@@ -33,7 +32,7 @@ class Job(object):
         with open(path) as file:
             table = json.load(file)
         if table.get("protocol") != 1:
-            raise Failure("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
+            raise ContenderError("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
         self.name = table["backend"]["name"]
         self.adapter = table["backend"]["adapter"]
         self.runtime = table["runtime"]
@@ -63,8 +62,12 @@ class Job(object):
         for table in self._parameter_tables:
             values = np.load(table["file"], mmap_mode="r")
             if values.shape != tuple(table["shape"]) or values.dtype != np.float32:
-                raise Failure("crash", "{}: {} {}, expected float32 {}".format(
-                    table["file"], values.dtype, values.shape, tuple(table["shape"])))
+                raise ContenderError(
+                    "crash",
+                    "{}: {} {}, expected float32 {}".format(
+                        table["file"], values.dtype, values.shape, tuple(table["shape"])
+                    ),
+                )
             self.parameters[table["name"]] = values
 
     def node(self, name):

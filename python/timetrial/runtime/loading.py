@@ -5,7 +5,7 @@ import importlib.util
 import os
 import sys
 
-from failures import Failure
+from failures import ContenderError
 
 MODULE = "_timetrial_runtime"
 
@@ -33,5 +33,5 @@ def load_adapter(path):
         sys.path.remove(os.path.dirname(path))
     adapter = getattr(module, "Adapter", None)
     if adapter is None:
-        raise Failure("crash", "{}: there is no class 'Adapter' in it".format(path))
+        raise ContenderError("crash", "{}: there is no class 'Adapter' in it".format(path))
     return adapter()

@@ -49,12 +49,16 @@ def send(event):
     """One event, one line."""
     line = (json.dumps(event) + "\n").encode()
     while line:
-        line = line[os.write(EVENTS_FD, line):]
+        line = line[os.write(EVENTS_FD, line) :]
 
 
 def phase(name, ns=None):
     """A border of a phase, with the memory at that moment."""
-    return {"name": name, "ns": _now_ns() if ns is None else ns, "rss_bytes": contender_module.resident_bytes()}
+    return {
+        "name": name,
+        "ns": _now_ns() if ns is None else ns,
+        "rss_bytes": contender_module.resident_bytes(),
+    }
 
 
 def obey(contender, line):
@@ -69,7 +73,7 @@ def obey(contender, line):
         return getattr(contender, command)(rest)
     if command in ("reset", "gradient", "evaluate"):
         return getattr(contender, command)()
-    raise failures.Failure("crash", "unknown command '{}'".format(command))
+    raise failures.ContenderError("crash", "unknown command '{}'".format(command))
 
 
 def serve(job_path, place):
@@ -90,8 +94,9 @@ def serve(job_path, place):
     phases.append(phase("build"))
     place[0] = "settings"
     settings = contender.read_settings()
-    send({"event": "ready", "phases": phases, "settings": settings,
-          "backend": contender.description(job.name)})
+    send(
+        {"event": "ready", "phases": phases, "settings": settings, "backend": contender.description(job.name)}
+    )
     with open(COMMANDS_FD, "rb", buffering=0, closefd=False) as commands:
         pending = b""
         while True:

@@ -23,10 +23,15 @@ class Score(object):
             self._loss += float(np.square(wide).mean(axis=1).sum())
         else:
             top = wide.max(axis=1)
-            self._loss += float((np.log(np.exp(wide - top[:, None]).sum(axis=1)) + top - wide[rows, labels]).sum())
+            self._loss += float(
+                (np.log(np.exp(wide - top[:, None]).sum(axis=1)) + top - wide[rows, labels]).sum()
+            )
         self.samples += len(labels)
 
     def result(self):
         """The fields of the event `done`."""
-        return {"accuracy": self._right / float(self.samples), "loss": self._loss / self.samples,
-                "samples": self.samples}
+        return {
+            "accuracy": self._right / float(self.samples),
+            "loss": self._loss / self.samples,
+            "samples": self.samples,
+        }

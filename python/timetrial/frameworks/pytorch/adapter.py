@@ -12,8 +12,18 @@ class Adapter(object):
     devices = ("cpu",)
     dtypes = ("f32",)
     optimizers = ("sgd",)
-    layers = ("dense", "conv2d", "max_pool2d", "avg_pool2d", "relu", "tanh", "sigmoid", "flatten",
-              "softmax_cross_entropy", "squared_error")
+    layers = (
+        "dense",
+        "conv2d",
+        "max_pool2d",
+        "avg_pool2d",
+        "relu",
+        "tanh",
+        "sigmoid",
+        "flatten",
+        "softmax_cross_entropy",
+        "squared_error",
+    )
     parts = ("forward", "loss", "backward", "update")
 
     def load(self, settings):
@@ -45,12 +55,14 @@ class Adapter(object):
         self.labels = torch.from_numpy(labels)
         self.model = _make_model(job)
         kind = job.node(job.loss).kind
-        self.loss_function = torch.nn.CrossEntropyLoss() if kind == "softmax_cross_entropy" else _squared_error
+        self.loss_function = (
+            torch.nn.CrossEntropyLoss() if kind == "softmax_cross_entropy" else _squared_error
+        )
         self._named = {}
         for node in job.nodes:
             for name, _ in node.parameters:
                 module = self.model.layers[node.name]
-                self._named[name] = getattr(module, name[len(node.name) + 1:])
+                self._named[name] = getattr(module, name[len(node.name) + 1 :])
         self.reset()
 
     def reset(self):
@@ -60,9 +72,16 @@ class Adapter(object):
                 parameter.copy_(torch.from_numpy(np.array(self._job.parameters[name])))
                 parameter.grad = None
         settings = self._job.optimizer
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(), lr=settings["learning_rate"], momentum=settings["momentum"],
-            weight_decay=settings["weight_decay"]) if self._named else None
+        self.optimizer = (
+            torch.optim.SGD(
+                self.model.parameters(),
+                lr=settings["learning_rate"],
+                momentum=settings["momentum"],
+                weight_decay=settings["weight_decay"],
+            )
+            if self._named
+            else None
+        )
         self.model.train(self._job.task != "forward")
 
     def step(self):
@@ -124,8 +143,11 @@ class Adapter(object):
             return {n: p.grad.numpy().copy() for n, p in self._named.items() if p.grad is not None}
         if role == "optimizer":
             state = self.optimizer.state if self.optimizer else {}
-            return {name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
-                    for name, p in self._named.items() if state.get(p, {}).get("momentum_buffer") is not None}
+            return {
+                name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
+                for name, p in self._named.items()
+                if state.get(p, {}).get("momentum_buffer") is not None
+            }
         if role == "activation":
             return self._activations()
         return {}
@@ -133,8 +155,10 @@ class Adapter(object):
     def _activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
         found = {}
-        hooks = [module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
-                 for name, module in self.model.layers.items()]
+        hooks = [
+            module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
+            for name, module in self.model.layers.items()
+        ]
         try:
             with torch.no_grad():
                 self.model(self.images)
@@ -188,10 +212,21 @@ def _make_layer(node, job):
         return nn.Linear(shape[1], shape[0], bias=bool(a["bias"]))
     if node.kind == "conv2d":
         shape = dict(node.parameters)[node.name + ".weight"]
-        return nn.Conv2d(shape[1], shape[0], (a["kernel_h"], a["kernel_w"]), stride=(a["stride_h"], a["stride_w"]),
-                         padding=(a["padding_h"], a["padding_w"]), bias=bool(a["bias"]))
+        return nn.Conv2d(
+            shape[1],
+            shape[0],
+            (a["kernel_h"], a["kernel_w"]),
+            stride=(a["stride_h"], a["stride_w"]),
+            padding=(a["padding_h"], a["padding_w"]),
+            bias=bool(a["bias"]),
+        )
     if node.kind in ("max_pool2d", "avg_pool2d"):
-        make = nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d  # padded zeros count in the average
-        return make((a["kernel_h"], a["kernel_w"]), stride=(a["stride_h"], a["stride_w"]),
-                    padding=(a["padding_h"], a["padding_w"]))
+        make = (
+            nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d
+        )  # padded zeros count in the average
+        return make(
+            (a["kernel_h"], a["kernel_w"]),
+            stride=(a["stride_h"], a["stride_w"]),
+            padding=(a["padding_h"], a["padding_w"]),
+        )
     return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()

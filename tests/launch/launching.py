@@ -1,0 +1,76 @@
+"""Plans of small launches for the tests of launch, parity, runtime and frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from timetrial.experiment.case import Case, Workload
+from timetrial.launch import LaunchPlan, Limits, Measure
+from timetrial.records.model import LaunchRecord
+from timetrial.workloads import prepare
+
+MS = 1_000_000
+SHORT = Measure(
+    warmup_ns=20 * MS,
+    steady_ns=60 * MS,
+    max_steps=2000,
+    epochs=2,
+    detailed_steps=3,
+    limits=Limits(start_timeout_s=60.0, progress_timeout_s=20.0),
+)
+
+SMALL_NETWORK = """
+nodes = [
+  { name = "conv1", kind = "conv2d", attributes = { channels = 4, kernel = [3, 5], stride = [2, 1], padding = [0, 2] } },
+  { name = "pool1", kind = "max_pool2d", attributes = { kernel = 2 } },
+  { name = "relu1", kind = "relu" },
+  { name = "flat", kind = "flatten" },
+  { name = "fc1", kind = "dense", attributes = { units = 12 } },
+  { name = "relu2", kind = "relu" },
+  { name = "fc2", kind = "dense", attributes = { units = "classes" } },
+  { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc2", "labels"] },
+]
+"""
+
+
+def small_network(folder: Path) -> str:
+    """A network with unequal strides and paddings; the path to its file."""
+    path = folder / "small.toml"
+    path.write_text(SMALL_NETWORK)
+    return str(path)
+
+
+def workload(network: str, dataset: str = "synthetic", batch_size: int = 16) -> Workload:
+    return Workload(
+        network=network,
+        dataset=dataset,
+        batch_size=batch_size,
+        optimizer={"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0},
+    )
+
+
+def make_plan(
+    folder: Path,
+    backend: str,
+    *,
+    network: str = "mlp",
+    settings: Mapping[str, str] | None = None,
+    purpose: Any = "speed",
+    measure: Measure = SHORT,
+    task: str = "train",
+    seed: int = 1,
+    **more: Any,
+) -> LaunchPlan:
+    work = workload(network)
+    case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
+    prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
+    return LaunchPlan(
+        case=case, prepared=prepared, purpose=purpose, folder=folder, measure=measure, seed=seed, **more
+    )
+
+
+def words(record: LaunchRecord) -> str:
+    """For the message of a failed assertion."""
+    return f"{record.outcome}: {record.reason}\n{record.stderr}"
