@@ -34,6 +34,7 @@ void translate(std::exception_ptr exception) {
 PYBIND11_MODULE(_core, module) {
     module.doc() = "The compiled half of timetrial.core.";
     py::register_local_exception_translator(translate);
+    bindings::register_metrics(module);
     bindings::register_network(module);
     bindings::register_random(module);
     bindings::register_recorder(module);

@@ -1,0 +1,77 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "bindings.h"
+#include "metrics/observer.h"
+#include "metrics/peak.h"
+
+namespace py = pybind11;
+
+namespace timetrial::bindings {
+namespace {
+
+// As OSError with errno, so that ESRCH becomes ProcessLookupError and EACCES PermissionError.
+template <typename Call>
+auto with_os_errors(Call call) {
+    try {
+        return call();
+    } catch (const std::system_error& error) {
+        const py::object os_error =
+            py::reinterpret_borrow<py::object>(PyExc_OSError)(error.code().value(), error.what());
+        PyErr_SetObject(py::type::of(os_error).ptr(), os_error.ptr());
+        throw py::error_already_set();
+    }
+}
+
+}  // namespace
+
+void register_metrics(py::module_& module) {
+    py::class_<ThreadObservation>(module, "ThreadObservation")
+        .def_readonly("pid", &ThreadObservation::pid)
+        .def_readonly("tid", &ThreadObservation::tid)
+        .def_property_readonly(
+            "name",
+            [](const ThreadObservation& thread) {
+                return py::reinterpret_steal<py::str>(  // any bytes may be in a thread's name
+                    PyUnicode_DecodeUTF8(thread.name.data(), static_cast<py::ssize_t>(thread.name.size()),
+                                         "replace"));
+            })
+        .def_readonly("cpu_ns", &ThreadObservation::cpu_ns)
+        .def_readonly("wait_ns", &ThreadObservation::wait_ns)
+        .def_readonly("allowed_cpus", &ThreadObservation::allowed_cpus)
+        .def_readonly("voluntary_switches", &ThreadObservation::voluntary_switches)
+        .def_readonly("involuntary_switches", &ThreadObservation::involuntary_switches);
+    py::class_<Observation>(module, "Observation")
+        .def_readonly("time_ns", &Observation::time_ns)
+        .def_readonly("cpu_ns", &Observation::cpu_ns)
+        .def_readonly("rss_bytes", &Observation::rss_bytes)
+        .def_readonly("peak_rss_bytes", &Observation::peak_rss_bytes)
+        .def_readonly("minor_faults", &Observation::minor_faults)
+        .def_readonly("major_faults", &Observation::major_faults)
+        .def_readonly("processes", &Observation::processes)
+        .def_readonly("stopped", &Observation::stopped)
+        .def_readonly("threads", &Observation::threads);
+    py::class_<Observer>(module, "Observer")
+        .def(py::init<pid_t>(), py::arg("pid"))
+        .def("read", [](const Observer& observer) { return with_os_errors([&] { return observer.read(); }); })
+        .def("reset_peak", [](const Observer& observer) { with_os_errors([&] { observer.reset_peak(); }); })
+        .def("libraries", [](const Observer& observer) {
+            py::list found;
+            for (const MappedLibrary& library : with_os_errors([&] { return observer.libraries(); })) {
+                found.append(py::make_tuple(
+                    py::module_::import("os").attr("fsdecode")(py::bytes(library.path)), library.kind));
+            }
+            return found;
+        });
+    py::class_<Peak>(module, "Peak")
+        .def_readonly("isa", &Peak::isa)
+        .def_readonly("threads", &Peak::threads)
+        .def_readonly("flops_per_s", &Peak::flops_per_s);
+    module.def("measure_peak_flops", &measure_peak_flops, py::arg("threads"), py::arg("seconds"),
+               py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace timetrial::bindings

@@ -1,0 +1,34 @@
+"""What the processor can do: its flags, and its f32 peak as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from timetrial.core import _core
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Multiply-adds in registers, of all threads together; one counts as two operations."""
+
+    isa: str  # the widest of avx512, avx2, sse2
+    threads: int
+    flops_per_s: float
+
+
+@cache
+def cpu_flags() -> frozenset[str]:
+    """The flags of the first processor, in the words of /proc/cpuinfo: "avx2", "avx512f" ..."""
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        name, _, words = line.partition(":")
+        if name.strip() == "flags":
+            return frozenset(words.split())
+    return frozenset()
+
+
+def measure_peak_flops(threads: int = 1, seconds: float = 0.3) -> Peak:
+    """Best of several short windows, n threads at once, pinned nowhere. Nothing else should run meanwhile."""
+    peak = _core.measure_peak_flops(threads, seconds)
+    return Peak(isa=peak.isa, threads=peak.threads, flops_per_s=peak.flops_per_s)

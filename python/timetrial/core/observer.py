@@ -1,0 +1,94 @@
+"""What the kernel says about a process and everything below it: CPU time, memory, threads, mapped libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from timetrial.core import _core
+from timetrial.errors import InputError
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread that was alive when it was looked at."""
+
+    pid: int
+    tid: int
+    name: str
+    cpu_ns: int  # on a CPU
+    wait_ns: int  # ready to run, while others had the CPUs
+    allowed_cpus: str  # "0-1+4"
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Sums over the tree. Memory that its processes share is counted in each of them."""
+
+    time_ns: int  # on the clock of clock.now_ns(), before the first reading
+    cpu_ns: int  # ended threads included; ended children to the kernel's tick
+    rss_bytes: int
+    peak_rss_bytes: int  # since the start or reset_peak()
+    minor_faults: int
+    major_faults: int
+    processes: int
+    stopped: bool  # the root, by SIGSTOP or a tracer
+    threads: tuple[Thread, ...]
+
+
+@dataclass(frozen=True)
+class MappedLibrary:
+    """A mapped file that computes, schedules or allocates."""
+
+    path: str
+    kind: str  # blas, openmp, onednn, framework, allocator, backend
+
+
+class Observer:
+    """Watches a process tree through /proc. It reads when asked and costs nothing in between.
+
+    Every method raises ProcessLookupError when the root has ended.
+    """
+
+    def __init__(self, pid: int):
+        if pid < 1:
+            raise InputError(f"pid = {pid}; expected the number of a process, from 1")
+        self.pid = pid
+        self._native = _core.Observer(pid)
+
+    def read(self) -> Observation:
+        """Everything, now."""
+        seen = self._native.read()
+        threads = tuple(
+            Thread(
+                pid=thread.pid,
+                tid=thread.tid,
+                name=thread.name,
+                cpu_ns=thread.cpu_ns,
+                wait_ns=thread.wait_ns,
+                allowed_cpus=thread.allowed_cpus,
+                voluntary_switches=thread.voluntary_switches,
+                involuntary_switches=thread.involuntary_switches,
+            )
+            for thread in seen.threads
+        )
+        return Observation(
+            time_ns=seen.time_ns,
+            cpu_ns=seen.cpu_ns,
+            rss_bytes=seen.rss_bytes,
+            peak_rss_bytes=seen.peak_rss_bytes,
+            minor_faults=seen.minor_faults,
+            major_faults=seen.major_faults,
+            processes=seen.processes,
+            stopped=seen.stopped,
+            threads=threads,
+        )
+
+    def reset_peak(self) -> None:
+        """From here on the peak of each process counts anew, from what it holds now."""
+        self._native.reset_peak()
+
+    def libraries(self) -> list[MappedLibrary]:
+        """The mapped libraries of interest, each path once."""
+        return [MappedLibrary(path, kind) for path, kind in self._native.libraries()]
