@@ -1,0 +1,279 @@
+#include "network/network.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "network/c_network.h"
+#include "network/layers.h"
+
+namespace timetrial {
+namespace {
+
+using Specs = std::vector<NodeSpec>;
+
+const NodeSpec kLoss{"loss", "softmax_cross_entropy", {{"fc2", "labels"}}, {}};
+
+Specs lenet5() {
+    return {
+        {"conv1", "conv2d", {}, {{"channels", 20.0}, {"kernel", 5.0}}},
+        {"pool1", "max_pool2d", {}, {{"kernel", 2.0}}},
+        {"conv2", "conv2d", {}, {{"channels", 50.0}, {"kernel", 5.0}}},
+        {"pool2", "max_pool2d", {}, {{"kernel", 2.0}}},
+        {"flatten", "flatten", {}, {}},
+        {"fc1", "dense", {}, {{"units", 500.0}}},
+        {"relu1", "relu", {}, {}},
+        {"fc2", "dense", {}, {{"units", 10.0}}},
+        kLoss,
+    };
+}
+
+// A network of one layer with a loss behind it.
+Specs single(NodeSpec layer) {
+    const std::string name = layer.name;
+    return {
+        std::move(layer), {"flat", "flatten", {}, {}}, {"loss", "squared_error", {{"flat", "labels"}}, {}}};
+}
+
+Shape shape_of(NodeSpec layer, const Shape& input) {
+    const Network network(single(layer), 2, input);
+    return network.node(2).shape;
+}
+
+std::string refusal(const Specs& specs, std::int64_t batch_size = 64, const Shape& input = {1, 28, 28}) {
+    try {
+        const Network network(specs, batch_size, input);
+    } catch (const NetworkError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+#define EXPECT_WORDS(text, words) EXPECT_NE((text).find(words), std::string::npos) << (text)
+
+// Work by hand: 24*24 outputs x 20 x 25, 8*8 x 50 x 500, 800 x 500, 500 x 10, each times 64 samples.
+TEST(Network, KnowsLeNet5) {
+    const Network network(lenet5(), 64, {1, 28, 28});
+    EXPECT_EQ(network.parameter_count(), 20 * 25 + 20 + 50 * 500 + 50 + 800 * 500 + 500 + 5000 + 10);
+    EXPECT_EQ(network.node(network.output()).name, "fc2");
+    EXPECT_EQ(network.node(network.loss()).name, "loss");
+    EXPECT_EQ(network.classes(), 10);
+    EXPECT_EQ(network.node(network.index_of("pool2")).shape, (Shape{64, 50, 4, 4}));
+    EXPECT_TRUE(network.node(network.loss()).shape.empty());
+    const auto work = [&](const char* name) { return network.multiply_accumulates(network.index_of(name)); };
+    EXPECT_EQ(work("conv1").forward, 64 * 24 * 24 * 20 * 25);
+    EXPECT_EQ(work("conv1").backward_data, 0) << "nothing before the first layer is trained";
+    EXPECT_EQ(work("conv1").backward_weights, work("conv1").forward);
+    EXPECT_EQ(work("conv2").forward, 64 * 8 * 8 * 50 * 500);
+    EXPECT_EQ(work("conv2").backward_data, work("conv2").forward);
+    EXPECT_EQ(work("fc1").of(TT_TRAIN), 3 * 64 * 800 * 500);
+    EXPECT_EQ(work("fc2").of(TT_FORWARD), 64 * 500 * 10);
+    EXPECT_EQ(work("pool1").of(TT_TRAIN), 0);
+    EXPECT_EQ(work("images").of(TT_TRAIN), 0);
+}
+
+TEST(Network, NamesParametersAsTorchShapesThem) {
+    const auto parameters = Network(lenet5(), 64, {1, 28, 28}).parameters();
+    ASSERT_EQ(parameters.size(), 8u);
+    EXPECT_EQ(parameters[0].name, "conv1.weight");
+    EXPECT_EQ(parameters[0].shape, (Shape{20, 1, 5, 5}));
+    EXPECT_EQ(parameters[1].name, "conv1.bias");
+    EXPECT_EQ(parameters[1].shape, (Shape{20}));
+    EXPECT_EQ(parameters[4].shape, (Shape{500, 800}));
+    const Network without(single({"fc", "dense", {}, {{"units", 3.0}, {"bias", false}}}), 2, {5});
+    EXPECT_EQ(without.parameters().size(), 1u);
+}
+
+TEST(Network, InfersWindows) {
+    const auto conv = [](AttributeSpecs attributes) {
+        attributes["channels"] = 4.0;
+        return NodeSpec{"c", "conv2d", {}, attributes};
+    };
+    const auto pool = [](AttributeSpecs attributes) { return NodeSpec{"p", "avg_pool2d", {}, attributes}; };
+    EXPECT_EQ(shape_of(conv({{"kernel", 3.0}}), {3, 8, 9}), (Shape{2, 4, 6, 7}));
+    EXPECT_EQ(shape_of(conv({{"kernel", std::vector{3.0, 5.0}}, {"padding", "same"}}), {3, 8, 9}),
+              (Shape{2, 4, 8, 9}));
+    EXPECT_EQ(shape_of(conv({{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}), {3, 8, 9}),
+              (Shape{2, 4, 4, 5}));
+    EXPECT_EQ(shape_of(conv({{"kernel", 3.0}, {"stride", std::vector{1.0, 3.0}}}), {3, 8, 9}),
+              (Shape{2, 4, 6, 3}));
+    EXPECT_EQ(shape_of(pool({{"kernel", 2.0}}), {3, 8, 9}), (Shape{2, 3, 4, 4}));
+    EXPECT_EQ(shape_of(pool({{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}), {3, 8, 9}),
+              (Shape{2, 3, 4, 5}));
+    EXPECT_EQ(shape_of(conv({{"kernel", 8.0}}), {3, 8, 8}), (Shape{2, 4, 1, 1}));
+}
+
+// What a job file carries must mean the same network.
+TEST(Network, TakesItsOwnNormalizedNodes) {
+    const Network network(lenet5(), 64, {1, 28, 28});
+    Specs specs;
+    for (const Node& node : network.nodes()) {
+        NodeSpec spec{node.name, node.kind, std::vector<std::string>{}, {}};
+        for (const std::uint32_t index : node.inputs) spec.inputs->push_back(network.node(index).name);
+        for (const Attribute& attribute : node.attributes)
+            spec.attributes[attribute.name] = static_cast<double>(attribute.value);
+        specs.push_back(spec);
+    }
+    const Network again(specs, 64, {1, 28, 28});
+    ASSERT_EQ(again.nodes().size(), network.nodes().size());
+    for (std::uint32_t index = 0; index < network.nodes().size(); ++index) {
+        const Node& before = network.node(index);
+        const Node& after = again.node(index);
+        EXPECT_EQ(after.name, before.name);
+        EXPECT_EQ(after.shape, before.shape);
+        EXPECT_EQ(after.inputs, before.inputs);
+        ASSERT_EQ(after.attributes.size(), before.attributes.size());
+        for (std::size_t i = 0; i < before.attributes.size(); ++i) {
+            EXPECT_EQ(after.attributes[i].name, before.attributes[i].name);
+            EXPECT_EQ(after.attributes[i].value, before.attributes[i].value);
+        }
+    }
+}
+
+// Adding a kind to the table must not break the rule that normalized attributes are keys.
+TEST(LayerKinds, AcceptTheirNormalizedAttributes) {
+    const AttributeSpecs all{{"units", 4.0}, {"channels", 4.0}, {"kernel", 2.0}};
+    for (const LayerKind& kind : layer_kinds()) {
+        const Node node{"x", std::string(kind.name), {}, {}, {}, TT_F32, {}};
+        const std::vector<const Node*> inputs;
+        for (const Attribute& attribute : kind.normalize({node, inputs}, all))
+            EXPECT_NE(std::find(kind.keys.begin(), kind.keys.end(), attribute.name), kind.keys.end())
+                << kind.name << " " << attribute.name;
+    }
+}
+
+TEST(Network, CountsTheBytesOfEachPass) {
+    const Specs specs{{"fc1", "dense", {}, {{"units", 3.0}}},
+                      {"act", "tanh", {}, {}},
+                      {"fc2", "dense", {}, {{"units", 2.0}, {"bias", false}}},
+                      kLoss};
+    const Network network(specs, 10, {5});
+    const PassWork first = network.bytes(network.index_of("fc1"));
+    EXPECT_EQ(first.forward, 4 * (10 * 5 + 18 + 10 * 3));
+    EXPECT_EQ(first.backward_data, 0);
+    EXPECT_EQ(first.backward_weights, 4 * (10 * 3 + 10 * 5 + 18));
+    const PassWork act = network.bytes(network.index_of("act"));
+    EXPECT_EQ(act.backward_data, 4 * 3 * 30);  // its output, the gradient of its output and of its input
+    EXPECT_EQ(act.backward_weights, 0);
+    const PassWork second = network.bytes(network.index_of("fc2"));
+    EXPECT_EQ(second.backward_data, 4 * (10 * 2 + 6 + 10 * 3));
+    EXPECT_EQ(network.activation_bytes(), 4 * (30 + 30 + 20 + 1));
+}
+
+TEST(Network, NamesBothLayersAndShapesThatDoNotFit) {
+    Specs specs = lenet5();
+    specs.erase(specs.begin() + 4);
+    EXPECT_EQ(refusal(specs),
+              "layer 'fc1' (dense) needs a flat input (N, F); 'pool2' gives (64, 50, 4, 4): put a "
+              "flatten between them");
+    EXPECT_WORDS(refusal(lenet5(), 64, {784}),
+                 "layer 'conv1' (conv2d) needs images (N, C, H, W); 'images' gives (64, 784)");
+    EXPECT_WORDS(
+        refusal(lenet5(), 64, {1, 8, 8}),
+        "layer 'conv2' (conv2d) has a 5x5 kernel with 0x0 padding, larger than its images: 'pool1' gives "
+        "(64, 20, 2, 2)");
+}
+
+TEST(Network, RefusesWrongAttributes) {
+    const auto conv = [](AttributeSpecs attributes) {
+        return refusal(single({"c", "conv2d", {}, attributes}));
+    };
+    EXPECT_WORDS(conv({{"kernel", 3.0}}), "layer 'c' (conv2d) needs 'channels'");
+    EXPECT_WORDS(conv({{"channels", 3.0}}), "needs 'kernel'");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernal", 3.0}}), "no attribute 'kernal'. Did you mean 'kernel'?");
+    EXPECT_WORDS(conv({{"channels", 0.0}, {"kernel", 3.0}}), "channels = 0");
+    EXPECT_WORDS(conv({{"channels", 2.5}, {"kernel", 3.0}}), "channels = 2.5");
+    EXPECT_WORDS(conv({{"channels", true}, {"kernel", 3.0}}), "channels = true");
+    EXPECT_WORDS(conv({{"channels", 1e30}, {"kernel", 3.0}}), "channels = 1e+30");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", "big"}}), "kernel = \"big\"");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", std::vector{1.0, 2.0, 3.0}}}), "kernel = [1, 2, 3]");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding", -1.0}}), "padding = -1");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding", "valid"}}), "padding = \"valid\"");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 4.0}, {"padding", "same"}}), "odd kernel");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"stride", 2.0}, {"padding", "same"}}),
+                 "stride 1");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel_h", 3.0}}), "only one of 'kernel_h' and 'kernel_w'");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"kernel_h", 3.0}}), "'kernel' and also");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"bias", 2.0}}),
+                 "bias = 2; expected true or false");
+    EXPECT_WORDS(refusal(single({"p", "max_pool2d", {}, {{"kernel", 2.0}, {"padding", 2.0}}})),
+                 "half its kernel");
+    EXPECT_WORDS(refusal(single({"r", "relu", {}, {{"slope", 0.1}}})),
+                 "no attribute 'slope'. This kind has none.");
+}
+
+TEST(Network, RefusesWrongGraphs) {
+    Specs specs = lenet5();
+    specs.pop_back();
+    EXPECT_WORDS(refusal(specs), "has no loss");
+    specs = lenet5();
+    specs.push_back({"loss2", "squared_error", {{"fc2", "labels"}}, {}});
+    EXPECT_WORDS(refusal(specs), "several losses (loss, loss2)");
+    specs = lenet5();
+    specs.back().inputs.reset();
+    EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, \"labels\"]");
+    specs.back().inputs = {"fc2"};
+    EXPECT_WORDS(refusal(specs), "has 1 inputs; expected 2");
+    specs.back().inputs = {"labels", "fc2"};
+    EXPECT_WORDS(refusal(specs), "needs a flat input");
+    specs = lenet5();
+    specs[1].inputs = {"convl"};
+    EXPECT_WORDS(refusal(specs),
+                 "layer 'pool1' (max_pool2d) has the input 'convl', which is no node before it. Did you "
+                 "mean 'conv1'?");
+    specs = lenet5();
+    specs[2].name = "conv1";
+    EXPECT_WORDS(refusal(specs), "two nodes are called 'conv1'");
+    specs = lenet5();
+    specs[0].kind = "convolution";
+    EXPECT_WORDS(refusal(specs), "unknown kind 'convolution'. Known: avg_pool2d, conv2d");
+    specs = lenet5();
+    specs[0].name = "a/b";
+    EXPECT_WORDS(refusal(specs), "layer name 'a/b'");
+    specs = lenet5();
+    specs[1].inputs = {"labels"};
+    EXPECT_WORDS(refusal(specs), "only a loss can");
+    specs = lenet5();
+    specs.insert(specs.begin() + 7, {"spare", "relu", {{"fc1"}}, {}});
+    specs[8].inputs = {"relu1"};
+    EXPECT_WORDS(refusal(specs), "layer 'spare' (relu) is the input of no other");
+    specs = lenet5();
+    specs.push_back({"after", "relu", {{"loss"}}, {}});
+    EXPECT_WORDS(refusal(specs), "nothing can follow a loss");
+    specs = lenet5();
+    specs.insert(specs.begin(), {"mask", "input", {}, {}});
+    EXPECT_WORDS(refusal(specs), "input 'mask'");
+    EXPECT_WORDS(refusal({}), "has no loss");
+    EXPECT_WORDS(refusal(lenet5(), 0), "batch_size = 0");
+    EXPECT_WORDS(refusal(lenet5(), 64, {28, 28}), "input_shape = (28, 28)");
+    EXPECT_WORDS(refusal(lenet5(), 64, {1, 28, 0}), "input_shape = (1, 28, 0)");
+    EXPECT_WORDS(refusal(lenet5(), std::int64_t{1} << 61, {1, 28, 28}), "too large");
+}
+
+TEST(CNetwork, SaysTheSameInPlainStructs) {
+    const Network network(lenet5(), 64, {1, 28, 28});
+    const std::vector<float> weight(500, 0.5f);
+    const CNetwork c_network(network, {{"conv1.weight", weight.data()}});
+    const tt_network* c = c_network.get();
+    ASSERT_EQ(c->n_nodes, 11u);
+    EXPECT_STREQ(c->nodes[0].name, "images");
+    EXPECT_EQ(c->nodes[0].output.role, static_cast<std::uint32_t>(TT_INPUT));
+    EXPECT_EQ(c->nodes[1].output.dtype, static_cast<std::uint32_t>(TT_I64));
+    const tt_node& conv = c->nodes[2];
+    EXPECT_STREQ(conv.kind, "conv2d");
+    EXPECT_EQ(conv.inputs[0], 0u);
+    EXPECT_EQ(conv.output.shape[1], 20);
+    EXPECT_STREQ(conv.attributes[1].name, "kernel_h");
+    EXPECT_EQ(conv.attributes[1].number, 5.0);
+    EXPECT_EQ(conv.attributes[1].text, nullptr);
+    ASSERT_EQ(conv.n_parameters, 2u);
+    EXPECT_EQ(conv.parameters[0].data, weight.data());
+    EXPECT_EQ(conv.parameters[1].data, nullptr);
+    EXPECT_STREQ(c->nodes[c->output].name, "fc2");
+    EXPECT_STREQ(c->nodes[c->loss].name, "loss");
+    for (std::uint32_t i = 0; i < c->n_nodes; ++i) EXPECT_EQ(c->nodes[i].size, sizeof(tt_node));
+}
+
+}  // namespace
+}  // namespace timetrial

@@ -1,0 +1,155 @@
+#include "support/trainer.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <stdexcept>
+
+#include "random/draws.h"
+
+namespace timetrial::testing {
+namespace {
+
+void fill(std::vector<float>& values, Numbers numbers, std::uint64_t seed, const std::string& stream) {
+    uniform(seed, stream, -1.0F, 1.0F, values);
+    if (numbers == Numbers::kIntegers)
+        for (float& value : values) value = std::round(3 * value);
+}
+
+}  // namespace
+
+Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape,
+                 Numbers numbers, std::uint64_t seed)
+    : network(specs, batch_size, input_shape) {
+    for (const Parameter& parameter : network.parameters()) {
+        std::vector<float>& values = weights[parameter.name];
+        values.resize(static_cast<std::size_t>(element_count(parameter.shape)));
+        if (numbers == Numbers::kReal && parameter.shape.size() > 1) {
+            glorot_uniform(seed, parameter.name, parameter.shape, values);
+        } else {
+            fill(values, numbers, seed, parameter.name);
+        }
+    }
+    images.resize(static_cast<std::size_t>(element_count(network.node(0).shape)));
+    fill(images, numbers, seed, "images");
+    std::vector<float> draws(static_cast<std::size_t>(batch_size));
+    uniform(seed, "labels", 0.0F, 1.0F, draws);
+    for (const float draw : draws)
+        labels.push_back(static_cast<std::int64_t>(draw * static_cast<float>(network.classes())));
+}
+
+Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
+                 const std::map<std::string, std::string>& settings, const SgdSpec& sgd)
+    : images(problem.images), labels(problem.labels), problem_(problem) {
+    ParameterValues values;
+    for (const auto& [name, weight] : problem.weights) values[name] = weight.data();
+    c_network_ = std::make_unique<CNetwork>(problem.network, values);
+    attributes_ = {{sizeof(tt_attribute), "learning_rate", sgd.learning_rate, nullptr},
+                   {sizeof(tt_attribute), "momentum", sgd.momentum, nullptr},
+                   {sizeof(tt_attribute), "weight_decay", sgd.weight_decay, nullptr}};
+    optimizer_ = {sizeof(tt_optimizer), "sgd", 3, attributes_.data()};
+    build_ = {sizeof(tt_build), TT_TRAIN | TT_GRADIENT | TT_FORWARD, problem.network.batch_size(),
+              c_network_->get(), &optimizer_};
+    context_ = std::make_unique<PluginContext>(Plugin(plugin_path));
+    for (const auto& [name, value] : settings) context_->configure(name, value);
+    context_->build(build_);
+}
+
+tt_batch Trainer::batch() {
+    tensors_[0] = c_tensor(problem_.network.node(0).name, TT_INPUT, TT_F32, problem_.network.node(0).shape,
+                           images.data());
+    tensors_[1] = c_tensor(problem_.network.node(1).name, TT_INPUT, TT_I64, problem_.network.node(1).shape,
+                           labels.data());
+    return {sizeof(tt_batch), 2, tensors_};
+}
+
+double Trainer::step(tt_task task) { return context_->step(task, batch()); }
+double Trainer::part(tt_part part) { return context_->part(part, batch()); }
+
+std::vector<double> Trainer::evaluate() {
+    const Node& node = problem_.network.node(problem_.network.output());
+    std::vector<float> prediction(static_cast<std::size_t>(element_count(node.shape)));
+    tt_tensor tensor = c_tensor(node.name, TT_ACTIVATION, TT_F32, node.shape, prediction.data());
+    context_->evaluate(batch(), tensor);
+    return {prediction.begin(), prediction.end()};
+}
+
+std::map<std::string, std::vector<double>> Trainer::read(tt_role role) {
+    std::map<std::string, std::vector<double>> found;
+    for (const TensorInfo& info : context_->tensors(role)) {
+        std::vector<double> values(info.elements());
+        if (info.dtype == TT_F64) {
+            context_->read_tensor(info, values.data());
+        } else {
+            std::vector<float> single(info.elements());
+            context_->read_tensor(info, single.data());
+            values.assign(single.begin(), single.end());
+        }
+        found[info.name] = std::move(values);
+    }
+    return found;
+}
+
+void Trainer::write(tt_role role, const std::string& name, const std::vector<double>& values) {
+    for (const TensorInfo& info : context_->tensors(role)) {
+        if (info.name != name) continue;
+        if (info.elements() != values.size()) throw std::invalid_argument("wrong size for " + name);
+        if (info.dtype == TT_F64) return context_->write_tensor(info, values.data());
+        const std::vector<float> single(values.begin(), values.end());
+        return context_->write_tensor(info, single.data());
+    }
+    throw std::invalid_argument("no tensor " + name);
+}
+
+std::string plugin_path(const std::string& file) {
+    return std::string(TIMETRIAL_NATIVE_DIR) + "/backends/" + file + ".so";
+}
+
+std::vector<std::string> eigen_variants() {
+    std::vector<std::string> found;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back("eigen-avx2");
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        found.push_back("eigen-avx512");
+    return found;
+}
+
+double relative_l2(const std::vector<double>& a, const std::vector<double>& b) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < a.size() && a.size() == b.size(); ++i) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    const double error = difference == 0 ? 0 : std::sqrt(difference / norm);
+    return a.size() == b.size() && std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
+}
+
+NodeSpec node(const std::string& name, const std::string& kind, const AttributeSpecs& attributes) {
+    return {name, kind, std::nullopt, attributes};
+}
+
+NodeSpec loss_of(const std::string& prediction, const std::string& kind) {
+    return {"loss", kind, std::vector<std::string>{prediction, "labels"}, {}};
+}
+
+std::vector<NodeSpec> lenet5() {
+    return {node("conv1", "conv2d", {{"channels", 20.0}, {"kernel", 5.0}}),
+            node("pool1", "max_pool2d", {{"kernel", 2.0}}),
+            node("conv2", "conv2d", {{"channels", 50.0}, {"kernel", 5.0}}),
+            node("pool2", "max_pool2d", {{"kernel", 2.0}}),
+            node("flat", "flatten"),
+            node("fc1", "dense", {{"units", 500.0}}),
+            node("relu1", "relu"),
+            node("fc2", "dense", {{"units", 10.0}}),
+            loss_of("fc2")};
+}
+
+std::vector<NodeSpec> mlp() {
+    return {node("flat", "flatten"), node("fc1", "dense", {{"units", 512.0}}),
+            node("relu1", "relu"),   node("fc2", "dense", {{"units", 512.0}}),
+            node("relu2", "relu"),   node("fc3", "dense", {{"units", 10.0}}),
+            loss_of("fc3")};
+}
+
+}  // namespace timetrial::testing

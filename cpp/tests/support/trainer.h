@@ -1,0 +1,78 @@
+// Networks with data and weights for tests, and a backend that trains them, loaded as a user's is: dlopen.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loader/context.h"
+#include "network/c_network.h"
+#include "network/network.h"
+
+namespace timetrial::testing {
+
+// Integers keep every sum exact in f32 (below 2^24), so two right backends agree bit for bit.
+enum class Numbers { kIntegers, kReal };
+
+// A network, one batch and initial weights. Everything follows from the seed.
+struct Problem {
+    Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape,
+            Numbers numbers, std::uint64_t seed = 1);
+
+    Network network;
+    std::map<std::string, std::vector<float>> weights;
+    std::vector<float> images;
+    std::vector<std::int64_t> labels;
+};
+
+struct SgdSpec {
+    double learning_rate = 0.02;
+    double momentum = 0.9;
+    double weight_decay = 0.0;
+};
+
+// A built backend. Tensors come out as f64, whatever the backend keeps.
+class Trainer {
+  public:
+    Trainer(const std::string& plugin_path, const Problem& problem,
+            const std::map<std::string, std::string>& settings = {}, const SgdSpec& sgd = {});
+
+    double step(tt_task task = TT_TRAIN);
+    double part(tt_part part);
+    std::vector<double> evaluate();
+    std::map<std::string, std::vector<double>> read(tt_role role);
+    void write(tt_role role, const std::string& name, const std::vector<double>& values);
+    PluginContext& context() { return *context_; }
+
+    // The batch that steps look at; changed in place by tests.
+    std::vector<float> images;
+    std::vector<std::int64_t> labels;
+
+  private:
+    tt_batch batch();
+
+    const Problem& problem_;
+    std::unique_ptr<CNetwork> c_network_;
+    std::vector<tt_attribute> attributes_;
+    tt_optimizer optimizer_{};
+    tt_build build_{};
+    tt_tensor tensors_[2]{};
+    std::unique_ptr<PluginContext> context_;
+};
+
+// Plug-ins of the build tree. eigen_variants() has those that this CPU can run.
+std::string plugin_path(const std::string& file);
+std::vector<std::string> eigen_variants();
+
+// |a - b| / |b| in the L2 norm; infinity if the sizes differ or something is not finite.
+double relative_l2(const std::vector<double>& a, const std::vector<double>& b);
+
+// Shorthand for nodes of a chain.
+NodeSpec node(const std::string& name, const std::string& kind, const AttributeSpecs& attributes = {});
+NodeSpec loss_of(const std::string& prediction, const std::string& kind = "softmax_cross_entropy");
+std::vector<NodeSpec> lenet5();
+std::vector<NodeSpec> mlp();
+
+}  // namespace timetrial::testing
