@@ -14,7 +14,7 @@ class InputError(TimetrialError, ValueError):
     """The user asked for something that cannot be: exit code 2, before anything starts."""
 
 
-class Unavailable(TimetrialError):
+class Unavailable(TimetrialError):  # noqa: N818 - the word of the table
     """Known, but not on this machine or not with this install: a row of the table, not a failure."""
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from timetrial.errors import InputError
 from timetrial.experiment import experiment as module
 from timetrial.experiment import sources
@@ -113,7 +112,7 @@ def test_backend_keeps_the_matching_contenders(load: Callable[..., Experiment]) 
         ("cblas", "openblas-pthread"),
         ("cblas", "blis"),
     ]
-    with pytest.raises(InputError, match="no contender with backend 'eigne'. Did you mean 'eigen'"):
+    with pytest.raises(InputError, match=r"no contender with backend 'eigne'. Did you mean 'eigen'"):
         load("blas-look.toml", "backend=eigne")
 
 

@@ -82,7 +82,7 @@ def _product(table: Mapping[str, Any]) -> list[Point]:
 
 
 def _varying(points: list[Point]) -> list[str]:
-    """Keys that have more than one value, or that some contenders have and others lack, in order of appearance."""
+    """Keys with more than one value, or that some contenders lack, in order of appearance."""
     keys = list(dict.fromkeys(key for point in points for key in point))
     return [key for key in keys if len({repr(point.get(key)) for point in points}) > 1]
 
@@ -161,7 +161,7 @@ def _word(point: Point, key: str) -> str:
 
 
 def _thread_problem(point: Point, points: list[Point], cpus: int) -> str | None:
-    """Threads above the CPUs of this process: bad input for one value asked, an unavailable row in an axis."""
+    """More threads than CPUs: bad input for one value asked, an unavailable row in an axis."""
     if "threads" not in point:
         return None
     threads = point["threads"]
@@ -174,7 +174,7 @@ def _thread_problem(point: Point, points: list[Point], cpus: int) -> str | None:
     reason = f"threads {threads}: this process may use {cpus} CPU{'s' if cpus > 1 else ''}"
     if len({repr(other.get("threads")) for other in points}) == 1:
         raise InputError(
-            f"{reason}. Ask for {cpus} or fewer, or start timetrial with more CPUs (taskset, container limits)."
+            f"{reason}. Ask for {cpus} or fewer, or give timetrial more CPUs (taskset, container limits)."
         )
     return reason
 

@@ -1,6 +1,6 @@
 """How hard an experiment measures: the one place that decides sizes.
 
-Fixed sizes for now. A stopping rule (steady state, interval wide enough) will replace `sizes()` and nothing else.
+Fixed sizes for now. A stopping rule (steady state, narrow interval) will replace `sizes()` and nothing else.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Experiment:
         return sizes(measure.effort, launches=measure.launches, learning_seeds=measure.learning_seeds)
 
     def run(self, *, results: str | Path = "results", quiet: bool = False) -> Results:
-        """Measures it. Blocks until done; Ctrl-C (or a cancelled cell) ends every contender and keeps the records."""
+        """Measures it. Ctrl-C (or a cancelled cell) ends every contender and keeps the records."""
         from timetrial.experiment.runner import run_experiment
 
         return run_experiment(self, Path(results), quiet=quiet)

@@ -13,7 +13,7 @@ OPTIMIZER_KEYS = tuple(
     f"{OPTIMIZER_PREFIX}{key}" for key in ("name", "learning_rate", "momentum", "weight_decay")
 )
 CASE_KEYS = ("backend", "task", "device", "dtype", "semantics")
-PROCESS_SETTINGS = ("threads", "affinity")  # settings without a dot: every backend has them
+PROCESS_SETTINGS = ("threads", "affinity", "isa", "python")  # without a dot: any backend may have them
 
 # What a word of the command line may set besides a key of the cases: word -> place in the experiment.
 EXPERIMENT_KEYS = {
@@ -44,7 +44,7 @@ def is_setting(key: str) -> bool:
 
 
 def check_keys(keys: Iterable[str], where: str, *, also: Iterable[str] = ()) -> None:
-    """Raises InputError for a key that no case can have. Dotted settings are judged by their backend later."""
+    """Raises InputError for a key that no case can have. Dotted settings: their backend judges later."""
     known = (*WORKLOAD_KEYS, *OPTIMIZER_KEYS, *CASE_KEYS, *PROCESS_SETTINGS)
     for key in keys:
         if key.startswith(OPTIMIZER_PREFIX):

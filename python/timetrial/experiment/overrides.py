@@ -13,7 +13,7 @@ from timetrial.experiment.spec import Spec
 
 def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]:
     """The document of `spec` (None: words alone are the experiment) with `overrides` in place."""
-    document = spec.model_dump(exclude_none=True) if spec else {"name": "command-line"}
+    document: dict[str, Any] = spec.model_dump(exclude_none=True) if spec else {"name": "command-line"}
     for key in ("workload", "axes", "measure", "environment"):
         document[key] = dict(document.get(key, {}))
     document["contender"] = [dict(table) for table in document.get("contender", [])]
@@ -72,7 +72,7 @@ def _matching(contenders: list[dict[str, Any]], wanted: list[Any], where: str) -
 
 
 def _replace(document: dict[str, Any], key: str, values: list[Any]) -> None:
-    """The key is replaced where it stands: in every contender that has it, otherwise in [axes] or [workload]."""
+    """Replaces a key where it stands: in every contender that has it, otherwise in [axes] or [workload]."""
     value = values if len(values) > 1 else values[0]
     having = [table for table in document["contender"] if key in table]
     document["workload"].pop(key, None)
@@ -98,7 +98,7 @@ def _distinct(contenders: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _forget_lost_reference(document: dict[str, Any], overrides: Overrides) -> None:
-    """A file's reference that the words have ruled out is no mistake of the user: the first ok contender steps in."""
+    """A file's reference that the words ruled out is no mistake: the first ok contender steps in."""
     reference = document["measure"].get("reference")
     if not isinstance(reference, Mapping) or "reference" in overrides or "measure.reference" in overrides:
         return

@@ -47,7 +47,7 @@ def check_reference(fixed: Mapping[str, Any] | None, cases: Sequence[Case]) -> N
 def default_reference(
     all_facts: Sequence[Facts], ok: Collection[int], contender_keys: Sequence[str]
 ) -> dict[str, Any] | None:
-    """The first ok contender: the contender's keys of the first ok case; where contenders do not vary, that case.
+    """The first ok contender: its keys in [[contender]]; where contenders do not vary, the first ok case.
 
     `contender_keys`: keys of [[contender]] tables that vary, the backend first.
     """

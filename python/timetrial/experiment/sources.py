@@ -39,7 +39,7 @@ def find(source: str) -> Path:
         raise InputError(f"There is no experiment file '{source}' (looked in {Path.cwd()}).")
     raise InputError(
         f"There is no experiment '{source}'.{nearest(source, known)} "
-        "Give one of these names, a path to a .toml file, or key=value words alone: network=mlp backend=eigen."
+        "Give a name, a path to a .toml file, or key=value words alone: network=mlp backend=eigen."
     )
 
 

@@ -110,7 +110,8 @@ def _message(where: str, problem: Any) -> str:
     place = f"{where}, {table}" if table else where
     key = ".".join(location)
     if problem["type"] == "extra_forbidden":
-        model: type[BaseModel] = {"train": Train, "measure": Measure}.get(location[0], Spec)
+        models: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}
+        model = models.get(location[0], Spec)
         return f"{place}: there is no key '{location[-1]}'.{nearest(location[-1], model.model_fields)}"
     if problem["type"] == "missing":
         return f"{place}: '{key}' is missing."

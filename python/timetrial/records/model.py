@@ -25,12 +25,16 @@ class Model(BaseModel):
 
 
 class Phase(Model):
+    """The end of a part of a launch (CLOCK_MONOTONIC), and the memory held then."""
+
     name: str
     ns: int
     rss_bytes: int | None = None
 
 
 class Setting(Model):
+    """One knob: what was asked, what is in force, and how we know."""
+
     name: str
     asked: str | None
     effective: str | None
@@ -101,6 +105,8 @@ class Comparison(Model):
 
 
 class Parity(Model):
+    """Whether the backend computes the network, by the proof launch."""
+
     status: Literal["passed", "failed", "unproven"]
     judge: str | None = None
     max_error: float | None = None
@@ -112,6 +118,8 @@ class Parity(Model):
 
 
 class LaunchRecord(Model):
+    """One launch. Its arrays lie beside it: stamps.bin and losses.bin."""
+
     schema_version: Literal[1] = 1
     id: str
     case: str
@@ -160,6 +168,8 @@ class CaseRecord(Model):
 
 
 class ExperimentRecord(Model):
+    """What was asked, where it ran, and what the instrument itself costs."""
+
     schema_version: Literal[1] = 1
     id: str
     name: str
@@ -173,7 +183,7 @@ class ExperimentRecord(Model):
     reference: dict[str, Any] | None = None
     launches: int  # asked, per case
     learning_seeds: int
-    workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets with their recorded splits and hashes
+    workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets: recorded splits and hashes
     machine: dict[str, Any] = Field(default_factory=dict)
     peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads
     harness: dict[str, float] = Field(default_factory=dict)  # the instrument's own costs

@@ -1,0 +1,70 @@
+"""timetrial: an honest benchmarking engine for deep-learning training.
+
+    import timetrial as tt
+
+    results = tt.run("first-look", threads=[1, 2])      # an experiment by name or path, keys replaced
+    results = tt.run(network="mlp", backend="eigen")    # complete without a file
+    results.sel(backend="eigen", threads=1)             # a part of it
+    results.to_pandas("cases")                          # also "launches" and "steps"
+    results.plot.step_times()
+    results = tt.load("results/7f3a")                   # an earlier run
+    tt.doctor()                                         # what is ready, what is missing, what cures it
+
+An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
+yours to mend are `InputError`. Names are imported when they are first used: `import timetrial` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "run": "timetrial.experiment.run",
+    "load": "timetrial.records.results",
+    "doctor": "timetrial.experiment.doctor",
+    "Experiment": "timetrial.experiment.experiment",
+    "Results": "timetrial.records.results",
+    "Recorder": "timetrial.core",
+    "TimetrialError": "timetrial.errors",
+    "InputError": "timetrial.errors",
+    "Unavailable": "timetrial.errors",
+    "MeasurementError": "timetrial.errors",
+}
+
+__all__ = [
+    "Experiment",
+    "InputError",
+    "MeasurementError",
+    "Recorder",
+    "Results",
+    "TimetrialError",
+    "Unavailable",
+    "__version__",
+    "doctor",
+    "load",
+    "run",
+]
+
+if TYPE_CHECKING:
+    from timetrial.core import Recorder
+    from timetrial.errors import InputError, MeasurementError, TimetrialError, Unavailable
+    from timetrial.experiment.doctor import doctor
+    from timetrial.experiment.experiment import Experiment
+    from timetrial.experiment.run import run
+    from timetrial.records.results import Results, load
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'timetrial' has no attribute '{name}'")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

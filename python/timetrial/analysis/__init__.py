@@ -1,0 +1,1 @@
+"""Analysis: from stamps to estimates with intervals. Pure functions; the formulas stand beside them."""

@@ -1,0 +1,71 @@
+"""From the stamps of a launch to the durations of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.records.model import LaunchRecord
+
+SEGMENT_BOUNDARY, STEP_BOUNDARY = 0, 1  # TT_SEGMENT and TT_STEP of recorder.h
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One entry per step, in order: duration, end, loss, its segment, whether it is the first there."""
+
+    duration_ns: npt.NDArray[np.int64]
+    end_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
+    loss: npt.NDArray[np.float64]
+    segment: npt.NDArray[np.int64]
+    first_in_segment: npt.NDArray[np.bool_]
+    kind: npt.NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.duration_ns)
+
+
+def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.NDArray[np.float64]) -> Steps:
+    """All steps of a launch. Stamps of parts are skipped: they belong to their step."""
+    durations, ends, numbers, firsts, kinds, step_losses = [], [], [], [], [], []
+    for number, segment in enumerate(record.segments):
+        own = stamps[segment.first_stamp : segment.first_stamp + segment.stamps]
+        borders = own[(own & np.uint64(0xFF)) <= STEP_BOUNDARY]
+        times = (borders >> np.uint64(8)).astype(np.int64)
+        n = max(len(times) - 1, 0)
+        durations.append(np.diff(times))
+        ends.append(times[1:])
+        numbers.append(np.full(n, number))
+        firsts.append(np.arange(n) == 0)
+        kinds.append(np.full(n, segment.kind, dtype=object))
+        loss = np.full(n, np.nan)
+        known = losses[segment.first_loss : segment.first_loss + min(segment.losses, n)]
+        loss[: len(known)] = known
+        step_losses.append(loss)
+    if not durations:
+        empty = np.empty(0, np.int64)
+        return Steps(empty, empty, np.empty(0), empty, np.empty(0, np.bool_), np.empty(0, object))
+    return Steps(
+        duration_ns=np.concatenate(durations),
+        end_ns=np.concatenate(ends),
+        loss=np.concatenate(step_losses),
+        segment=np.concatenate(numbers),
+        first_in_segment=np.concatenate(firsts),
+        kind=np.concatenate(kinds),
+    )
+
+
+def steady_durations_ns(steps: Steps) -> npt.NDArray[np.int64]:
+    """Durations of steady steps. The first step of each segment is left out: a pause has cooled its caches.
+    Steps so long that every segment holds only one are all kept."""
+    steady = np.array([kind == "steady" for kind in steps.kind], np.bool_)
+    inner = steady & ~steps.first_in_segment
+    return steps.duration_ns[inner if inner.any() else steady]
+
+
+def launch_step_time_ns(steps: Steps) -> float | None:
+    """The step time of a launch: the median of its steady steps. None where it has none."""
+    durations = steady_durations_ns(steps)
+    return float(np.median(durations)) if len(durations) else None

@@ -1,0 +1,215 @@
+"""One row per case: everything that the table and the JSON of `run` say, from the records of its launches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
+from timetrial.experiment.grammar import as_values
+from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
+from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch as the analysis sees it. `step_time_ns`: median of its steady steps (steps.py), or None."""
+
+    record: LaunchRecord
+    step_time_ns: float | None = None
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case with all that was found out. None: not measured, or it cannot be known."""
+
+    case: CaseRecord
+    outcome: str | None  # None: no launch of it finished (interrupted)
+    reason: str | None
+    outcomes: dict[str, int]
+    asked: int
+    ok: int
+    reference: str | None  # id of the case it is compared with; its own id if it is a reference
+    step_time_ns: Estimate | None = None
+    ratio: Estimate | None = None  # this case over its reference: below 1 is faster
+    samples_per_s: float | None = None
+    percent_of_peak: float | None = None
+    peak_memory_bytes: int | None = None
+    accuracy: Estimate | None = None
+    parity: Parity | None = None
+    settings: list[Setting] = field(default_factory=list)
+    stop_reason: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether other rows are compared with this one."""
+        return self.reference == self.case.id
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All rows, what they are compared with, and what should be said about the whole."""
+
+    rows: list[Row]
+    reference: dict[str, Any] | None
+    warnings: list[str]
+
+
+def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summary:
+    """Rows in the order of the experiment's cases."""
+    by_case: dict[str, list[Launch]] = {case.id: [] for case in experiment.cases}
+    for launch in launches:
+        by_case.setdefault(launch.record.case, []).append(launch)
+    # A repeated case (A/A) has the same content, so the proof of the first is its proof too.
+    for case in experiment.cases:
+        first = case.id.split("-")[0]
+        if first != case.id:
+            by_case[case.id] = [
+                one for one in by_case.get(first, []) if one.record.purpose == "proof"
+            ] + by_case[case.id]
+    rows = [_row(case, by_case[case.id], experiment) for case in experiment.cases]
+    fixed, warnings = choose_reference(experiment, rows)
+    compared = _with_ratios(rows, fixed) if fixed else rows
+    return Summary(compared, fixed, [*experiment.warnings, *warnings])
+
+
+def choose_reference(
+    experiment: ExperimentRecord, rows: Sequence[Row]
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """What the reference fixes: as asked, or the first ok contender where no case of the asked one is ok."""
+    facts = [facts_of(case) for case in experiment.cases]
+    ok = [index for index, row in enumerate(rows) if row.outcome == "ok" and row.step_time_ns]
+    asked = experiment.reference
+    if asked and any(matches(facts[index], asked) for index in ok):
+        return asked, []
+    chosen = default_reference(facts, ok, _contender_keys(experiment))
+    if not asked or chosen is None:
+        return chosen, []
+    name = ", ".join(f"{value}" if key == "backend" else f"{key}={value}" for key, value in asked.items())
+    new = ", ".join(f"{value}" if key == "backend" else f"{key}={value}" for key, value in chosen.items())
+    first = next((row for row, own in zip(rows, facts, strict=True) if matches(own, asked)), None)
+    why = f"{first.outcome}: {_first_line(first.reason)}" if first and first.reason else "not ok"
+    return chosen, [
+        f"the reference {name} is {why}. Ratios are against {new}, the first contender that is ok"
+    ]
+
+
+def _contender_keys(experiment: ExperimentRecord) -> list[str]:
+    """Keys of [[contender]] tables that vary, the backend first."""
+    tables: list[Mapping[str, Any]] = experiment.spec.get("contender", [])
+    values: dict[str, set[str]] = {}
+    for table in tables:
+        for key in {key for other in tables for key in other}:
+            values.setdefault(key, set()).update(repr(one) for one in as_values(table.get(key)))
+    return sorted(
+        (key for key, seen in values.items() if len(seen) > 1), key=lambda key: (key != "backend", key)
+    )
+
+
+def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord) -> Row:
+    if case.unavailable is not None:
+        return Row(case, "unavailable", case.unavailable, {}, experiment.launches, 0, None)
+    speed = [launch for launch in launches if launch.record.purpose == "speed"]
+    outcomes = Counter(str(launch.record.outcome) for launch in launches)
+    failed = next((launch.record for launch in launches if launch.record.outcome != "ok"), None)
+    outcome = failed.outcome if failed else ("ok" if speed else None)
+    parity = next(
+        (one.record.parity for one in launches if one.record.purpose == "proof" and one.record.parity), None
+    )
+    # Parity that failed has no time; neither has a case whose setting did not take effect, for a ratio.
+    timed = [one for one in speed if one.step_time_ns and one.record.outcome in ("ok", "mismatch")]
+    step = (
+        None
+        if outcome == "wrong"
+        else positive_location([one.step_time_ns for one in timed if one.step_time_ns])
+    )
+    peaks = [one.record.memory.steady_peak for one in speed if one.record.memory.steady_peak is not None]
+    finals = [
+        one.record.evaluations[-1].accuracy
+        for one in launches
+        if one.record.purpose == "learning" and one.record.outcome == "ok" and one.record.evaluations
+    ]
+    last = (speed or launches)[-1].record if launches else None
+    return Row(
+        case=case,
+        outcome=outcome,
+        reason=failed.reason if failed else None,
+        outcomes=dict(outcomes),
+        asked=experiment.launches,
+        ok=sum(one.record.outcome == "ok" for one in speed),
+        reference=None,
+        step_time_ns=step,
+        samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
+        percent_of_peak=_percent_of_peak(case, step, experiment),
+        peak_memory_bytes=int(median(peaks)) if peaks else None,
+        accuracy=bounded_mean(finals),
+        parity=parity,
+        settings=list(last.settings) if last else [],
+        stop_reason=_common([one.record.stop_reason for one in speed]),
+        warnings=_warnings(launches, parity),
+        launches=launches,
+    )
+
+
+def _percent_of_peak(case: CaseRecord, step: Estimate | None, experiment: ExperimentRecord) -> float | None:
+    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads."""
+    threads = case.settings.get("threads", str(experiment.machine.get("usable_cpus", "")))
+    peak = experiment.peak_flops.get(threads)
+    if step is None or not case.multiply_accumulates or not peak:
+        return None
+    return 100.0 * 2 * case.multiply_accumulates / (step.estimate * 1e-9) / peak
+
+
+def _with_ratios(rows: list[Row], fixed: Mapping[str, Any]) -> list[Row]:
+    facts = [facts_of(row.case) for row in rows]
+    result = []
+    for index, row in enumerate(rows):
+        other = reference_of(index, facts, fixed)
+        base = rows[other] if other is not None else None
+        ratio = None
+        if base is not None and base is not row and base.outcome == "ok" and row.outcome == "ok":
+            ratio = paired_ratio(_by_block(row), _by_block(base))
+        result.append(_replace(row, reference=base.case.id if base else None, ratio=ratio))
+    return result
+
+
+def _replace(row: Row, *, reference: str | None, ratio: Estimate | None) -> Row:
+    return Row(**{**row.__dict__, "reference": reference, "ratio": ratio})
+
+
+def _by_block(row: Row) -> dict[int, float]:
+    return {
+        launch.record.block: launch.step_time_ns
+        for launch in row.launches
+        if launch.record.purpose == "speed" and launch.step_time_ns and launch.record.outcome == "ok"
+    }
+
+
+def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
+    """Each warning once, with how many launches it concerns."""
+    counts = Counter(text for launch in launches for text in launch.record.warnings)
+    said = [text if count == 1 else f"{text} ({count} launches)" for text, count in counts.items()]
+    adjusted = {
+        f"{one.name} asked {one.asked}, effective {one.effective}: {one.status}"
+        for launch in launches
+        for one in launch.record.settings
+        if one.status in ("adjusted", "unverifiable") and one.asked is not None
+    }
+    notes = [f"parity: {note}" for note in parity.notes] if parity else []
+    return said + sorted(adjusted) + notes
+
+
+def _common(words: Sequence[str | None]) -> str | None:
+    """The word most launches have."""
+    known = Counter(word for word in words if word)
+    return known.most_common(1)[0][0] if known else None
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().splitlines()[0] if text and text.strip() else ""

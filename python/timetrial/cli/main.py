@@ -1,0 +1,70 @@
+"""`timetrial`: the table of contents."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+
+import typer
+
+from timetrial.cli import doctor, listing, run, show
+from timetrial.errors import InputError, TimetrialError
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with our errors as one message on standard error and an exit code, no traceback."""
+
+    @functools.wraps(command)
+    def inner(*args: object, **kwargs: object) -> None:
+        try:
+            command(*args, **kwargs)
+        except TimetrialError as error:
+            print(f"timetrial: {str(error).strip()}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT if isinstance(error, InputError) else FAILED) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+    return inner
+
+
+app = typer.Typer(
+    name="timetrial",
+    help="An honest benchmarking engine for deep-learning training.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(guarded(run.run))
+app.command("show")(guarded(show.show))
+app.command("list")(guarded(listing.listing))
+app.command("doctor")(guarded(doctor.doctor))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import timetrial
+
+        typer.echo(timetrial.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Options before the verb."""
+
+
+def main() -> None:
+    """The program. Ends with an exit code."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""timetrial run EXPERIMENT [key=value,value ...]"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from timetrial.experiment.experiment import Experiment
+    from timetrial.records.results import Results
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="EXPERIMENT [KEY=VALUE,VALUE ...]",
+        help="A name (`timetrial list`), a path to a .toml file, or words alone: network=mlp backend=eigen. "
+        "A key replaces what the experiment says; a comma list spans.",
+    ),
+]
+
+
+def run(
+    words: Words = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
+) -> None:
+    """Measure an experiment, each contender alone in its own process, and print the table.
+
+    Exit code: 0 all rows are ok or unavailable, 1 some row failed, 2 bad input, 130 interrupted.
+    """
+    from timetrial.experiment.experiment import load_words
+    from timetrial.experiment.runner import Interrupted, run_experiment
+
+    experiment = load_words(words or [])
+    if dry_run:
+        _forecast(experiment, as_json=as_json)
+        return
+    try:
+        measured = run_experiment(experiment, results, quiet=as_json)
+    except Interrupted as interrupted:
+        _print(interrupted.results, as_json=as_json)
+        raise typer.Exit(130) from None
+    _print(measured, as_json=as_json)
+    raise typer.Exit(0 if all(row.outcome in ("ok", "unavailable") for row in measured.rows) else 1)
+
+
+def _print(results: Results, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(results.to_json(), indent=1, allow_nan=False))
+    else:
+        from timetrial.cli.console import stdout
+
+        stdout().print(results.table())
+
+
+def _forecast(experiment: Experiment, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from timetrial.experiment.engine import real_engine
+    from timetrial.experiment.estimate import TYPICAL_LAUNCH_SCATTER, forecast
+    from timetrial.experiment.validate import validate
+    from timetrial.report.numbers import seconds
+
+    ready = validate(experiment.cases, real_engine())
+    expected = forecast(experiment, ready)
+    if as_json:
+        facts = {**asdict(expected), "cases": len(ready), "launches": expected.launches}
+        if expected.visible_difference == float("inf"):
+            facts["visible_difference"] = None
+        typer.echo(json.dumps(facts, indent=1, allow_nan=False))
+        return
+    typer.echo(
+        f"{experiment.spec.name}: {len(ready)} cases, {expected.launches} launches "
+        f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning), "
+        f"about {seconds(expected.seconds)}."
+    )
+    if expected.visible_difference == float("inf"):
+        typer.echo("One launch per case: no interval, no difference can be shown.")
+    else:
+        typer.echo(
+            f"Differences of {100 * expected.visible_difference:.1f} % and more will show, "
+            f"if launches scatter by {100 * TYPICAL_LAUNCH_SCATTER:.1f} %, which is typical."
+        )
+    for one in ready:
+        if one.unavailable is not None:
+            typer.echo(
+                f"unavailable: {one.case.backend} {one.case.settings.get('threads', '')}: {one.unavailable}"
+            )

@@ -1,0 +1,34 @@
+"""timetrial show RECORD"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    record: Annotated[str, typer.Argument(help="The folder of a record, or its id under --results.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the JSON of `run` and nothing else.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
+) -> None:
+    """Show the results of an earlier run: the table, then every case in detail."""
+    from timetrial.records import store
+    from timetrial.records.results import Results
+
+    found = Results(store.find(record, results))
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        return
+    from timetrial.cli.console import stdout
+    from timetrial.report.detail import CaseDetail, ExperimentDetail
+
+    console = stdout()
+    console.print(found.table())
+    console.print(ExperimentDetail(found))
+    for row in found.rows:
+        console.print(CaseDetail(row))

@@ -1,0 +1,73 @@
+"""Everything that can be named in an experiment, with a few words for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from timetrial.errors import InputError, Unavailable, nearest
+from timetrial.experiment import sources
+from timetrial.experiment.case import Case, Workload
+
+Entries = dict[str, str]  # name -> words
+
+
+def catalog(what: str | None = None) -> dict[str, Entries]:
+    """title -> entries, of one list or of all."""
+    lists: dict[str, Callable[[], Entries]] = {
+        "experiments": _experiments,
+        "backends": _backends,
+        "networks": _networks,
+        "datasets": _datasets,
+        "settings": _settings,
+    }
+    if what is not None and what not in lists:
+        raise InputError(f"There is no list '{what}'.{nearest(what, lists)}")
+    return {title: entries() for title, entries in lists.items() if what in (None, title)}
+
+
+def _experiments() -> Entries:
+    return {name: str(sources.read(path).get("question", "")) for name, path in sources.shipped().items()}
+
+
+def _backends() -> Entries:
+    from timetrial import launch
+
+    found = {}
+    for name in launch.known_backends():
+        try:
+            contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})))
+            found[name] = f"{contender.kind}, ready{f' ({contender.isa})' if contender.isa else ''}"
+        except Unavailable as lacking:
+            found[name] = f"unavailable: {lacking}"
+    return found
+
+
+def _networks() -> Entries:
+    from timetrial.workloads import NETWORKS, load_network
+
+    found = {}
+    for name in NETWORKS:
+        network = load_network(name)
+        kinds = [node["kind"] for node in network.nodes]
+        layers = sum(kind in ("dense", "conv2d") for kind in kinds)
+        found[name] = (
+            f"{layers} layers with weights; by default {network.dataset}, batch {network.batch_size}"
+        )
+    found["FILE.toml"] = "your own: nodes {name, kind, inputs, attributes}"
+    found["package.module:function"] = "your own: a function that returns the same"
+    return found
+
+
+def _datasets() -> Entries:
+    from timetrial.workloads import DATASETS
+
+    return dict.fromkeys(DATASETS, "")
+
+
+def _settings() -> Entries:
+    return {
+        "threads": "how many threads compute: threads=1,2",
+        "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
+        "isa": "which variant of a native backend: isa=avx2",
+        "python": "the interpreter of a framework: python=/path/to/python",
+    }

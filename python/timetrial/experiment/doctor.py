@@ -1,0 +1,140 @@
+"""What is ready on this machine, what is missing, and the one command that cures it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from timetrial.errors import TimetrialError, Unavailable
+from timetrial.experiment.case import Case, Workload
+from timetrial.experiment.machine import machine_facts
+
+State = Literal["ready", "missing", "broken"]
+
+# What optional parts of timetrial import, and the extra that brings it.
+_MODULES = {
+    "scikit-learn (digits)": ("sklearn", "demo"),
+    "matplotlib (figures)": ("matplotlib", "report"),
+    "pandas (to_pandas)": ("pandas", "report"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    detail: str
+    cure: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything `timetrial doctor` says."""
+
+    checks: list[Check]
+    machine: dict[str, Any]
+    clock_ns: float | None  # cost of reading the clock
+    peak_flops: dict[str, float]  # measured f32 peak, by number of threads
+    advice: list[str]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether timetrial itself works; optional parts may be missing."""
+        return not any(check.state == "broken" for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        from timetrial.report.doctor import to_text
+
+        return to_text(self)
+
+
+def doctor() -> Diagnosis:
+    """Looks at backends, optional parts, the clock and the machine. Takes about a second; changes nothing."""
+    machine = machine_facts()
+    try:
+        from timetrial import core
+        from timetrial.core import cpu
+    except (ImportError, TimetrialError) as error:
+        cure = "pip install --force-reinstall timetrial"
+        return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, [])
+    checks = [*_core_checks(), *_backend_checks(), *_module_checks()]
+    usable = int(machine["usable_cpus"])
+    peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
+    return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, _advice(machine))
+
+
+def _core_checks() -> list[Check]:
+    from timetrial import core
+
+    found: list[Check] = []
+    parts: dict[str, Callable[[], Any]] = {
+        "timetrial-child": core.child_path,
+        "timetrial-exec": core.exec_path,
+        "runtime module": core.runtime_dir,
+    }
+    for name, find in parts.items():
+        try:
+            found.append(Check(name, "ready", str(find())))
+        except (TimetrialError, OSError) as error:
+            found.append(Check(name, "broken", str(error), "pip install --force-reinstall timetrial"))
+    return found
+
+
+def _backend_checks() -> list[Check]:
+    from timetrial import launch
+
+    workload = Workload("mlp", "synthetic", 1, {})
+    found = []
+    for name in launch.known_backends():
+        try:
+            contender = launch.resolve(Case(name, workload))
+            detail = f"{contender.kind}{f', {contender.isa}' if contender.isa else ''}: {contender.path}"
+            found.append(Check(f"backend {name}", "ready", detail))
+        except Unavailable as lacking:
+            reason, _, cure = str(lacking).partition(": ")
+            found.append(Check(f"backend {name}", "missing", reason, cure or None))
+        except TimetrialError as error:
+            found.append(Check(f"backend {name}", "broken", str(error)))
+    return found
+
+
+def _module_checks() -> list[Check]:
+    found = []
+    for name, (module, extra) in _MODULES.items():
+        if importlib.util.find_spec(module) is None:
+            cure = f"{sys.executable} -m pip install 'timetrial[{extra}]'"
+            found.append(Check(name, "missing", f"the module {module} is not installed", cure))
+        else:
+            found.append(Check(name, "ready", module))
+    return found
+
+
+def _advice(machine: dict[str, Any]) -> list[str]:
+    """What makes timings restless here. Nothing is changed: that is the user's decision."""
+    advice = []
+    if machine.get("governor") not in (None, "performance"):
+        advice.append(
+            f"the frequency governor is '{machine['governor']}': clocks will wander "
+            "(sudo cpupower frequency-set -g performance)"
+        )
+    if machine["usable_cpus"] == 1:
+        advice.append("one CPU: experiments with two threads have rows that are unavailable")
+    if machine["load_1min"] > 0.5:
+        advice.append(
+            f"the load is {machine['load_1min']:.1f}: other programs are running, and will be measured too"
+        )
+    quota = str(machine.get("cpu_quota", "max")).split()
+    if quota[0] != "max" and len(quota) == 2:
+        advice.append(
+            f"a quota allows {int(quota[0]) / int(quota[1]):.1f} CPUs: above it the kernel pauses contenders"
+        )
+    return advice

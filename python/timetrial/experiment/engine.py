@@ -1,0 +1,51 @@
+"""What the runner needs from the rest of timetrial, as functions: tests put others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from timetrial.experiment.case import Case, Workload
+from timetrial.records.model import LaunchRecord
+
+if TYPE_CHECKING:
+    from timetrial.launch import Contender, LaunchPlan
+    from timetrial.workloads import Checked, Prepared
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Each raises InputError for what the user got wrong and Unavailable for what this machine lacks."""
+
+    resolve: Callable[[Case], Contender]
+    validate_settings: Callable[[Case, Contender, Collection[str]], None]
+    check: Callable[[Workload], Checked]
+    prepare: Callable[[Workload, int, int], Prepared]  # workload, seed, epochs
+    launch: Callable[[LaunchPlan], LaunchRecord]
+    lock: Callable[[], AbstractContextManager[Any]]
+    machine: Callable[[], dict[str, Any]]
+    peak_flops: Callable[[int], float]  # of n threads, measured
+    harness: Callable[[], dict[str, float]]  # what the instrument itself costs
+
+
+def real_engine() -> Engine:
+    """timetrial itself. Imported here, late: it needs the compiled core."""
+    from timetrial import core, launch, workloads
+    from timetrial.core import cpu
+    from timetrial.experiment.machine import machine_facts
+
+    return Engine(
+        resolve=launch.resolve,
+        validate_settings=lambda case, contender, spanned: launch.validate_settings(
+            case, contender, spanned=spanned
+        ),
+        check=workloads.check,
+        prepare=lambda workload, seed, epochs: workloads.prepare(workload, seed=seed, epochs=epochs),
+        launch=launch.run_launch,
+        lock=launch.MeasurementLock,
+        machine=machine_facts,
+        peak_flops=lambda threads: cpu.measure_peak_flops(threads).flops_per_s,
+        harness=lambda: {"clock_ns": core.clock_cost_ns()},
+    )

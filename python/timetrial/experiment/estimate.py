@@ -1,0 +1,72 @@
+"""What a run will take, said beforehand (`--dry-run`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.validate import ReadyCase
+
+# Rough by nature: only for the estimate, never for a result.
+_START_S = {"native": 0.2, "framework": 4.0}
+_PROOF_S = 1.5
+_FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
+TYPICAL_LAUNCH_SCATTER = 0.015
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many launches, how long, and which difference they can show."""
+
+    proof: int
+    speed: int
+    learning: int
+    unavailable: int
+    seconds: float
+    visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
+
+    @property
+    def launches(self) -> int:
+        """All of them."""
+        return self.proof + self.speed + self.learning
+
+
+def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
+    """For the cases that can be launched here."""
+    sizes, train = experiment.sizes, experiment.spec.train
+    live = [one for one in ready if one.unavailable is None]
+    proofs = {one.case.content_id: one for one in live}
+    learners = [one for one in live if train and one.case.task == "train"]
+    seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
+    for one in live:
+        seconds += sizes.launches * (_start_s(one) + (sizes.warmup_ns + sizes.steady_ns) / 1e9)
+    for one in learners:
+        assert train is not None
+        seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
+    n = sizes.launches
+    scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
+    visible = float(stats.t.ppf(0.975, n - 1)) * scatter / math.sqrt(n) if n > 1 else math.inf
+    return Forecast(
+        proof=len(proofs),
+        speed=len(live) * sizes.launches,
+        learning=len(learners) * sizes.learning_seeds,
+        unavailable=len(ready) - len(live),
+        seconds=seconds,
+        visible_difference=visible,
+    )
+
+
+def _start_s(one: ReadyCase) -> float:
+    return _START_S[one.contender.kind] if one.contender else 0.0
+
+
+def _epoch_s(one: ReadyCase) -> float:
+    assert one.checked is not None
+    threads = int(one.case.settings.get("threads", "1"))
+    flops = 2 * one.checked.network.multiply_accumulates("train")
+    steps = one.checked.samples // one.case.workload.batch_size
+    return steps * flops / (_FLOPS_PER_THREAD * threads)

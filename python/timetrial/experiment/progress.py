@@ -1,0 +1,79 @@
+"""What is going on, on standard error. Drawn between launches only: nothing moves while one runs."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from timetrial.records.model import LaunchRecord
+
+
+class QuietProgress:
+    """Says nothing."""
+
+    def __enter__(self) -> QuietProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def total(self, launches: int) -> None:
+        """So many launches are planned."""
+
+    def next(self, words: str) -> None:
+        """This one starts now."""
+
+    def done(self, record: LaunchRecord | None) -> None:
+        """It ended; None: it was left out."""
+
+
+class TerminalProgress(QuietProgress):
+    """A bar that is redrawn when a launch starts or ends, by this thread, and by nothing else."""
+
+    def __init__(self) -> None:
+        # Without auto-refresh rich has no thread that would wake up and draw during a segment.
+        self._progress = Progress(
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> TerminalProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def total(self, launches: int) -> None:
+        """So many launches are planned."""
+        self._progress.update(self._task, total=launches, refresh=True)
+
+    def next(self, words: str) -> None:
+        """This one starts now."""
+        self._progress.update(self._task, description=words, refresh=True)
+
+    def done(self, record: LaunchRecord | None) -> None:
+        """It ended; None: it was left out."""
+        if record is not None and record.outcome != "ok":
+            first = (record.reason or "").strip().splitlines()
+            text = f"{record.case} {record.purpose}: {record.outcome}: {first[0] if first else ''}"
+            self._progress.console.print(text, style="yellow", markup=False, highlight=False)
+        self._progress.advance(self._task)
+        self._progress.refresh()
+
+
+def progress(*, quiet: bool) -> QuietProgress:
+    """A bar on a terminal; silence where nobody would see it move."""
+    return QuietProgress() if quiet or not Console(stderr=True).is_terminal else TerminalProgress()

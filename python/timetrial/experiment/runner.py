@@ -1,0 +1,200 @@
+"""Runs an experiment: everything validated first, then proofs, then speed, then learning. A failure is data.
+
+The order within one purpose is in order.py, the sizes in effort.py, what a launch is in timetrial.launch.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timetrial.experiment.engine import Engine, real_engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.order import shuffled_block
+from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.records import store
+from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Purpose
+from timetrial.records.results import Results
+
+if TYPE_CHECKING:
+    from timetrial.launch import Measure
+
+# A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
+PATIENCE = 2
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: every contender is gone; `results` holds what had finished."""
+
+    def __init__(self, results: Results):
+        super().__init__("interrupted")
+        self.results = results
+
+
+@dataclass
+class _Run:
+    """The state of a run: where records go, which cases failed, what was proven."""
+
+    experiment: Experiment
+    engine: Engine
+    folder: Path
+    measure: Measure
+    progress: QuietProgress
+    launches: int = 0
+    failures: dict[str, int] = field(default_factory=dict)  # by case id
+    proofs: dict[str, Parity | None] = field(
+        default_factory=dict
+    )  # by content id; a proven or unproven case is here
+
+
+def run_experiment(
+    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+) -> Results:
+    """Measures and returns the results. Raises InputError before anything starts, Interrupted on Ctrl-C,
+    MeasurementError if records can no longer be kept."""
+    engine = engine or real_engine()
+    ready = validate(experiment.cases, engine)
+    store.check_writable(results)
+    with engine.lock():
+        record = _experiment_record(experiment, ready, engine)
+        folder = store.new_folder(results)
+        store.write_experiment(folder, record.model_copy(update={"id": folder.name}))
+        live = [one for one in ready if one.unavailable is None]
+        try:
+            with progress(quiet=quiet) as bar:
+                _measure(_Run(experiment, engine, folder, _measure_sizes(experiment), bar), live)
+        except KeyboardInterrupt:
+            raise Interrupted(Results(folder)) from None
+    return Results(folder)
+
+
+def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
+    sizes, train = run.experiment.sizes, run.experiment.spec.train
+    distinct = list({one.case.content_id: one for one in reversed(live)}.values())[::-1]
+    learning_seeds = sizes.learning_seeds if train else 0
+    learners = [one for one in live if one.case.task == "train"]
+    run.progress.total(len(distinct) + len(live) * sizes.launches + len(learners) * learning_seeds)
+    for position, one in enumerate(distinct):
+        _prove(run, one, position)
+    for block in range(sizes.launches):
+        _block(run, live, "speed", block, run.experiment.spec.seed)
+    for block in range(learning_seeds):
+        _block(run, learners, "learning", block, run.experiment.spec.seed + block)
+
+
+def _prove(run: _Run, one: ReadyCase, position: int) -> None:
+    content = one.case.content_id
+    record = _launch(run, one, "proof", run.folder / "proof" / content, run.experiment.spec.seed, 0, position)
+    if record.outcome == "ok":
+        run.proofs[content] = record.parity
+
+
+def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, seed: int) -> None:
+    """Each case once, in an order of this block; without cases that lack a proof or failed too often."""
+    for position, one in enumerate(
+        shuffled_block(cases, seed=run.experiment.spec.seed, purpose=purpose, block=block)
+    ):
+        limit = PATIENCE if purpose == "speed" else 1
+        if one.case.content_id not in run.proofs or run.failures.get(one.case.id, 0) >= limit:
+            run.progress.done(None)
+            continue
+        folder = run.folder / "launches" / f"{run.launches:03d}"
+        run.launches += 1
+        record = _launch(run, one, purpose, folder, seed, block, position)
+        if record.outcome != "ok":
+            run.failures[one.case.id] = run.failures.get(one.case.id, 0) + (
+                PATIENCE if record.outcome == "hang" else 1
+            )
+
+
+def _launch(
+    run: _Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
+) -> LaunchRecord:
+    from timetrial.launch import LaunchPlan
+
+    shown = " ".join(f"{key}={value}" for key, value in _short_axes(one).items())
+    run.progress.next(f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip())
+    spec = run.experiment.spec
+    epochs = spec.train.epochs if spec.train else 1
+    plan = LaunchPlan(
+        case=one.case,
+        prepared=run.engine.prepare(one.case.workload, seed, epochs),
+        purpose=purpose,
+        folder=folder,
+        seed=seed,
+        block=block,
+        position=position,
+        measure=run.measure,
+        proof=run.proofs.get(one.case.content_id) if seed == spec.seed and purpose != "proof" else None,
+        environment=spec.environment,
+        contender=one.contender,
+    )
+    record = run.engine.launch(plan)
+    run.progress.done(record)
+    return record
+
+
+def _short_axes(one: ReadyCase) -> dict[str, str]:
+    return dict(one.case.settings)
+
+
+def _measure_sizes(experiment: Experiment) -> Measure:
+    from timetrial.launch import Measure
+
+    sizes, train = experiment.sizes, experiment.spec.train
+    return Measure(warmup_ns=sizes.warmup_ns, steady_ns=sizes.steady_ns, epochs=train.epochs if train else 1)
+
+
+def _experiment_record(
+    experiment: Experiment, ready: Sequence[ReadyCase], engine: Engine
+) -> ExperimentRecord:
+    import timetrial
+
+    spec, machine = experiment.spec, engine.machine()
+    live = [one for one in ready if one.unavailable is None]
+    everything = str(machine.get("usable_cpus", 1))
+    counts = sorted({int(one.case.settings.get("threads", everything)) for one in live})
+    workloads = {}
+    for one in live:
+        prepared = engine.prepare(one.case.workload, spec.seed, spec.train.epochs if spec.train else 1)
+        workloads[repr(one.case.workload)] = prepared.description
+    return ExperimentRecord(
+        id="",
+        name=spec.name,
+        question=spec.question,
+        seed=spec.seed,
+        created_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        timetrial_version=timetrial.__version__,
+        again=experiment.again,
+        spec=spec.model_dump(mode="json", exclude_none=True),
+        cases=[_case_record(one) for one in ready],
+        reference=spec.measure.reference,
+        launches=experiment.sizes.launches,
+        learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
+        workloads=list(workloads.values()),
+        machine=machine,
+        peak_flops={str(count): engine.peak_flops(count) for count in counts},
+        harness=engine.harness(),
+    )
+
+
+def _case_record(one: ReadyCase) -> CaseRecord:
+    case, network = one.case, one.checked.network if one.checked else None
+    return CaseRecord(
+        id=case.id,
+        axes=dict(case.axes),
+        backend=case.backend,
+        network=case.workload.network,
+        dataset=case.workload.dataset,
+        batch_size=case.workload.batch_size,
+        optimizer=dict(case.workload.optimizer),
+        task=case.task,
+        settings=dict(case.settings),
+        multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
+        parameters=network.parameter_count if network else None,
+        unavailable=one.unavailable,
+    )

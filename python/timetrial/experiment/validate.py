@@ -1,0 +1,68 @@
+"""Everything that can be known to be wrong is said before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from timetrial.errors import Unavailable
+from timetrial.experiment.case import Case, Workload
+from timetrial.experiment.cases import PlannedCase
+from timetrial.experiment.engine import Engine
+
+if TYPE_CHECKING:
+    from timetrial.launch import Contender
+    from timetrial.workloads import Checked
+
+
+@dataclass(frozen=True)
+class ReadyCase:
+    """A case that may be launched, or why it may not."""
+
+    case: Case
+    contender: Contender | None
+    checked: Checked | None
+    unavailable: str | None
+
+
+def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
+    """Raises InputError at the first mistake of the user; what this machine lacks becomes a row."""
+    spanned = _spanned([one.case for one in planned])
+    checked: dict[str, Checked | str] = {}
+    return [_ready(one, spanned, checked, engine) for one in planned]
+
+
+def _ready(
+    planned: PlannedCase, spanned: frozenset[str], known: dict[str, Checked | str], engine: Engine
+) -> ReadyCase:
+    case, unavailable = planned.case, planned.unavailable
+    workload = _check(case.workload, known, engine)
+    contender = None
+    try:
+        contender = engine.resolve(case)
+        if unavailable is None:
+            engine.validate_settings(case, contender, spanned)
+    except Unavailable as lacking:
+        unavailable = unavailable or str(lacking)
+    if isinstance(workload, str):
+        return ReadyCase(case, contender, None, unavailable or workload)
+    return ReadyCase(case, contender, workload, unavailable)
+
+
+def _check(workload: Workload, known: dict[str, Checked | str], engine: Engine) -> Checked | str:
+    """The checked workload, or why this machine does not have it; each workload once."""
+    key = repr(workload)
+    if key not in known:
+        try:
+            known[key] = engine.check(workload)
+        except Unavailable as lacking:
+            known[key] = str(lacking)
+    return known[key]
+
+
+def _spanned(cases: Sequence[Case]) -> frozenset[str]:
+    """Settings that have more than one value in this experiment: a value too many is a row, not a mistake."""
+    names = {name for case in cases for name in case.settings}
+    values = {name: {case.settings[name] for case in cases if name in case.settings} for name in names}
+    return frozenset(name for name, seen in values.items() if len(seen) > 1)

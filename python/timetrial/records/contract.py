@@ -1,0 +1,65 @@
+"""The JSON of `run`: a contract with whoever reads it.
+
+Every case has every key and the same shape. Absent numbers are null; a reference has no ratio to itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from timetrial.analysis.intervals import Estimate
+from timetrial.analysis.summary import Row
+from timetrial.records.model import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from timetrial.records.results import Results
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """{"schema_version", "experiment", "cases": [...]} of plain values."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": results.experiment.name,
+        "cases": [_case(row) for row in results.rows],
+    }
+
+
+def _case(row: Row) -> dict[str, Any]:
+    accuracy = row.accuracy
+    return {
+        "id": row.case.id,
+        "reference": row.reference,
+        "axes": dict(row.case.axes),
+        "outcome": row.outcome,
+        "outcomes": dict(row.outcomes),
+        "launches": {"asked": row.asked, "ok": row.ok},
+        "step_time_ns": _interval(row.step_time_ns),
+        "ratio": _interval(row.ratio),
+        "samples_per_s": row.samples_per_s,
+        "percent_of_peak": row.percent_of_peak,
+        "peak_memory_bytes": row.peak_memory_bytes,
+        "accuracy": accuracy.estimate if accuracy else None,
+        "accuracy_interval": {
+            "low": accuracy.low if accuracy else None,
+            "high": accuracy.high if accuracy else None,
+            "seeds": accuracy.n if accuracy else 0,
+        },
+        "parity": _parity(row),
+        "settings": [setting.model_dump() for setting in row.settings],
+        "stop_reason": row.stop_reason,
+        "steady": None,  # steadiness is not judged yet: absent, not guessed
+        "warnings": [*([row.reason] if row.reason else []), *row.warnings],
+        "records": [launch.folder for launch in row.launches],
+    }
+
+
+def _interval(estimate: Estimate | None) -> dict[str, float | None]:
+    if estimate is None:
+        return {"estimate": None, "low": None, "high": None}
+    return {"estimate": estimate.estimate, "low": estimate.low, "high": estimate.high}
+
+
+def _parity(row: Row) -> dict[str, Any]:
+    if row.parity is None:
+        return {"status": "unproven", "max_error": None, "tensor": None}
+    return {"status": row.parity.status, "max_error": row.parity.max_error, "tensor": row.parity.tensor}

@@ -1,0 +1,146 @@
+"""Results: the records of an experiment, to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from timetrial.analysis.steps import Steps, launch_step_time_ns, steps_of
+from timetrial.analysis.summary import Launch, Row, Summary, summarize
+from timetrial.errors import InputError, nearest
+from timetrial.experiment.reference import facts_of
+from timetrial.records import store
+from timetrial.records.model import ExperimentRecord, LaunchRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from timetrial.report.plots import Plots
+    from timetrial.report.table import CasesTable
+
+PandasKind = Literal["cases", "launches", "steps"]
+
+
+@dataclass(frozen=True)
+class LaunchFiles:
+    """A finished launch: its record, and its folder with the arrays."""
+
+    record: LaunchRecord
+    folder: Path
+
+    def steps(self) -> Steps:
+        """Every step of the launch."""
+        return steps_of(self.record, store.read_stamps(self.folder), store.read_losses(self.folder))
+
+
+class Results:
+    """What an experiment found. Read from its records; nothing here measures.
+
+    `rows` has one entry per case. `sel()` narrows the view; ratios stay those of the whole experiment.
+    """
+
+    def __init__(self, path: Path, selected: frozenset[str] | None = None):
+        self.path = path
+        self.experiment: ExperimentRecord = store.read_experiment(path)
+        self._selected = selected
+
+    @cached_property
+    def launches(self) -> list[LaunchFiles]:
+        """All finished launches of the selected cases, proofs first."""
+        found = [LaunchFiles(store.read_launch(folder), folder) for folder in store.launch_folders(self.path)]
+        return [one for one in found if self._selected is None or one.record.case in self._selected]
+
+    @cached_property
+    def _summary(self) -> Summary:
+        files = self.launches if self._selected is None else Results(self.path).launches
+        return summarize(self.experiment, [_as_launch(one) for one in files])
+
+    @property
+    def rows(self) -> list[Row]:
+        """One row per selected case, in the experiment's order."""
+        return [row for row in self._summary.rows if self._selected is None or row.case.id in self._selected]
+
+    @property
+    def reference(self) -> dict[str, Any] | None:
+        """The axes that the reference fixes."""
+        return self._summary.reference
+
+    @property
+    def warnings(self) -> list[str]:
+        """What concerns the whole experiment."""
+        return self._summary.warnings
+
+    def sel(self, **axes: Any) -> Results:
+        """The cases with these values of axes or settings; a list takes any of its values."""
+        rows = self.rows
+        known = {key for row in rows for key in facts_of(row.case)}
+        for key in axes:
+            if key not in known:
+                raise InputError(f"These results have no axis '{key}'.{nearest(key, known)}")
+        kept = frozenset(row.case.id for row in rows if _selects(facts_of(row.case), axes))
+        if not kept:
+            asked = ", ".join(f"{key}={value!r}" for key, value in axes.items())
+            raise InputError(f"No case has {asked}. The table shows what there is.")
+        return Results(self.path, kept)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of `timetrial run --json`: plain dicts, lists, numbers, words and None."""
+        from timetrial.records.contract import to_json
+
+        return to_json(self)
+
+    def to_pandas(self, kind: PandasKind = "cases") -> pd.DataFrame:
+        """A table with one line per case, per launch or per step."""
+        from timetrial.records.frames import to_pandas
+
+        return to_pandas(self, kind)
+
+    def table(self) -> CasesTable:
+        """The table of the command line, for rich."""
+        from timetrial.report.table import CasesTable
+
+        return CasesTable(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures: plot.step_times() and the like (needs matplotlib)."""
+        from timetrial.report.plots import Plots
+
+        return Plots(self)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        from timetrial.report.table import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from timetrial.report.table import to_html
+
+        return to_html(self)
+
+
+def load(path: str | Path) -> Results:
+    """The results of an earlier run: its folder, or its id under results/."""
+    return Results(store.find(path))
+
+
+def _as_launch(files: LaunchFiles) -> Launch:
+    step = launch_step_time_ns(files.steps()) if files.record.purpose == "speed" else None
+    return Launch(files.record, step, str(files.folder))
+
+
+def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:
+    for key, wanted in axes.items():
+        values = list(wanted) if isinstance(wanted, list | tuple | set | range) else [wanted]
+        if str(facts.get(key)) not in {str(value) for value in values}:
+            return False
+    return True

@@ -1,0 +1,175 @@
+"""The folder of an experiment: written once, atomically; read with errors a person can act on.
+
+results/<id>/experiment.json
+results/<id>/proof/<case>/{record.json,stamps.bin,losses.bin}
+results/<id>/launches/<nnn>/{record.json,stamps.bin,losses.bin}
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from timetrial.errors import InputError, MeasurementError
+from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, LaunchRecord, Model
+
+RecordType = TypeVar("RecordType", bound=Model)
+
+EXPERIMENT_FILE = "experiment.json"
+RECORD_FILE = "record.json"
+STAMPS_FILE = "stamps.bin"  # u64, little-endian: nanoseconds << 8 | boundary
+LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
+
+
+def check_writable(results: Path) -> None:
+    """Raises InputError if no record could be kept under `results` (made if missing)."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".{secrets.token_hex(8)}"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"Records cannot be kept in '{results}': {error.strerror}. "
+            "Give a folder you may write to: --results FOLDER."
+        ) from None
+
+
+def new_folder(results: Path) -> Path:
+    """A folder of its own for an experiment; its name is the experiment's id."""
+    while True:
+        folder = results / secrets.token_hex(2)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if sum(1 for _ in results.iterdir()) > 30_000:
+                raise InputError(
+                    f"'{results}' is full of records. Give another folder: --results FOLDER."
+                ) from None
+            continue
+        return folder
+
+
+def write_once(path: Path, data: bytes) -> None:
+    """All of the file or nothing, and never over an older one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    except FileExistsError:
+        raise MeasurementError(f"'{path}' exists: records are written once and never changed.") from None
+    except OSError as error:
+        advice = (
+            " Free some space; the records written so far are complete."
+            if error.errno == errno.ENOSPC
+            else ""
+        )
+        raise MeasurementError(f"The record '{path}' cannot be written: {error.strerror}.{advice}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_experiment(folder: Path, record: ExperimentRecord) -> None:
+    """experiment.json of a folder."""
+    write_once(folder / EXPERIMENT_FILE, _json(record))
+
+
+def read_experiment(folder: Path) -> ExperimentRecord:
+    """experiment.json of a folder."""
+    file = folder / EXPERIMENT_FILE
+    if not file.is_file():
+        raise InputError(_not_results(folder))
+    return _read(file, ExperimentRecord)
+
+
+def read_launch(folder: Path) -> LaunchRecord:
+    """record.json of a launch's folder."""
+    return _read(folder / RECORD_FILE, LaunchRecord)
+
+
+def launch_folders(folder: Path) -> list[Path]:
+    """Folders of all finished launches: proofs first, then in the order they ran."""
+    proofs = sorted(file.parent for file in folder.glob(f"proof/*/{RECORD_FILE}"))
+    return proofs + sorted(file.parent for file in folder.glob(f"launches/*/{RECORD_FILE}"))
+
+
+def read_stamps(folder: Path) -> npt.NDArray[np.uint64]:
+    """stamps.bin; empty where a launch never stamped."""
+    return _array(folder / STAMPS_FILE, "<u8").astype(np.uint64, copy=False)
+
+
+def read_losses(folder: Path) -> npt.NDArray[np.float64]:
+    """losses.bin; empty where a launch made no step."""
+    return _array(folder / LOSSES_FILE, "<f8").astype(np.float64, copy=False)
+
+
+def find(path: str | Path, results: Path = Path("results")) -> Path:
+    """The folder of a record: a path, or an id (or the beginning of one) under `results`."""
+    folder = Path(path)
+    if (folder / EXPERIMENT_FILE).is_file():
+        return folder
+    if folder.name == EXPERIMENT_FILE and folder.is_file():
+        return folder.parent
+    if not folder.exists() and len(folder.parts) == 1 and results.is_dir():
+        begun = sorted(one for one in results.iterdir() if one.name.startswith(folder.name) and one.is_dir())
+        if len(begun) == 1:
+            return begun[0]
+        if begun:
+            raise InputError(f"'{path}' fits several records: {', '.join(one.name for one in begun)}.")
+    raise InputError(_not_results(folder))
+
+
+def _not_results(folder: Path) -> str:
+    if not folder.exists():
+        return f"There are no records at '{folder}'. Expected a folder such as results/7f3a."
+    return f"'{folder}' is not a record: it has no {EXPERIMENT_FILE}. Expected a folder such as results/7f3a."
+
+
+def _json(record: Model) -> bytes:
+    return (record.model_dump_json(indent=1) + "\n").encode()
+
+
+def _array(file: Path, dtype: str) -> npt.NDArray[Any]:
+    if not file.is_file():
+        return np.empty(0, dtype)
+    data = file.read_bytes()
+    if len(data) % 8:
+        raise InputError(f"'{file}' is damaged: {len(data)} bytes are no whole number of 8-byte words.")
+    return np.frombuffer(data, dtype)
+
+
+def _read(file: Path, model: type[RecordType]) -> RecordType:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"'{file}' cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise InputError(
+            f"'{file}' is damaged (truncated?): {error}. The other launches of the record are whole."
+        ) from None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise InputError(
+            f"'{file}' has schema {version}; this timetrial reads up to {SCHEMA_VERSION}. "
+            "Use a newer timetrial to read it."
+        )
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"'{file}' is not a record of schema {SCHEMA_VERSION}: '{place}': {first['msg']}."
+        ) from None

@@ -1,0 +1,186 @@
+"""`timetrial show`: everything about one case, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from timetrial.analysis.summary import Launch, Row
+from timetrial.report.numbers import duration, memory
+
+if TYPE_CHECKING:
+    from timetrial.records.results import Results
+
+_WORST = 5  # tensors of a proof that are listed
+
+
+class ExperimentDetail:
+    """What holds for all cases: when, where, on which data, at which cost of the instrument."""
+
+    def __init__(self, results: Results):
+        self._experiment = results.experiment
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Pairs of name and value."""
+        experiment = self._experiment
+        yield Rule(Text(experiment.name), align="left", style="dim")
+        if experiment.question:
+            yield Text(experiment.question, style="italic")
+        facts = {
+            "measured": f"{experiment.created_at}, seed {experiment.seed}",
+            "timetrial": experiment.timetrial_version,
+            **{f"machine: {name}": str(value) for name, value in experiment.machine.items()},
+            **{
+                f"peak: {threads} thread(s)": f"{flops / 1e9:.0f} GFLOP/s f32, measured"
+                for threads, flops in experiment.peak_flops.items()
+            },
+            **{f"instrument: {name}": f"{value:.4g}" for name, value in experiment.harness.items()},
+        }
+        yield _pairs(facts.items())
+        for workload in experiment.workloads:
+            words = {
+                f"data: {name}": str(value) for name, value in workload.items() if not isinstance(value, dict)
+            }
+            yield _pairs(words.items())
+
+
+class CaseDetail:
+    """One case: estimate, settings, proof, phases, memory, launches, libraries."""
+
+    def __init__(self, row: Row):
+        self._row = row
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """A rule with the case's name, then one block per topic; topics without data are left out."""
+        row = self._row
+        axes = " ".join(f"{name}={value}" for name, value in row.case.axes.items() if value is not None)
+        yield Text()
+        yield Rule(Text(f"{row.case.id}  {axes}"), align="left", style="dim")
+        yield _pairs(self._facts())
+        if row.settings:
+            yield self._settings()
+        if row.launches:
+            yield self._launches()
+        for launch in row.launches:
+            yield from _output(launch)
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        row = self._row
+        yield "outcome", f"{row.outcome or 'not measured'}{f': {row.reason}' if row.reason else ''}"
+        if row.step_time_ns:
+            step = row.step_time_ns
+            interval = (
+                ""
+                if step.low is None or step.high is None
+                else f" [{duration(step.low)}, {duration(step.high)}]"
+            )
+            yield "step time", f"{duration(step.estimate)}{interval} ({step.in_words()})"
+        if row.samples_per_s:
+            yield "samples/s", f"{row.samples_per_s:,.0f}"
+        if row.case.multiply_accumulates:
+            yield "multiply-accumulates", f"{row.case.multiply_accumulates:,} per step"
+        if row.percent_of_peak is not None:
+            yield "of measured peak", f"{row.percent_of_peak:.1f} %"
+        if row.accuracy:
+            yield "accuracy", f"{100 * row.accuracy.estimate:.2f} % over {row.accuracy.n} seeds"
+        if row.parity:
+            yield from self._proof()
+        first = next((launch.record for launch in row.launches if launch.record.purpose == "speed"), None)
+        if first is None:
+            return
+        yield (
+            "backend",
+            ", ".join(f"{key} {value}" for key, value in first.backend.items() if value and key != "flags"),
+        )
+        if first.phases:
+            start = first.phases[0].ns
+            yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])
+        sizes = {name: value for name, value in first.memory.model_dump().items() if value is not None}
+        if sizes:
+            yield (
+                "memory",
+                ", ".join(f"{name.replace('_', ' ')} {memory(value)}" for name, value in sizes.items()),
+            )
+        if first.libraries:
+            yield (
+                "libraries",
+                "\n".join(f"{one.path} {one.version or ''}".rstrip() for one in first.libraries),
+            )
+        if first.dropped_environment:
+            yield "environment dropped", f"{len(first.dropped_environment)} variables of the caller"
+        for warning in row.warnings:
+            yield "warning", warning
+
+    def _proof(self) -> Iterator[tuple[str, str]]:
+        parity = self._row.parity
+        assert parity is not None
+        words = f"{parity.status}{f' against {parity.judge}' if parity.judge else ''}"
+        if parity.max_error is not None:
+            words += f", largest error {parity.max_error:.2g} ({parity.tensor})"
+        yield "proof", f"{words}{f': {parity.reason}' if parity.reason else ''}"
+        ranked = sorted(
+            parity.comparisons,
+            key=lambda one: -(one.error if one.error is not None else float("inf")) / one.tolerance,
+        )
+        for one in ranked[:_WORST]:
+            error = "not finite" if one.error is None else f"{one.error:.2g}"
+            yield (
+                "",
+                f"{one.tensor}: {error} of {one.tolerance:.0e} allowed{'' if one.passed else '  FAILED'}",
+            )
+
+    def _settings(self) -> Table:
+        table = _table("setting", "asked", "effective", "status", "how read")
+        for one in self._row.settings:
+            table.add_row(one.name, one.asked or "-", one.effective or "-", one.status, one.how_read)
+        return table
+
+    def _launches(self) -> Table:
+        table = _table("launch", "purpose", "block", "seed", "outcome", "step", "memory", "accuracy", "took")
+        for launch in self._row.launches:
+            record = launch.record
+            peak = record.memory.steady_peak
+            table.add_row(
+                record.id,
+                record.purpose,
+                str(record.block),
+                str(record.seed),
+                record.outcome,
+                duration(launch.step_time_ns) if launch.step_time_ns else "",
+                memory(peak) if peak else "",
+                f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
+                f"{record.duration_s:.1f} s",
+            )
+        return table
+
+
+def _output(launch: Launch) -> Iterator[Text]:
+    """What a launch that failed has printed."""
+    record = launch.record
+    if record.outcome == "ok":
+        return
+    yield Text(f"launch {record.id}: {record.outcome}: {record.reason or ''}", style="red")
+    for name, text in (("stdout", record.stdout), ("stderr", record.stderr)):
+        if text.strip():
+            yield Text(f"  {name}: {text.strip()[-2000:]}", style="dim")
+
+
+def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, Text(value))
+    return table
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for title in titles:
+        table.add_column(title)
+    return table

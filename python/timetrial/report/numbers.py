@@ -1,0 +1,60 @@
+"""Numbers as people read them: few digits, one unit."""
+
+from __future__ import annotations
+
+from timetrial.analysis.intervals import Estimate
+
+_TIMES = ((1e9, "s "), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+_BYTES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Three digits, without an exponent: 8.93, 19.6, 288."""
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:.{max(0, digits - max(whole, 1))}f}"
+
+
+def duration(ns: float) -> str:
+    """A time: '8.93 ms'."""
+    scale, unit = next(((scale, unit) for scale, unit in _TIMES if ns >= scale), _TIMES[-1])
+    return f"{significant(ns / scale)} {unit}"
+
+
+def seconds(value: float) -> str:
+    """A waiting time: '45 s', '3 min', '2 h 10 min'."""
+    if value < 90:
+        return f"{max(1, round(value))} s"
+    minutes = round(value / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def memory(size_bytes: float) -> str:
+    """A size: '46 MB' (2^20 bytes)."""
+    scale, unit = next(((scale, unit) for scale, unit in _BYTES if size_bytes >= scale), (1, "B"))
+    return f"{size_bytes / scale:.0f} {unit}"
+
+
+def plus_minus(estimate: Estimate) -> str:
+    """Half of the interval: '±0.4 %'; empty where one launch carries none."""
+    half = estimate.half_width
+    return "" if half is None else f"±{100 * half:.{1 if half < 0.095 else 0}f} %"
+
+
+def ratio_words(ratio: Estimate) -> str:
+    """'2.19x faster [2.12, 2.25]'. Without a word where the interval holds 1: nothing was shown."""
+    faster = ratio.estimate < 1
+    low, high = ratio.low, ratio.high
+    estimate = 1 / ratio.estimate if faster else ratio.estimate
+    if low is None or high is None:
+        return f"{_factor(estimate)}x {'faster' if faster else 'slower'}"
+    if low <= 1 <= high:
+        return f"{_factor(1 / ratio.estimate)}x speed [{_factor(1 / high)}, {_factor(1 / low)}]"
+    if faster:
+        low, high = 1 / high, 1 / low
+    return f"{_factor(estimate)}x {'faster' if faster else 'slower'} [{_factor(low)}, {_factor(high)}]"
+
+
+def _factor(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else significant(value)

@@ -1,0 +1,228 @@
+"""The table of `timetrial run`: one line per case, reasons in place of numbers, then what to know."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from timetrial.analysis.summary import Row
+from timetrial.experiment.case import RESERVED_AXES
+from timetrial.report.numbers import duration, memory, plus_minus, ratio_words
+
+if TYPE_CHECKING:
+    from timetrial.records.results import Results
+
+_GAP = "  "
+_BAD = "bold red"
+_STYLES = {"unavailable": "yellow", "not measured": "yellow"}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row: the cells of its axes, then cells of numbers or one reason across all of them."""
+
+    axes: list[str]
+    cells: list[tuple[str, str]]  # (text, style)
+    reason: tuple[str, str] | None = None
+
+
+class CasesTable:
+    """A renderable for rich: header, rows, warnings, where the records are and how to measure again."""
+
+    def __init__(self, results: Results):
+        self._results = results
+        rows = results.rows
+        self._axes = _shown_axes(rows)
+        self._accuracy = any(row.accuracy for row in rows)
+        self._lines = [self._line(row) for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table in at least 60 columns; reasons wrap under themselves."""
+        yield Text(header(self._results), style="bold")
+        titles = [*self._axes, *self._titles()]
+        widths = [len(title) for title in titles]
+        for line in self._lines:
+            for position, text in enumerate([*line.axes, *(cell for cell, _ in line.cells)]):
+                widths[position] = max(widths[position], len(text))
+        right = [False] * len(self._axes) + [True, False, True, True, True][: len(titles) - len(self._axes)]
+        yield self._text([(title, "dim") for title in titles], widths, right)
+        for line in self._lines:
+            cells = [(text, "") for text in line.axes] + line.cells
+            if line.reason is None:
+                yield self._text(cells, widths, right)
+                continue
+            start = self._text(cells, widths, right)
+            start.append(_GAP)
+            room = max(options.max_width - len(start.plain), 30)
+            wrapped = textwrap.wrap(line.reason[0], room) or [""]
+            start.append(wrapped[0], style=line.reason[1])
+            yield start
+            for more in wrapped[1:]:
+                yield Text(" " * (len(start.plain) - len(wrapped[0])) + more, style=line.reason[1])
+        for warning in warnings(self._results):
+            yield Text(f"! {warning}", style="yellow")
+        yield Text(f"  records: {self._results.path}    again: {self._results.experiment.again}", style="dim")
+
+    def _titles(self) -> list[str]:
+        titles = ["step", f"vs {reference_name(self._results)}", "of peak", "memory"]
+        return [*titles, "accuracy"] if self._accuracy else titles
+
+    def _line(self, row: Row) -> _Line:
+        axes = [_word(row.case.axes.get(axis)) for axis in self._axes]
+        if row.outcome != "ok" or row.step_time_ns is None:
+            outcome = row.outcome or "not measured"
+            reason = f"{outcome}: {_first_line(row.reason)}" if row.reason else outcome
+            if len(row.outcomes) > 1:
+                counts = ", ".join(f"{count} {name}" for name, count in row.outcomes.items())
+                reason += f" ({counts})"
+            return _Line(axes, [("-", "dim")], (reason, _STYLES.get(outcome, _BAD)))
+        step = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns):>7}".rstrip()
+        peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
+        held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
+        cells = [(step, "bold"), self._versus(row), (peak, ""), (held, "")]
+        if self._accuracy:
+            cells.append((_accuracy(row), ""))
+        return _Line(axes, cells)
+
+    @staticmethod
+    def _versus(row: Row) -> tuple[str, str]:
+        if row.is_reference:
+            return "reference", "dim"
+        if row.ratio is None:
+            return "", ""
+        words = ratio_words(row.ratio)
+        style = "green" if "faster" in words else "red" if "slower" in words else ""
+        return words, style
+
+    @staticmethod
+    def _text(cells: list[tuple[str, str]], widths: list[int], right: list[bool]) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis")
+        for position, (cell, style) in enumerate(cells):
+            last = position == len(widths) - 1
+            padded = cell.rjust(widths[position]) if right[position] else cell.ljust(widths[position])
+            text.append(padded if right[position] or not last else cell, style=style)
+            text.append("" if position == len(cells) - 1 else _GAP)
+        return text
+
+
+def to_text(results: Results, width: int = 120) -> str:
+    """The table without colors."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
+    console.print(CasesTable(results))
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text.rstrip("\n")
+
+
+def to_html(results: Results, width: int = 140) -> str:
+    """The table for a notebook: colors inline, no script."""
+    console = Console(file=io.StringIO(), width=width, record=True, highlight=False, force_jupyter=False)
+    console.print(CasesTable(results))
+    code = (
+        '<pre style="font-family:monospace; line-height:1.35; white-space:pre; overflow-x:auto">{code}</pre>'
+    )
+    return console.export_html(inline_styles=True, code_format=code)
+
+
+def header(results: Results) -> str:
+    """The experiment in one line: what is the same for every row."""
+    experiment, rows = results.experiment, results.rows
+    parts = [experiment.name]
+    parts += _common(row.case.network for row in rows)
+    parts += _common(row.case.dataset for row in rows)
+    parts += [f"batch {size}" for size in _common(str(row.case.batch_size) for row in rows)]
+    parts.append(f"{experiment.launches} launch{'es' if experiment.launches != 1 else ''} each")
+    machine = experiment.machine
+    if machine.get("cpu"):
+        parts.append(f"{machine['cpu']}, {_plural(int(machine.get('usable_cpus', 1)), 'core')}")
+    parts.append(proof_state(rows))
+    reference = results.reference
+    if reference and reference != experiment.reference:
+        parts.append(f"reference: {reference_name(results)} (the first contender that is ok)")
+    return " · ".join(part for part in parts if part)
+
+
+def proof_state(rows: list[Row]) -> str:
+    """Whether the contenders were shown to compute the same."""
+    measured = [row for row in rows if row.outcome not in ("unavailable", None)]
+    states = {row.case.id: row.parity.status if row.parity else "unproven" for row in measured}
+    failed = sorted({row.case.backend for row in measured if states[row.case.id] == "failed"})
+    unproven = sorted({row.case.backend for row in measured if states[row.case.id] == "unproven"})
+    if not measured:
+        return ""
+    if failed:
+        return f"NOT equal: {', '.join(failed)}"
+    if unproven:
+        return f"not proven: {', '.join(unproven)}"
+    return "all contenders proven equal" if len(measured) > 1 else "proven"
+
+
+def reference_name(results: Results) -> str:
+    """'pytorch', or 'threads=1' where the backend is not what the reference fixes."""
+    fixed = results.reference or results.experiment.reference or {}
+    return (
+        ", ".join(str(value) if key == "backend" else f"{key}={value}" for key, value in fixed.items())
+        or "reference"
+    )
+
+
+def warnings(results: Results) -> list[str]:
+    """What a reader must know, each with how many rows it concerns."""
+    counted = Counter(text for row in results.rows for text in row.warnings)
+    where: dict[str, str] = {}
+    for row in results.rows:
+        for text in row.warnings:
+            where.setdefault(
+                text, " ".join(_word(row.case.axes.get(axis)) for axis in _shown_axes(results.rows))
+            )
+    lines = list(results.warnings)
+    for text, count in counted.items():
+        place = where[text] if count == 1 else f"{count} rows"
+        lines.append(f"{place}: {text}")
+    methods = {
+        row.step_time_ns.in_words() for row in results.rows if row.step_time_ns and row.outcome == "ok"
+    }
+    if any("one launch" in words for words in methods):
+        lines.append("one launch per case: no interval, no way to tell a difference from chance")
+    return lines
+
+
+def _shown_axes(rows: list[Row]) -> list[str]:
+    """Backend and threads always, and every axis in which the rows differ."""
+    keys = list(dict.fromkeys(key for row in rows for key in row.case.axes))
+    varying = {key for key in keys if len({repr(row.case.axes.get(key)) for row in rows}) > 1}
+    return [key for key in keys if key in varying or key in RESERVED_AXES[:1] or key == "threads"]
+
+
+def _common(words: Iterable[str]) -> list[str]:
+    """The word, if all rows share it."""
+    distinct = set(words)
+    return list(distinct) if len(distinct) == 1 else []
+
+
+def _accuracy(row: Row) -> str:
+    if row.accuracy is None:
+        return "-"
+    interval = row.accuracy
+    if interval.low is None or interval.high is None:
+        return f"{100 * interval.estimate:.1f} %"
+    half = max(interval.high - interval.estimate, interval.estimate - interval.low)
+    return f"{100 * interval.estimate:.1f} % ±{100 * half:.1f}"
+
+
+def _word(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count != 1 else ''}"
+
+
+def _first_line(text: str | None) -> str:
+    return text.strip().splitlines()[0] if text and text.strip() else ""

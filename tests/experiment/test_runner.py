@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEngine
+from timetrial.errors import InputError
+from timetrial.experiment.estimate import forecast
+from timetrial.experiment.experiment import Experiment, load_words
+from timetrial.experiment.order import shuffled_block
+from timetrial.experiment.runner import Interrupted, run_experiment
+from timetrial.experiment.validate import validate
+from timetrial.records.results import Results
+
+Run = Callable[..., Results]
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+
+
+@pytest.fixture
+def load(networks: Any) -> Callable[..., Experiment]:
+    return lambda *words: load_words(["network=mlp", *words], load_network=networks)
+
+
+@pytest.fixture
+def run(load: Callable[..., Experiment], fake: FakeEngine, results_folder: Path) -> Run:
+    return lambda *words: run_experiment(load(*words), results_folder, quiet=True, engine=fake.engine())
+
+
+def test_proofs_then_speed_then_learning(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast,slow", "threads=1,2", "epochs=12", "launches=5", "learning_seeds=3")
+    purposes = [plan.purpose for plan in fake.log]
+    assert purposes == ["proof"] * 4 + ["speed"] * 20 + ["learning"] * 12
+    assert all(plan.proof is not None for plan in fake.log if plan.purpose == "speed")
+    assert {plan.seed for plan in fake.log if plan.purpose == "speed"} == {1}
+    learning = [plan for plan in fake.log if plan.purpose == "learning"]
+    assert sorted({plan.seed for plan in learning}) == [1, 2, 3]
+    assert [plan.proof is None for plan in learning] == [plan.seed != 1 for plan in learning]
+
+
+def test_a_block_has_each_case_once_and_blocks_differ(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast,slow,other", "threads=1,2", "launches=8")
+    blocks: dict[int, list[str]] = {}
+    for plan in fake.log:
+        if plan.purpose == "speed":
+            blocks.setdefault(plan.block, []).append(plan.case.id)
+    assert len(blocks) == 8
+    assert all(len(order) == len(set(order)) == 6 for order in blocks.values())
+    assert len({tuple(order) for order in blocks.values()}) > 1
+
+
+def test_the_seed_decides_the_order() -> None:
+    first = [shuffled_block(range(9), seed=1, purpose="speed", block=block) for block in range(3)]
+    assert first == [shuffled_block(range(9), seed=1, purpose="speed", block=block) for block in range(3)]
+    assert first != [shuffled_block(range(9), seed=2, purpose="speed", block=block) for block in range(3)]
+
+
+def test_positions_are_balanced() -> None:
+    firsts = Counter(shuffled_block("abcd", seed=1, purpose="speed", block=block)[0] for block in range(400))
+    assert all(70 <= count <= 130 for count in firsts.values())
+
+
+def test_a_failure_is_data(run: Run, fake: FakeEngine) -> None:
+    results = run("backend=fast,crashes,hangs,wrong,absent,mismatched,flaky", "launches=5")
+    outcomes = {row.case.backend: row.outcome for row in results}
+    assert outcomes == {
+        "fast": "ok", "crashes": "crash", "hangs": "hang", "wrong": "wrong", "absent": "unavailable",
+        "mismatched": "mismatch", "flaky": "crash",
+    }  # fmt: skip
+    speed = Counter(plan.case.backend for plan in fake.log if plan.purpose == "speed")
+    assert speed == {"fast": 5, "crashes": 2, "hangs": 1, "mismatched": 2, "flaky": 5}
+    rows = {row.case.backend: row for row in results}
+    assert rows["flaky"].outcomes == {"ok": 5, "crash": 1}  # the proof included
+    assert rows["flaky"].ok == 4
+    assert rows["mismatched"].step_time_ns is not None
+    assert rows["mismatched"].ratio is None
+    assert rows["wrong"].step_time_ns is None
+    assert "pip install absent" in str(rows["absent"].reason)
+
+
+def test_repeated_cases_share_their_proof(run: Run, fake: FakeEngine) -> None:
+    results = run("backend=fast", "threads=1,1", "launches=6")
+    assert [plan.purpose for plan in fake.log].count("proof") == 1
+    first, second = results.rows
+    assert first.parity is not None
+    assert second.parity == first.parity
+    assert second.reference == first.case.id
+    assert second.ratio is not None
+    assert second.ratio.estimate == pytest.approx(1)
+
+
+def test_no_learning_without_epochs_or_for_other_tasks(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast", "launches=1")
+    run("backend=fast", "launches=1", "task=forward", "epochs=2")
+    assert "learning" not in {plan.purpose for plan in fake.log}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("backend=fst",), "no backend 'fst'"),
+        (("backend=fast", "batch_size=2000"), "batch_size is 2000"),
+        (("backend=fast", "blas.library=mkl"), "no setting 'blas.library'"),
+    ],
+)
+def test_bad_input_leaves_nothing_behind(
+    run: Run, results_folder: Path, words: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run(*words)
+    assert not results_folder.exists()
+
+
+def test_results_folder_that_cannot_be_written(
+    load: Callable[..., Experiment], fake: FakeEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="Records cannot be kept in"):
+        run_experiment(load("backend=fast"), file / "results", quiet=True, engine=fake.engine())
+    assert not fake.log
+
+
+def test_interruption_keeps_what_has_finished(run: Run, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if len(fake.log) == 5:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    with pytest.raises(Interrupted) as caught:
+        run("backend=fast,slow", "launches=3")
+    results = caught.value.results
+    assert len(results.launches) == 5
+    assert [row.outcome for row in results] == ["ok", "ok"]
+    assert fake.locked == 0
+
+
+def test_unavailable_rows_only(run: Run, fake: FakeEngine) -> None:
+    results = run("backend=absent", "launches=2")
+    assert [row.outcome for row in results] == ["unavailable"]
+    assert not fake.log
+
+
+def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
+    experiment = load("backend=fast,absent", "threads=1,2", "epochs=12", "launches=5")
+    expected = forecast(experiment, validate(experiment.cases, fake.engine()))
+    assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 6, 2)
+    assert 10 < expected.seconds < 60
+    assert 0.02 < expected.visible_difference < 0.04

@@ -1,0 +1,169 @@
+"""An engine that measures nothing: scripted contenders with known times, for everything above the launch."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from timetrial.errors import InputError, Unavailable
+from timetrial.experiment.case import Case, Workload
+from timetrial.experiment.engine import Engine
+from timetrial.records.model import (
+    Evaluation,
+    LaunchRecord,
+    Memory,
+    Outcome,
+    Parity,
+    Segment,
+    Setting,
+)
+
+STEP_NS = {"fast": 100_000, "slow": 200_000, "other": 150_000}
+FAILS: dict[str, Outcome] = {"crashes": "crash", "hangs": "hang", "is_nan": "nan"}
+BACKENDS = (*STEP_NS, *FAILS, "wrong", "mismatched", "absent", "flaky")
+
+
+def network(name: str) -> SimpleNamespace:
+    if name not in ("mlp", "lenet5"):
+        raise InputError(f"There is no network '{name}'.")
+    optimizer = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
+    return SimpleNamespace(name=name, dataset="digits28", batch_size=64, optimizer=optimizer, epochs=12)
+
+
+def stamps_of(durations_ns: npt.ArrayLike, start_ns: int = 1_000_000) -> npt.NDArray[np.uint64]:
+    """A segment's stamps: its start, then the end of each step."""
+    times = start_ns + np.concatenate([[0], np.cumsum(np.asarray(durations_ns, np.int64))])
+    boundaries = np.ones(len(times), np.uint64)
+    boundaries[0] = 0
+    return (times.astype(np.uint64) << np.uint64(8)) | boundaries
+
+
+def write_launch(
+    plan: Any, record: LaunchRecord, durations_ns: list[list[int]], kinds: list[str]
+) -> LaunchRecord:
+    """Fills in the segments and writes the three files of a launch."""
+    segments, stamps = [], []
+    first = steps = 0
+    for durations, kind in zip(durations_ns, kinds, strict=True):
+        own = stamps_of(durations, start_ns=10**9 * (len(stamps) + 1))
+        segments.append(Segment(kind=kind, steps=len(durations), first_stamp=first, stamps=len(own),
+                                first_loss=steps, losses=len(durations)))  # fmt: skip
+        first, steps = first + len(own), steps + len(durations)
+        stamps.append(own)
+    record = record.model_copy(update={"segments": segments})
+    plan.folder.mkdir(parents=True)
+    np.concatenate([np.empty(0, np.uint64), *stamps]).astype("<u8").tofile(plan.folder / "stamps.bin")
+    np.linspace(2.3, 0.1, steps).astype("<f8").tofile(plan.folder / "losses.bin")
+    (plan.folder / "record.json").write_text(record.model_dump_json(indent=1), encoding="utf-8")
+    return record
+
+
+@dataclass
+class FakeEngine:
+    """`log` has every launch in order; `before` runs before each one."""
+
+    log: list[Any] = field(default_factory=list)
+    before: Callable[[Any], None] = lambda plan: None
+    locked: int = 0
+
+    def engine(self) -> Engine:
+        return Engine(
+            resolve=self.resolve,
+            validate_settings=self.validate_settings,
+            check=self.check,
+            prepare=lambda workload, seed, epochs: SimpleNamespace(description={"dataset": workload.dataset}),
+            launch=self.launch,
+            lock=self.lock,
+            machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
+            peak_flops=lambda threads: 1e11 * threads,
+            harness=lambda: {"clock_ns": 20.0},
+        )
+
+    def resolve(self, case: Case) -> Any:
+        if case.backend not in BACKENDS:
+            raise InputError(f"There is no backend '{case.backend}'.")
+        if case.backend == "absent":
+            raise Unavailable("absent needs the module absent: pip install absent")
+        return SimpleNamespace(kind="native", fingerprint="0")
+
+    def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
+        for name in case.settings:
+            if name not in ("threads", "affinity"):
+                raise InputError(f"backend '{case.backend}' has no setting '{name}'.")
+
+    def check(self, workload: Workload) -> Any:
+        if workload.batch_size > 1437:
+            raise InputError(f"batch_size is {workload.batch_size}, but there are 1437 images.")
+        graph = SimpleNamespace(multiply_accumulates=lambda task: 1_000_000, parameter_count=10)
+        return SimpleNamespace(network=graph, samples=1437)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        self.locked += 1
+        try:
+            yield
+        finally:
+            self.locked -= 1
+
+    def launch(self, plan: Any) -> LaunchRecord:
+        assert self.locked == 1
+        self.before(plan)
+        self.log.append(plan)
+        backend = plan.case.backend
+        record = LaunchRecord(
+            id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
+            position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
+            duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
+        )  # fmt: skip
+        record = _failed(record, backend, plan)
+        if record.outcome not in ("ok", "mismatch"):
+            return write_launch(plan, record, [], [])
+        if plan.purpose == "proof":
+            return write_launch(plan, record, [], [])
+        if plan.purpose == "learning":
+            evaluation = Evaluation(steps=9, epoch=12, accuracy=0.97 + 0.001 * plan.seed, loss=0.1, samples=9,
+                                    duration_ns=10**6)  # fmt: skip
+            record = record.model_copy(update={"evaluations": [evaluation]})
+            return write_launch(plan, record, [[STEP_NS.get(backend, 10**5)] * 10], ["train"])
+        step = STEP_NS.get(backend, 100_000) // int(plan.case.settings.get("threads", "1"))
+        step += 1000 * plan.block  # launches differ, alike for all: blocks cancel it nearly
+        durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
+        return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
+
+
+def _settings(case: Case) -> list[Setting]:
+    return [
+        Setting(name=name, asked=value, effective=value, how_read="fake", status="applied")
+        for name, value in case.settings.items()
+    ]
+
+
+def _failed(record: LaunchRecord, backend: str, plan: Any) -> LaunchRecord:
+    change: dict[str, Any] = {}
+    if plan.purpose == "proof":
+        change = {"parity": Parity(status="passed", judge="reference", max_error=1e-7, tensor="conv1.weight")}
+        if backend == "wrong":
+            reason = "gradient conv1.weight: relative L2 error 0.5, tolerance 2e-05"
+            parity = Parity(status="failed", max_error=0.5, tensor="conv1.weight", reason=reason)
+            change = {"outcome": "wrong", "reason": reason, "parity": parity}
+    elif backend in FAILS:
+        change = {"outcome": FAILS[backend], "reason": f"the contender {backend}\nTraceback: much more"}
+    elif backend == "flaky" and plan.purpose == "speed" and plan.block == 1:
+        change = {"outcome": "crash", "reason": "once"}
+    elif backend == "mismatched":
+        change = {"outcome": "mismatch", "reason": "threads asked 1, working 2"}
+    return record.model_copy(update=change)
+
+
+def replaced(experiment: Any, **measure: Any) -> Any:
+    """The experiment with other sizes."""
+    spec = experiment.spec
+    return dataclasses.replace(
+        experiment, spec=spec.model_copy(update={"measure": spec.measure.model_copy(update=measure)})
+    )
