@@ -16,9 +16,11 @@ from types import TracebackType
 from typing import Any
 
 from timetrial.core import native
+from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.pipes import LineReader, wait_readable, write_line
+from timetrial.launch.running_time import RunningTime
 from timetrial.launch.witnesses import out_of_memory_kills
 
 COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
@@ -57,6 +59,7 @@ class ContenderProcess:
         self.command = command
         self.pid: int | None = None  # of the contender, not of its supervisor
         self.started_ns = 0
+        self._running: RunningTime | None = None
         self.doing = "start"
         self._capped = command.memory_bytes is not None
         self._events: deque[dict[str, Any]] = deque()
@@ -130,19 +133,18 @@ class ContenderProcess:
         timeout_s: float,
         *,
         progress: Callable[[], object] | None = None,
-        running_s: Callable[[], float] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> dict[str, Any]:
         """The next event. Raises LaunchError when there will be none, or none within `timeout_s` of
-        running time since `progress()` last changed. `running_s()`: seconds since its last call that the
-        contender could have used (not stopped, not waiting for a processor)."""
+        running time since `progress()` last changed."""
         self.doing = doing
         seen = progress() if progress else None
         silent_s = 0.0
-        if running_s:
-            running_s()
+        if self._running:
+            self._running()
         while True:
-            if self._events:
+            # The first event may overtake the supervisor's report of the start.
+            if self._events and (self.pid or self._status_reader.ended):
                 return self._checked(self._events.popleft())
             if cancelled and cancelled():
                 raise KeyboardInterrupt
@@ -156,7 +158,7 @@ class ContenderProcess:
             self._read_pipes()
             if heard:
                 continue
-            silent_s += running_s() if running_s else time.monotonic() - began
+            silent_s += self._running() if self._running else time.monotonic() - began
             if progress and (now := progress()) != seen:
                 seen, silent_s = now, 0.0
             if silent_s >= timeout_s:
@@ -185,6 +187,7 @@ class ContenderProcess:
             parts = report.split(maxsplit=2)
             if parts[:1] == ["started"]:
                 self.pid, self.started_ns = int(parts[1]), int(parts[2])
+                self._running = RunningTime(Observer(self.pid))
             else:
                 self._reports.append(report)
 

@@ -54,7 +54,9 @@ def speed_stages(measure: Measure, *, has_parts: bool) -> Iterator[Stage]:
     yield Stage("first", 1)
     warmup_steps = max(1, left // 3)
     yield Stage("warmup", warmup_steps, measure.warmup_ns, min(SEGMENT_NS, measure.warmup_ns))
-    yield Stage("steady", max(1, left - warmup_steps - 1), measure.steady_ns, min(SEGMENT_NS, measure.steady_ns))
+    yield Stage(
+        "steady", max(1, left - warmup_steps - 1), measure.steady_ns, min(SEGMENT_NS, measure.steady_ns)
+    )
     if has_parts and measure.detailed_steps > 0:
         steps = min(measure.detailed_steps, MAX_SEGMENT_STEPS // DETAILED_STAMPS_PER_STEP)
         yield Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)

@@ -21,17 +21,11 @@ class Watch:
         self._lifetime_peak = 0
         self._before: Observation | None = None
         self._before_ns = 0
-        self._idle = RunningTime(self._observer)
         self.memory = Memory()
         self.threads: list[Thread] = []
         self.steady_wall_ns = 0
         self.tasks: int | None = None
         self.cpu_ns = 0
-
-    @property
-    def running(self) -> RunningTime:
-        """The contender's clock for hang detection."""
-        return self._idle
 
     def after_ready(self, import_bytes: int | None) -> None:
         """The backend is built; `import_bytes` is what the contender said at the end of its import."""
@@ -102,31 +96,6 @@ class Watch:
             tasks=self.tasks,
             interpreter=interpreter,
         )
-
-
-class RunningTime:
-    """Seconds that a contender could have used since the last call: not stopped, and not waiting for a
-    processor that others had. A contender that sleeps in a deadlock is running by this measure."""
-
-    def __init__(self, observer: Observer):
-        self._observer = observer
-        self._then_s = time.monotonic()
-        self._waited: dict[int, int] = {}
-
-    def __call__(self) -> float:
-        """Seconds since the last call, or since it was made."""
-        now_s = time.monotonic()
-        passed_s, self._then_s = now_s - self._then_s, now_s
-        try:
-            seen = self._observer.read()
-        except ProcessLookupError:
-            return passed_s
-        waited = {thread.tid: thread.wait_ns for thread in seen.threads}
-        waits = [ns - self._waited.get(tid, ns) for tid, ns in waited.items()]
-        self._waited = waited
-        if seen.stopped:
-            return 0.0
-        return max(0.0, passed_s - max(waits, default=0) / 1e9)
 
 
 def hash_libraries(paths: Iterable[Path]) -> list[Library]:

@@ -180,7 +180,6 @@ class _Launch:
             files,
             timeout_s=limits.progress_timeout_s,
             losses_matter=self.plan.case.task != "forward",
-            running_s=self.watch.running,
             cancelled=self._cancelled,
         )
         if self.plan.purpose == "proof":
@@ -198,7 +197,6 @@ class _Launch:
         answer = process.wait(
             f"'{command.split()[0]}'",
             self.plan.measure.limits.progress_timeout_s,
-            running_s=self.watch.running if self.watch else None,
             cancelled=self._cancelled,
         )
         if answer.get("event") != "done":

@@ -81,7 +81,6 @@ class SegmentRunner:
         *,
         timeout_s: float,
         losses_matter: bool,
-        running_s: Callable[[], float],
         cancelled: Callable[[], bool] | None,
     ):
         self.segments: list[Segment] = []
@@ -90,7 +89,6 @@ class SegmentRunner:
         self._files = files
         self._timeout_s = timeout_s
         self._losses_matter = losses_matter
-        self._running_s = running_s
         self._cancelled = cancelled
         self._pending: deque[Pending] = deque()
         self._next_window = 0
@@ -130,7 +128,6 @@ class SegmentRunner:
             f"a segment ({pending.kind}) after {self._steps} steps",
             self._timeout_s,
             progress=lambda: len(read_window(self._fd, pending.window)[0]),
-            running_s=self._running_s,
             cancelled=self._cancelled,
         )
         if event.get("event") != "done":

@@ -207,6 +207,7 @@ def mismatch(settings: list[Setting]) -> str | None:
     """The first setting that was shown not to take effect, in words."""
     for setting in settings:
         if setting.status == "ignored":
-            verb = "working" if setting.name == "threads" else "in force"
+            working = setting.name == "threads" and f"working threads {setting.effective}" in setting.how_read
+            verb = "working" if working else "in force"
             return f"{setting.name} asked {setting.asked}, {verb} {setting.effective}"
     return None
