@@ -1,0 +1,56 @@
+"""`results.plot`: the figures of an experiment. Matplotlib: show, change or savefig() them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from timetrial.report.plots_data import learning_cases, speed_cases
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from timetrial.records.results import Results
+
+
+class Plots:
+    """Figures of results; of a part of them after results.sel(...)."""
+
+    def __init__(self, results: Results):
+        self._results = results
+
+    def step_times(self) -> Figure:
+        """The distribution of step times per case: every steady step, warm-up marked."""
+        from timetrial.report.plots_steps import step_times_figure
+
+        return step_times_figure(speed_cases(self._results), self._title("step times"))
+
+    def step_series(self) -> Figure:
+        """Step times along each launch: warm-up, drift and disturbances show here."""
+        from timetrial.report.plots_steps import step_series_figure
+
+        return step_series_figure(speed_cases(self._results), self._title("step times along the launches"))
+
+    def learning(self) -> Figure:
+        """Loss and accuracy, against steps and against time."""
+        from timetrial.report.plots_learning import learning_figure
+
+        return learning_figure(learning_cases(self._results), self._title("learning"))
+
+    def loss(self) -> Figure:
+        """Training loss against steps and against time."""
+        from timetrial.report.plots_learning import loss_figure
+
+        return loss_figure(learning_cases(self._results), self._title("training loss"))
+
+    def accuracy(self) -> Figure:
+        """Test accuracy against steps and against time."""
+        from timetrial.report.plots_learning import accuracy_figure
+
+        return accuracy_figure(learning_cases(self._results), self._title("test accuracy"))
+
+    def _title(self, what: str) -> str:
+        rows = self._results.rows
+        shared = [self._results.experiment.name]
+        for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
+            shared += list(words) if len(words) == 1 else []
+        return " · ".join([*dict.fromkeys(shared), what])

@@ -1,0 +1,139 @@
+"""What figures draw: plain arrays per case, taken from results or made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.errors import InputError
+
+if TYPE_CHECKING:
+    from timetrial.analysis.summary import Row
+    from timetrial.records.results import LaunchFiles, Results
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LaunchSteps:
+    """The steps of a speed launch in order. Not steady: warm-up, and the first step after each pause."""
+
+    seconds: FloatArray  # duration of each step
+    at_seconds: FloatArray  # end of each step, counted from the launch's first stamp
+    steady: BoolArray
+
+    def median_seconds(self) -> float:
+        """Of the steady steps: what the launch adds to the estimate. NaN where it has none."""
+        return float(np.median(self.seconds[self.steady])) if self.steady.any() else float("nan")
+
+
+@dataclass(frozen=True)
+class LearningRun:
+    """A learning launch. Time is the sum of its steps: evaluation is not in it."""
+
+    seed: int
+    seconds: FloatArray  # time after each step
+    loss: FloatArray  # of each step
+    evaluated_after: npt.NDArray[np.int64]  # steps
+    accuracy: FloatArray  # 0 to 1, at these steps
+
+    def seconds_at(self, steps: npt.NDArray[np.int64]) -> FloatArray:
+        """Time after so many steps."""
+        with_start = np.concatenate([[0.0], self.seconds])
+        return with_start[np.minimum(steps, len(self.seconds))]
+
+
+@dataclass(frozen=True)
+class CaseSteps:
+    """A case's speed launches."""
+
+    label: str
+    launches: list[LaunchSteps]
+
+
+@dataclass(frozen=True)
+class CaseLearning:
+    """A case's learning launches, one per seed."""
+
+    label: str
+    runs: list[LearningRun]
+
+
+def speed_cases(results: Results) -> list[CaseSteps]:
+    """Cases with steady steps, in the order of the table. InputError if there are none."""
+    cases = []
+    for row, label in zip(results.rows, case_labels(results.rows), strict=True):
+        launches = [_launch_steps(one) for one in _launches(results, row, "speed")]
+        launches = [launch for launch in launches if launch.steady.any()]
+        if launches:
+            cases.append(CaseSteps(label, launches))
+    if not cases:
+        raise InputError(
+            "No case of these results has a steady step to draw. The table says why: results.table()."
+        )
+    return cases
+
+
+def learning_cases(results: Results) -> list[CaseLearning]:
+    """Cases with learning launches, in the order of the table. InputError if there are none."""
+    cases = []
+    for row, label in zip(results.rows, case_labels(results.rows), strict=True):
+        runs = [_learning_run(one) for one in _launches(results, row, "learning")]
+        runs = [run for run in runs if len(run.loss)]
+        if runs:
+            cases.append(CaseLearning(label, runs))
+    if not cases:
+        raise InputError(
+            "These results have no learning launches to draw. They come with epochs: "
+            "[train] epochs = 12 in the experiment, or epochs=12 on the command line."
+        )
+    return cases
+
+
+def case_labels(rows: list[Row]) -> list[str]:
+    """What tells the cases apart: the backend, and every axis in which they differ."""
+    keys = list(dict.fromkeys(key for row in rows for key in row.case.axes))
+    varying = [key for key in keys if len({repr(row.case.axes.get(key)) for row in rows}) > 1]
+    labels = []
+    for row in rows:
+        others = [key for key in varying if key != "backend" and row.case.axes.get(key) is not None]
+        labels.append(", ".join([row.case.backend, *(f"{key} {row.case.axes[key]}" for key in others)]))
+    return labels
+
+
+def _launches(results: Results, row: Row, purpose: str) -> list[LaunchFiles]:
+    """Launches whose times the table shows."""
+    return [
+        one
+        for one in results.launches
+        if one.record.case == row.case.id
+        and one.record.purpose == purpose
+        and one.record.outcome in ("ok", "mismatch")
+    ]
+
+
+def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
+    steps = launch.steps()
+    ends = steps.end_ns.astype(np.float64)
+    start = ends[0] - steps.duration_ns[0] if len(steps) else 0.0
+    return LaunchSteps(
+        seconds=steps.duration_ns.astype(np.float64) * 1e-9,
+        at_seconds=(ends - start) * 1e-9,
+        steady=(steps.kind == "steady") & ~steps.first_in_segment,
+    )
+
+
+def _learning_run(launch: LaunchFiles) -> LearningRun:
+    steps = launch.steps()
+    evaluations = launch.record.evaluations
+    return LearningRun(
+        seed=launch.record.seed,
+        seconds=np.cumsum(steps.duration_ns).astype(np.float64) * 1e-9,
+        loss=steps.loss,
+        evaluated_after=np.array([one.steps for one in evaluations], dtype=np.int64),
+        accuracy=np.array([one.accuracy for one in evaluations], dtype=np.float64),
+    )
