@@ -1,4 +1,4 @@
-"""Prints the requirements of extras of pyproject.toml, for pip: it cannot install an extra without its project."""
+"""Prints the requirements of extras of pyproject.toml, for pip: it installs no extra without its project."""
 
 from __future__ import annotations
 

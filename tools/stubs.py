@@ -30,8 +30,15 @@ def main() -> int:
     committed = STUB.read_text(encoding="utf-8")
     if committed == text:
         return 0
-    diff = difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "generated", lineterm="")
-    print("\n".join(diff), "\nThe compiled module changed: run `make stubs` and commit.", sep="\n", file=sys.stderr)
+    diff = difflib.unified_diff(
+        committed.splitlines(), text.splitlines(), "committed", "generated", lineterm=""
+    )
+    print(
+        "\n".join(diff),
+        "\nThe compiled module changed: run `make stubs` and commit.",
+        sep="\n",
+        file=sys.stderr,
+    )
     return 1
 
 

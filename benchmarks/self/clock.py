@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 from figures import Figure
-
 from timetrial.core import create_recorder_file, runtime_dir
 
 HERE = Path(__file__).parent
@@ -27,9 +26,13 @@ def clock_figures() -> list[Figure]:
     ]
     for interpreter in _interpreters():
         python = _cost_in(interpreter)
-        figures.append(Figure.at_most(f"stamp from CPython {python['python']}", 100, python["stamp_ns"], "ns"))
         figures.append(
-            Figure.at_most(f"empty Python step through the loop, {python['python']}", 100, python["step_ns"], "ns")
+            Figure.at_most(f"stamp from CPython {python['python']}", 100, python["stamp_ns"], "ns")
+        )
+        figures.append(
+            Figure.at_most(
+                f"empty Python step through the loop, {python['python']}", 100, python["step_ns"], "ns"
+            )
         )
     return figures
 
@@ -51,7 +54,12 @@ def _interpreters() -> list[str]:
 
 def _cost_in(interpreter: str) -> dict[str, float]:
     descriptor = create_recorder_file(1)
-    command = [interpreter, str(HERE / "interpreter_cost.py"), str(runtime_dir()), f"/proc/self/fd/{descriptor}"]
+    command = [
+        interpreter,
+        str(HERE / "interpreter_cost.py"),
+        str(runtime_dir()),
+        f"/proc/self/fd/{descriptor}",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, pass_fds=[descriptor])
     finally:

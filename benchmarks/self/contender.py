@@ -7,14 +7,15 @@ import time
 from pathlib import Path
 
 from figures import Figure
-
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare
 
 MEGABYTE = 1e6
-WORKLOAD = Workload("mlp", "synthetic", 64, {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0})
+WORKLOAD = Workload(
+    "mlp", "synthetic", 64, {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
+)
 
 
 def contender_figures() -> list[Figure]:
@@ -25,18 +26,24 @@ def contender_figures() -> list[Figure]:
         starts = [_launch("null", quick, root / f"start{i}") for i in range(15)]
         ready_ms = min(_phase(record, "build") - _phase(record, "exec") for record in starts) / 1e6
         before_backend = min(_rss(record, "start") for record in starts) / MEGABYTE
-        long_null = _launch("null", Measure(warmup_ns=10_000_000, steady_ns=4_000_000_000, max_steps=3_000_000), root / "null")
+        long_null = _launch(
+            "null", Measure(warmup_ns=10_000_000, steady_ns=4_000_000_000, max_steps=3_000_000), root / "null"
+        )
         return [
             Figure.at_most("native contender: exec to ready", 10, ready_ms, "ms"),
             Figure.at_most("native contender: memory before its backend", 5, before_backend, "MB"),
-            Figure.at_most("memory charged per million null steps", 1, _memory_per_million_steps(long_null), "MB", 3),
+            Figure.at_most(
+                "memory charged per million null steps", 1, _memory_per_million_steps(long_null), "MB", 3
+            ),
             Figure.at_most("parent's CPU time while a segment runs", 0.5, _parent_percent(root), "%", 2),
         ]
 
 
 def _launch(backend: str, measure: Measure, folder: Path) -> LaunchRecord:
     case = Case(backend, WORKLOAD, settings={"threads": "1"})
-    record = run_launch(LaunchPlan(case, prepare(WORKLOAD, seed=1, epochs=1), "speed", folder, measure=measure))
+    record = run_launch(
+        LaunchPlan(case, prepare(WORKLOAD, seed=1, epochs=1), "speed", folder, measure=measure)
+    )
     if record.outcome != "ok":
         raise SystemExit(f"{backend}: {record.outcome}: {record.reason}")
     return record
@@ -52,7 +59,9 @@ def _rss(record: LaunchRecord, name: str) -> int:
 
 def _memory_per_million_steps(record: LaunchRecord) -> float:
     """Growth of resident memory from the first to the last full segment, in MB."""
-    full = [segment for segment in record.segments if segment.kind == "steady" and segment.rss_bytes is not None]
+    full = [
+        segment for segment in record.segments if segment.kind == "steady" and segment.rss_bytes is not None
+    ]
     steps = sum(segment.steps for segment in full[1:])
     growth = (full[-1].rss_bytes or 0) - (full[0].rss_bytes or 0)
     return growth / MEGABYTE / (steps / 1e6)

@@ -22,4 +22,6 @@ class Figure:
     @classmethod
     def at_least(cls, what: str, limit: float, value: float, unit: str = "", digits: int = 2) -> Figure:
         """A figure that should not fall below `limit`."""
-        return cls(what, f">= {limit:g} {unit}".rstrip(), f"{value:.{digits}f} {unit}".rstrip(), value >= limit)
+        return cls(
+            what, f">= {limit:g} {unit}".rstrip(), f"{value:.{digits}f} {unit}".rstrip(), value >= limit
+        )

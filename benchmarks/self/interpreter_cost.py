@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import _timetrial_runtime as runtime  # noqa: E402  (the folder comes from the command line)
+import _timetrial_runtime as runtime
 
 STEPS = 20000
 ROUNDS = 50

@@ -21,7 +21,7 @@ GROUPS = {"clock": clock_figures, "contender": contender_figures, "speed": speed
 def main() -> int:
     """0 if every figure meets its target, else 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)}; all if none is named")
+    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)}; all if none")
     groups = parser.parse_args().groups or list(GROUPS)
     if unknown := set(groups) - set(GROUPS):
         parser.error(f"unknown group {', '.join(sorted(unknown))}; known: {', '.join(GROUPS)}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from figures import Figure
-
 import timetrial as tt
+from figures import Figure
 
 
 def speed_figures() -> list[Figure]:
     """Ratios only: launches are interleaved in one run."""
     with tempfile.TemporaryDirectory() as folder:
-        figures = [_against_pytorch(network, limit, folder) for network, limit in (("mlp", 0.9), ("lenet5", 0.8))]
+        figures = [
+            _against_pytorch(network, limit, folder) for network, limit in (("mlp", 0.9), ("lenet5", 0.8))
+        ]
         return [*figures, _two_threads(folder)]
 
 
@@ -37,7 +38,9 @@ def _against_pytorch(network: str, limit: float, folder: str) -> Figure:
 
 
 def _two_threads(folder: str) -> Figure:
-    results = tt.run(network="lenet5", backend="eigen", threads=[1, 2], effort="normal", results=folder, quiet=True)
+    results = tt.run(
+        network="lenet5", backend="eigen", threads=[1, 2], effort="normal", results=folder, quiet=True
+    )
     document = results.to_json()
     one, two = (_case(document, threads=threads)["step_time_ns"] for threads in (1, 2))
     peak = results.experiment.peak_flops
@@ -45,11 +48,15 @@ def _two_threads(folder: str) -> Figure:
     if one is None or two is None:
         return Figure(what, ">= 0.85", "no second CPU", False)
     gain, machine = one["estimate"] / two["estimate"], peak["2"] / peak["1"]
-    return Figure(what, ">= 0.85", f"{gain:.2f} / {machine:.2f} = {gain / machine:.2f}", gain / machine >= 0.85)
+    return Figure(
+        what, ">= 0.85", f"{gain:.2f} / {machine:.2f} = {gain / machine:.2f}", gain / machine >= 0.85
+    )
 
 
 def _case(document: dict[str, Any], **axes: object) -> dict[str, Any]:
     (found,) = (
-        case for case in document["cases"] if all(str(case["axes"][key]) == str(value) for key, value in axes.items())
+        case
+        for case in document["cases"]
+        if all(str(case["axes"][key]) == str(value) for key, value in axes.items())
     )
     return dict(found)

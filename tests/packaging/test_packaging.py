@@ -1,4 +1,4 @@
-"""The package as a stranger gets it: built from its source distribution, in an environment with nothing else."""
+"""The package as a stranger gets it: built from its source distribution, in a clean environment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,14 @@ def test_wheel_says_for_which_machines_it_is(distributions: tuple[Path, Path]) -
 
 
 def test_installed_wheel_runs_an_experiment(clean_python: Path, tmp_path: Path) -> None:
-    command = [clean_python.parent / "timetrial", "run", "network=mlp", "dataset=synthetic", "backend=null,eigen", "--json"]
+    command = [
+        clean_python.parent / "timetrial",
+        "run",
+        "network=mlp",
+        "dataset=synthetic",
+        "backend=null,eigen",
+        "--json",
+    ]
     done = run(*command, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     outcomes = {case["axes"]["backend"]: case["outcome"] for case in json.loads(done.stdout)["cases"]}
     assert outcomes == {"null": "ok", "eigen": "ok"}
@@ -59,7 +66,9 @@ def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_p
 
 def test_other_processors_get_a_clear_word(tmp_path: Path) -> None:
     toolchain = tmp_path / "arm.cmake"
-    toolchain.write_text("set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\n", encoding="utf-8")
+    toolchain.write_text(
+        "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\n", encoding="utf-8"
+    )
     command = ["cmake", "-S", str(ROOT), "-B", str(tmp_path / "build"), f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": path})
