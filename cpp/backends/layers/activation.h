@@ -23,7 +23,7 @@ inline void for_each_run(const Shape& shape, Share images, F&& f) {
 struct Relu {
     template <typename T>
     static T value(T x) {
-        return x > 0 ? x : T(0);
+        return x < 0 ? T(0) : x;  // in this form NaN stays NaN
     }
     template <typename T>
     static T slope(T y) {

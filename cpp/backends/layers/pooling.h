@@ -60,7 +60,8 @@ class MaxPool final : public Layer<T> {
         for (int64_t oh = 0; oh < out.height; ++oh, y += out.width, winner += out.width) {
             const T* upper = x + 2 * oh * in.width;
             const T* lower = upper + in.width;
-            const auto first = static_cast<int32_t>(2 * oh * in.width), below = static_cast<int32_t>(in.width);
+            const auto first = static_cast<int32_t>(2 * oh * in.width),
+                       below = static_cast<int32_t>(in.width);
             for (int64_t ow = 0; ow < out.width; ++ow) {
                 const auto at = static_cast<int32_t>(first + 2 * ow);
                 T best = upper[2 * ow];
@@ -103,19 +104,20 @@ class MaxPool final : public Layer<T> {
     std::vector<int32_t> winner_;  // for each output, the offset of its maximum in the input plane
 };
 
-// The divisor is the size of the window.
+// The divisor is the size of the window: padded zeros count.
 template <typename T>
 class AveragePool final : public Layer<T> {
   public:
     explicit AveragePool(const Window& window) : window_(window) {}
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
-        for_each_window(input, output, images, [&](int64_t in, int64_t out, bool first) {
-            if (first) output.value[out] = 0;
-            output.value[out] += input.value[in];
-        });
-        for_each_plane(input.shape, output.shape, images, [&](int64_t, int64_t out) {
-            for (int64_t i = 0; i < output.shape.plane(); ++i) output.value[out + i] /= area();
+        for_each_window(input, output, images, [&](Share rows, Share columns, int64_t plane, int64_t out) {
+            T sum = 0;
+            for (int64_t ih = rows.begin; ih < rows.end; ++ih) {
+                const T* line = input.value + plane + ih * input.shape.width;
+                for (int64_t iw = columns.begin; iw < columns.end; ++iw) sum += line[iw];
+            }
+            output.value[out] = sum / area();
         });
     }
 
@@ -126,32 +128,37 @@ class AveragePool final : public Layer<T> {
                 std::fill_n(input.gradient + in, input.shape.plane(), T(0));
             });
         }
-        for_each_window(input, output, images, [&](int64_t in, int64_t out, bool) {
-            input.gradient[in] += output.gradient[out] / area();
+        for_each_window(input, output, images, [&](Share rows, Share columns, int64_t plane, int64_t out) {
+            const T each = output.gradient[out] / area();
+            for (int64_t ih = rows.begin; ih < rows.end; ++ih) {
+                T* line = input.gradient + plane + ih * input.shape.width;
+                for (int64_t iw = columns.begin; iw < columns.end; ++iw) line[iw] += each;
+            }
         });
     }
 
   private:
     T area() const { return static_cast<T>(window_.kernel_h * window_.kernel_w); }
 
+    // f(rows and columns of the input that the window sees, offset of the input plane, output)
     template <typename F>
     void for_each_window(const Edge<T>& input, const Edge<T>& output, Share images, F&& f) const {
         const Shape &in = input.shape, &out = output.shape;
+        const auto seen = [](int64_t at, int64_t stride, int64_t padding, int64_t kernel, int64_t extent) {
+            const int64_t first = at * stride - padding;
+            return Share{std::max<int64_t>(first, 0), std::min(first + kernel, extent)};
+        };
         for_each_plane(in, out, images, [&](int64_t x, int64_t y) {
             for (int64_t oh = 0; oh < out.height; ++oh) {
+                const Share rows = seen(oh, window_.stride_h, window_.padding_h, window_.kernel_h, in.height);
                 for (int64_t ow = 0; ow < out.width; ++ow, ++y) {
-                    for (int64_t kh = 0; kh < window_.kernel_h; ++kh) {
-                        for (int64_t kw = 0; kw < window_.kernel_w; ++kw) {
-                            f(x + (oh * window_.stride_h + kh) * in.width + ow * window_.stride_w + kw, y,
-                              kh == 0 && kw == 0);
-                        }
-                    }
+                    f(rows, seen(ow, window_.stride_w, window_.padding_w, window_.kernel_w, in.width), x, y);
                 }
             }
         });
     }
 
-    const Window window_;  // without padding
+    const Window window_;
 };
 
 }  // namespace timetrial::layers

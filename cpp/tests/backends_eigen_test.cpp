@@ -1,0 +1,257 @@
+// eigen against reference: bit for bit on small integers, within rounding on real numbers. Every variant
+// that this CPU runs, with one thread, several, and more threads than images.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/trainer.h"
+
+namespace timetrial::testing {
+namespace {
+
+struct Variant {
+    std::string plugin;
+    std::string threads;
+};
+
+std::vector<Variant> variants() {
+    std::vector<Variant> all;
+    for (const std::string& plugin : eigen_variants())
+        for (const char* threads : {"1", "2", "5"}) all.push_back({plugin, threads});
+    return all;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Variant>& test) {
+    std::string name = test.param.plugin + "_threads" + test.param.threads;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+class Eigen : public ::testing::TestWithParam<Variant> {
+  protected:
+    Trainer make(const Problem& problem, const SgdSpec& sgd = {}) const {
+        return Trainer(plugin_path(GetParam().plugin), problem, {{"threads", GetParam().threads}}, sgd);
+    }
+
+    void expect_same(Trainer& ours, Trainer& judge, tt_role role, double tolerance) const {
+        const auto expected = judge.read(role);
+        const auto found = ours.read(role);
+        ASSERT_EQ(found.size(), expected.size());
+        for (const auto& [name, values] : expected) {
+            ASSERT_TRUE(found.contains(name)) << name;
+            if (tolerance == 0) {
+                EXPECT_EQ(found.at(name), values) << name;
+            } else {
+                EXPECT_LE(relative_l2(found.at(name), values), tolerance) << name;
+            }
+        }
+    }
+
+    // All activations and all gradients of one step.
+    void expect_step(const std::vector<NodeSpec>& specs, const Shape& input, std::int64_t batch,
+                     Numbers numbers, double tolerance) const {
+        const Problem problem(specs, batch, input, numbers);
+        Trainer ours = make(problem), judge(plugin_path("reference"), problem);
+        const double loss = ours.step(TT_GRADIENT), expected = judge.step(TT_GRADIENT);
+        EXPECT_LE(std::abs(loss - expected), (tolerance == 0 ? 1e-12 : tolerance) * std::abs(expected));
+        expect_same(ours, judge, TT_ACTIVATION, tolerance);
+        expect_same(ours, judge, TT_ROLE_GRADIENT, tolerance);
+    }
+
+    // `middle` behind a convolution, which gets its gradient through it, and before a squared error, whose
+    // gradient is exact in f32 when N * F is a power of two.
+    void expect_exact(const NodeSpec& middle, const Shape& input, std::int64_t batch = 4) const {
+        expect_step({node("first", "conv2d", {{"channels", 2.0}, {"kernel", 1.0}}), middle,
+                     node("flat", "flatten"), loss_of("flat", "squared_error")},
+                    input, batch, Numbers::kIntegers, 0);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Variants, Eigen, ::testing::ValuesIn(variants()), name_of);
+
+using Pair = std::vector<double>;
+
+// ---- exact
+
+TEST_P(Eigen, DenseIsExact) {
+    expect_step(
+        {node("first", "dense", {{"units", 9.0}}), node("second", "dense", {{"units", 8.0}, {"bias", false}}),
+         loss_of("second", "squared_error")},
+        {7}, 4, Numbers::kIntegers, 0);
+}
+
+TEST_P(Eigen, WideDenseIsExact) {  // more units than one block of the weight gradient
+    expect_step({node("only", "dense", {{"units", 512.0}}), loss_of("only", "squared_error")}, {33}, 8,
+                Numbers::kIntegers, 0);
+}
+
+TEST_P(Eigen, Conv2dIsExact) {
+    expect_exact(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", Pair{3, 2}}}), {3, 6, 5});
+    expect_exact(node("middle", "conv2d", {{"channels", 8.0}, {"kernel", 5.0}, {"bias", false}}), {1, 8, 20},
+                 8);
+}
+
+TEST_P(Eigen, Conv2dStrideAndPaddingIsExact) {
+    expect_exact(node("middle", "conv2d",
+                      {{"channels", 4.0}, {"kernel", 3.0}, {"stride", Pair{2, 3}}, {"padding", Pair{1, 2}}}),
+                 {2, 7, 8});
+    expect_exact(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", 3.0}, {"padding", "same"}}),
+                 {2, 8, 4});
+    expect_exact(
+        node("middle", "conv2d", {{"channels", 2.0}, {"kernel", Pair{1, 4}}, {"padding", Pair{0, 3}}}),
+        {2, 4, 1});
+}
+
+// Integers make many ties: the first maximum must win everywhere.
+TEST_P(Eigen, MaxPoolIsExact) {
+    expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 8, 8});
+    expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 9, 9});  // a row and a column dropped
+    expect_exact(node("middle", "max_pool2d", {{"kernel", Pair{3, 2}}, {"stride", Pair{1, 2}}}), {1, 6, 8});
+    expect_exact(node("middle", "max_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}),
+                 {2, 8, 8});
+}
+
+TEST_P(Eigen, AveragePoolIsExact) {
+    expect_exact(node("middle", "avg_pool2d", {{"kernel", 2.0}}), {2, 8, 8});
+    expect_exact(
+        node("middle", "avg_pool2d", {{"kernel", Pair{2, 4}}, {"stride", 2.0}, {"padding", Pair{1, 2}}}),
+        {2, 6, 6});
+}
+
+TEST_P(Eigen, ReluIsExact) { expect_exact(node("middle", "relu"), {2, 4, 4}); }
+
+// A batch smaller than the number of threads leaves some of them nothing to do.
+TEST_P(Eigen, OneImage) {
+    expect_exact(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", 3.0}}), {2, 6, 6}, 1);
+}
+
+// ---- real numbers: relative L2 <= 1e-6 * max(1, sqrt(K) / 10), K the longest sum
+
+TEST_P(Eigen, ActivationsAndLosses) {
+    for (const char* kind : {"tanh", "sigmoid", "relu"}) {
+        for (const char* loss : {"softmax_cross_entropy", "squared_error"}) {
+            expect_step({node("first", "dense", {{"units", 30.0}}), node("middle", kind),
+                         node("last", "dense", {{"units", 10.0}}), loss_of("last", loss)},
+                        {20}, 13, Numbers::kReal, 1e-6);
+        }
+    }
+}
+
+TEST_P(Eigen, RealConvolutions) {
+    const double sum = 64 * 10 * 10;  // of the weight gradient
+    expect_step(
+        {node("conv1", "conv2d", {{"channels", 6.0}, {"kernel", 5.0}, {"padding", 2.0}}),
+         node("pool1", "avg_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}),
+         node("tanh1", "tanh"),
+         node("conv2", "conv2d", {{"channels", 7.0}, {"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}),
+         node("flat", "flatten"), node("fc", "dense", {{"units", 10.0}}), loss_of("fc")},
+        {3, 20, 20}, 16, Numbers::kReal, 1e-6 * std::sqrt(sum) / 10);
+}
+
+class EigenNetworks : public Eigen {
+  protected:
+    // The largest error of a gradient and of five steps, in units of the tolerances by which timetrial proves
+    // a backend.
+    double training_error(const std::vector<NodeSpec>& specs, const SgdSpec& sgd, std::uint64_t seed) const {
+        const Problem problem(specs, 16, {1, 28, 28}, Numbers::kReal, seed);
+        Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
+        double worst = 0;
+        const auto compare = [&](tt_role role, double tolerance) {
+            const auto expected = judge.read(role);
+            for (const auto& [name, found] : ours.read(role))
+                worst = std::max(worst, relative_l2(found, expected.at(name)) / tolerance);
+        };
+        ours.step(TT_GRADIENT);
+        judge.step(TT_GRADIENT);
+        compare(TT_ROLE_GRADIENT, 2e-5);
+        for (int step = 0; step < 5; ++step) {
+            const double expected = judge.step();
+            worst = std::max(worst, std::abs(ours.step() - expected) / (5e-6 * expected));
+        }
+        compare(TT_PARAMETER, 1e-5);
+        compare(TT_OPTIMIZER, 1e-4);
+        worst = std::max(worst, relative_l2(ours.evaluate(), judge.evaluate()) / 1e-5);
+        return worst;
+    }
+
+    // Two of three seeds: in about one of twenty, two values in a pooling window or a ReLU's zero are so
+    // close that f32 and f64 decide differently, and the runs part.
+    void expect_training(const std::vector<NodeSpec>& specs, const SgdSpec& sgd) const {
+        std::vector<double> errors;
+        for (const std::uint64_t seed : {1, 2, 3}) errors.push_back(training_error(specs, sgd, seed));
+        std::sort(errors.begin(), errors.end());
+        EXPECT_LE(errors[1], 1) << "of its tolerance";
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Variants, EigenNetworks, ::testing::ValuesIn(variants()), name_of);
+
+TEST_P(EigenNetworks, LeNet5) { expect_training(lenet5(), {0.02, 0.9, 0.0}); }
+TEST_P(EigenNetworks, Mlp) { expect_training(mlp(), {0.02, 0.9, 0.001}); }
+
+// ---- what a plug-in promises besides arithmetic
+
+TEST_P(Eigen, TwoRunsAreEqualBitForBit) {
+    const Problem problem(lenet5(), 20, {1, 28, 28}, Numbers::kReal);
+    Trainer first = make(problem), second = make(problem);
+    for (int step = 0; step < 5; ++step) EXPECT_EQ(first.step(), second.step());
+    EXPECT_EQ(first.read(TT_PARAMETER), second.read(TT_PARAMETER));
+    first.context().reset();
+    Trainer third = make(problem);
+    EXPECT_EQ(first.step(), third.step());
+    EXPECT_EQ(first.read(TT_PARAMETER), third.read(TT_PARAMETER));
+}
+
+TEST_P(Eigen, PartsMakeTheSameStep) {
+    const Problem problem(lenet5(), 6, {1, 28, 28}, Numbers::kReal);
+    Trainer fused = make(problem, {0.02, 0.9, 0.01}), parts = make(problem, {0.02, 0.9, 0.01});
+    for (int step = 0; step < 3; ++step) {
+        parts.part(TT_PART_FORWARD);
+        const double loss = parts.part(TT_PART_LOSS);
+        parts.part(TT_PART_BACKWARD);
+        parts.part(TT_PART_UPDATE);
+        EXPECT_EQ(fused.step(), loss);
+    }
+    EXPECT_EQ(fused.read(TT_PARAMETER), parts.read(TT_PARAMETER));
+}
+
+// A network that has gone wrong must look wrong: no layer may turn NaN into a number.
+TEST_P(Eigen, NanReachesTheLoss) {
+    Problem problem(lenet5(), 4, {1, 28, 28}, Numbers::kReal);
+    for (const char* name : {"conv1.bias", "fc1.bias"}) {
+        Problem broken(problem);
+        std::fill(broken.weights[name].begin(), broken.weights[name].end(), NAN);
+        EXPECT_TRUE(std::isnan(make(broken).step())) << name;
+    }
+}
+
+TEST_P(Eigen, ReadsItsThreadsBack) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    Trainer trainer = make(problem);
+    EXPECT_EQ(trainer.context().read_setting("threads").effective, GetParam().threads);
+}
+
+TEST_P(Eigen, RefusesBadInput) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    for (const char* threads : {"0", "-1", "two", "1.5", ""})
+        EXPECT_THROW(Trainer(plugin_path(GetParam().plugin), problem, {{"threads", threads}}), BackendError)
+            << threads;
+    Trainer trainer = make(problem);
+    trainer.labels[2] = -1;
+    EXPECT_THROW(trainer.step(), BackendError);
+    EXPECT_TRUE(std::isnan(trainer.step(TT_FORWARD)));  // labels are not looked at
+}
+
+// The comparison itself must say no.
+TEST(RelativeL2, SaysNo) {
+    EXPECT_EQ(relative_l2({1, 2}, {1, 2}), 0);
+    EXPECT_EQ(relative_l2({0, 0}, {0, 0}), 0);
+    EXPECT_GT(relative_l2({1, 2.001}, {1, 2}), 1e-4);
+    EXPECT_TRUE(std::isinf(relative_l2({1}, {1, 2})));
+    EXPECT_TRUE(std::isinf(relative_l2({1, NAN}, {1, 2})));
+    EXPECT_TRUE(std::isinf(relative_l2({1e-9, 0}, {0, 0})));
+}
+
+}  // namespace
+}  // namespace timetrial::testing

@@ -1,0 +1,196 @@
+// The judge is judged by central differences: (L(w + e) - L(w - e)) / 2e is the gradient, up to e^2.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/trainer.h"
+
+namespace timetrial::testing {
+namespace {
+
+// 1e-6 of the gradient's size; a loss of size 1 is only good to 1e-16, so the difference to 1e-10 a weight.
+bool agree(const std::vector<double>& gradient, const std::vector<double>& differences) {
+    double norm = 0, error = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+        norm = std::hypot(norm, gradient[i]);
+        error = std::hypot(error, gradient[i] - differences[i]);
+    }
+    const double rounding = 1e-9 * std::sqrt(static_cast<double>(gradient.size()));
+    return norm > 0 && error <= 1e-6 * norm + rounding;
+}
+
+TEST(ReferenceGradients, TheCheckSaysNo) {
+    EXPECT_TRUE(agree({1, 2, 3}, {1, 2, 3 + 1e-9}));
+    EXPECT_FALSE(agree({1, 2, 3}, {1, 2, 3 + 1e-5}));
+    EXPECT_FALSE(agree({0, 0}, {0, 0}));
+    EXPECT_FALSE(agree({1, 2}, {1, NAN}));
+}
+
+// Every weight of every layer against its central difference. A layer without weights is checked through
+// the layer in front of it, whose gradient passes through.
+void check_gradients(const std::vector<NodeSpec>& specs, const Shape& input_shape) {
+    const Problem problem(specs, 3, input_shape, Numbers::kReal);
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.step(TT_GRADIENT);
+    const auto gradients = trainer.read(TT_ROLE_GRADIENT);
+    const auto parameters = trainer.read(TT_PARAMETER);
+    ASSERT_FALSE(gradients.empty());
+    constexpr double epsilon = 1e-6;
+    for (const auto& [name, gradient] : gradients) {
+        std::vector<double> differences, values = parameters.at(name);
+        for (double& value : values) {
+            const double kept = value;
+            const auto loss_at = [&](double moved) {
+                value = moved;
+                trainer.write(TT_PARAMETER, name, values);
+                return trainer.step(TT_GRADIENT);
+            };
+            differences.push_back((loss_at(kept + epsilon) - loss_at(kept - epsilon)) / (2 * epsilon));
+            value = kept;
+        }
+        trainer.write(TT_PARAMETER, name, values);
+        EXPECT_TRUE(agree(gradient, differences)) << name << " of " << specs[0].kind << ", " << specs[1].kind;
+    }
+}
+
+// A dense layer in front, `middle`, and a dense layer behind it.
+void check_flat(const std::string& kind) {
+    check_gradients({node("first", "dense", {{"units", 6.0}}), node("middle", kind),
+                     node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+                    {5});
+}
+
+void check_images(const NodeSpec& middle) {
+    check_gradients({node("first", "conv2d", {{"channels", 3.0}, {"kernel", 2.0}}), middle,
+                     node("flat", "flatten"), node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+                    {2, 8, 7});
+}
+
+TEST(ReferenceGradients, Dense) {
+    check_gradients({node("first", "dense", {{"units", 6.0}}),
+                     node("last", "dense", {{"units", 4.0}, {"bias", false}}), loss_of("last")},
+                    {5});
+}
+TEST(ReferenceGradients, Relu) { check_flat("relu"); }
+TEST(ReferenceGradients, Tanh) { check_flat("tanh"); }
+TEST(ReferenceGradients, Sigmoid) { check_flat("sigmoid"); }
+TEST(ReferenceGradients, SquaredError) {
+    check_gradients({node("first", "dense", {{"units", 6.0}}), node("middle", "tanh"),
+                     node("last", "dense", {{"units", 4.0}}), loss_of("last", "squared_error")},
+                    {5});
+}
+TEST(ReferenceGradients, Conv2d) {
+    check_images(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", std::vector<double>{3, 2}}}));
+}
+TEST(ReferenceGradients, Conv2dStrideAndPadding) {
+    check_images(node("middle", "conv2d",
+                      {{"channels", 4.0},
+                       {"kernel", 3.0},
+                       {"stride", std::vector<double>{2, 3}},
+                       {"padding", std::vector<double>{2, 1}},
+                       {"bias", false}}));
+}
+TEST(ReferenceGradients, MaxPool) { check_images(node("middle", "max_pool2d", {{"kernel", 2.0}})); }
+TEST(ReferenceGradients, MaxPoolOverlapsAndPadding) {
+    check_images(node("middle", "max_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}));
+}
+TEST(ReferenceGradients, AveragePool) { check_images(node("middle", "avg_pool2d", {{"kernel", 2.0}})); }
+TEST(ReferenceGradients, AveragePoolOverlapsAndPadding) {
+    check_images(node("middle", "avg_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}));
+}
+
+// A linear network with a squared error is a parabola in each pixel: there the central difference is exact,
+// for any step that f32 images can make.
+TEST(Reference, InputGradient) {
+    const Problem problem(
+        {node("conv", "conv2d", {{"channels", 2.0}, {"kernel", 2.0}, {"padding", 1.0}}),
+         node("flat", "flatten"), node("last", "dense", {{"units", 3.0}}), loss_of("last", "squared_error")},
+        2, {1, 4, 3}, Numbers::kReal);
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.step(TT_GRADIENT);
+    const std::vector<double> gradient = trainer.read(TT_INPUT_GRADIENT).at("images");
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < trainer.images.size(); ++i) {
+        const float kept = trainer.images[i];
+        trainer.images[i] = kept + 0.25F;
+        const double after = trainer.step(TT_GRADIENT), up = trainer.images[i];
+        trainer.images[i] = kept - 0.25F;
+        const double before = trainer.step(TT_GRADIENT), down = trainer.images[i];
+        trainer.images[i] = kept;
+        differences.push_back((after - before) / (up - down));
+    }
+    EXPECT_LE(relative_l2(gradient, differences), 1e-6);
+}
+
+// Worked by hand: y = w x with w = 2, x = 3, one class: softmax of one value is 1, so use the squared error
+// (6 - 1)^2 = 25, dL/dw = 2 * 5 * 3 = 30. Two steps of SGD with momentum 0.5 and weight decay 0.1.
+TEST(Reference, SgdByHand) {
+    Problem problem({node("fc", "dense", {{"units", 1.0}, {"bias", false}}), loss_of("fc", "squared_error")},
+                    1, {1}, Numbers::kReal);
+    problem.weights["fc.weight"] = {2.0F};
+    problem.images = {3.0F};
+    problem.labels = {0};
+    Trainer trainer(plugin_path("reference"), problem, {}, {0.01, 0.5, 0.1});
+    EXPECT_DOUBLE_EQ(trainer.step(), 25.0);
+    EXPECT_DOUBLE_EQ(trainer.read(TT_ROLE_GRADIENT)["fc.weight"][0], 30.0);
+    const double v1 = 30 + 0.1 * 2, w1 = 2 - 0.01 * v1;
+    EXPECT_NEAR(trainer.read(TT_PARAMETER)["fc.weight"][0], w1, 1e-12);
+    trainer.step();
+    const double g2 = 2 * (3 * w1 - 1) * 3, v2 = 0.5 * v1 + g2 + 0.1 * w1, w2 = w1 - 0.01 * v2;
+    EXPECT_NEAR(trainer.read(TT_OPTIMIZER)["fc.weight.velocity"][0], v2, 1e-12);
+    EXPECT_NEAR(trainer.read(TT_PARAMETER)["fc.weight"][0], w2, 1e-12);
+    trainer.context().reset();
+    EXPECT_EQ(trainer.read(TT_PARAMETER)["fc.weight"][0], 2.0);
+    EXPECT_EQ(trainer.read(TT_OPTIMIZER)["fc.weight.velocity"][0], 0.0);
+}
+
+// relu'(0) = 0, and the first of equal maxima gets the gradient.
+TEST(Reference, CanonicalTies) {
+    Problem problem({node("pool", "max_pool2d", {{"kernel", 2.0}}), node("flat", "flatten"),
+                     node("fc", "dense", {{"units", 2.0}, {"bias", false}}), loss_of("fc")},
+                    1, {1, 2, 2}, Numbers::kReal);
+    problem.images = {1.0F, 5.0F, 5.0F, 5.0F};
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.step(TT_GRADIENT);
+    const std::vector<double> gradient = trainer.read(TT_INPUT_GRADIENT).at("images");
+    EXPECT_NE(gradient[1], 0.0);
+    EXPECT_EQ((std::vector<double>{gradient[0], gradient[2], gradient[3]}), (std::vector<double>{0, 0, 0}));
+
+    Problem flat({node("relu", "relu"), node("fc", "dense", {{"units", 2.0}}), loss_of("fc")}, 1, {2},
+                 Numbers::kReal);
+    flat.images = {0.0F, 1.0F};
+    Trainer second(plugin_path("reference"), flat);
+    second.step(TT_GRADIENT);
+    EXPECT_EQ(second.read(TT_INPUT_GRADIENT).at("images")[0], 0.0);
+    EXPECT_NE(second.read(TT_INPUT_GRADIENT).at("images")[1], 0.0);
+}
+
+TEST(Reference, PartsMakeTheSameStep) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    Trainer fused(plugin_path("reference"), problem), parts(plugin_path("reference"), problem);
+    for (int step = 0; step < 3; ++step) {
+        parts.part(TT_PART_FORWARD);
+        const double loss = parts.part(TT_PART_LOSS);
+        parts.part(TT_PART_BACKWARD);
+        parts.part(TT_PART_UPDATE);
+        EXPECT_EQ(fused.step(), loss);
+    }
+    EXPECT_EQ(fused.read(TT_PARAMETER), parts.read(TT_PARAMETER));
+}
+
+TEST(Reference, RefusesBadInput) {
+    Problem problem({node("fc", "dense", {{"units", 2.0}}), loss_of("fc")}, 2, {3}, Numbers::kReal);
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.labels[1] = 2;
+    try {
+        trainer.step();
+        FAIL() << "a label out of range was taken";
+    } catch (const BackendError& error) {
+        EXPECT_STREQ(error.what(), "label 2 of image 1 is outside 0 to 1");
+    }
+    EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"threads", "2"}}), BackendError);
+    EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"thread", "1"}}), BackendError);
+}
+
+}  // namespace
+}  // namespace timetrial::testing
