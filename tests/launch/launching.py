@@ -22,21 +22,66 @@ SHORT = Measure(
 )
 
 SMALL_NETWORK = """
-nodes = [
-  { name = "conv1", kind = "conv2d", attributes = { channels = 4, kernel = [3, 5], stride = [2, 1], padding = [0, 2] } },
-  { name = "pool1", kind = "max_pool2d", attributes = { kernel = 2 } },
-  { name = "relu1", kind = "relu" },
-  { name = "flat", kind = "flatten" },
-  { name = "fc1", kind = "dense", attributes = { units = 12 } },
-  { name = "relu2", kind = "relu" },
-  { name = "fc2", kind = "dense", attributes = { units = "classes" } },
-  { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc2", "labels"] },
-]
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 4, kernel = 5, padding = [0, 2] }
+
+[[nodes]]
+name = "pool1"
+kind = "max_pool2d"
+attributes = { kernel = 2 }
+
+[[nodes]]
+name = "relu1"
+kind = "relu"
+
+[[nodes]]
+name = "conv2"
+kind = "conv2d"
+attributes = { channels = 6, kernel = 3, stride = [2, 1] }
+
+[[nodes]]
+name = "relu2"
+kind = "relu"
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = 12 }
+
+[[nodes]]
+name = "relu3"
+kind = "relu"
+
+[[nodes]]
+name = "square"
+kind = "dense"
+attributes = { units = 12 }
+
+[[nodes]]
+name = "relu4"
+kind = "relu"
+
+[[nodes]]
+name = "fc2"
+kind = "dense"
+attributes = { units = "classes" }
+
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc2", "labels"]
 """
 
 
 def small_network(folder: Path) -> str:
-    """A network with unequal strides and paddings; the path to its file."""
+    """Swapped strides and swapped paddings give layers of other shapes and the same size; `square` can be
+    transposed without anyone's complaint. The path to its file."""
     path = folder / "small.toml"
     path.write_text(SMALL_NETWORK)
     return str(path)
@@ -61,9 +106,10 @@ def make_plan(
     measure: Measure = SHORT,
     task: str = "train",
     seed: int = 1,
+    dataset: str = "synthetic",
     **more: Any,
 ) -> LaunchPlan:
-    work = workload(network)
+    work = workload(network, dataset)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
     prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
     return LaunchPlan(

@@ -28,15 +28,22 @@ def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
     return Parity(status="unproven", reason=reason, losses=list(losses))
 
 
-def compare(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]], judge_name: str) -> Parity:
-    """The verdict. `shapes` are the parameters' as the workload has them, in the network's order."""
-    wrong_form = _form(contender, judge, shapes)
+def compare(
+    contender: Proof,
+    judge: Proof,
+    shapes: Mapping[str, tuple[int, ...]],
+    nodes: Sequence[str],
+    judge_name: str,
+) -> Parity:
+    """The verdict. `shapes` are the parameters' as the workload has them, `nodes` the names of the layers,
+    both in the network's order."""
+    wrong_form = _form(contender, judge, shapes, nodes)
     if wrong_form is not None:
         tensor, reason = wrong_form
         return Parity(
             status="failed", judge=judge_name, tensor=tensor, reason=reason, losses=contender.train_losses
         )
-    strict = _on_the_proof_batch(contender, judge, list(shapes))
+    strict = _on_the_proof_batch(contender, judge, list(shapes), nodes)
     own = _on_the_workloads_batches(contender, judge, list(shapes))
     comparisons = [*strict, *own]
     failed = [comparison for comparison in strict if not comparison.passed]
@@ -47,7 +54,7 @@ def compare(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]
     return Parity(
         status="failed" if failed else "passed",
         judge=judge_name,
-        max_error=worst.error if worst else None,
+        max_error=named.error if named else None,
         tensor=named.tensor if named else None,
         reason=_reason(failed[0], contender, judge) if failed else None,
         notes=["ties"] if ties else [],
@@ -68,8 +75,15 @@ def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
     return None
 
 
-def _form(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str] | None:
+def _form(
+    contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]], nodes: Sequence[str]
+) -> tuple[str, str] | None:
     """Names and shapes, before any value."""
+    for name in nodes:
+        if name in contender.activation and name in judge.activation:
+            mine_shape, expected = contender.activation[name].shape, judge.activation[name].shape
+            if mine_shape != expected:
+                return f"activation {name}", f"activation {name}: shape {mine_shape}, expected {expected}"
     groups = (
         ("gradient", contender.gradient, judge.gradient),
         ("parameter", contender.parameter, judge.parameter),
@@ -95,13 +109,15 @@ def _form(contender: Proof, judge: Proof, shapes: Mapping[str, tuple[int, ...]])
     return None
 
 
-def _on_the_proof_batch(contender: Proof, judge: Proof, names: list[str]) -> list[Comparison]:
+def _on_the_proof_batch(
+    contender: Proof, judge: Proof, names: list[str], nodes: Sequence[str]
+) -> list[Comparison]:
     """In an order in which the first failure is nearest to the cause: activations from the input on,
     gradients from the loss back."""
     found = [
-        _tensor(f"activation {name}", contender.activation[name], theirs, GRADIENT_TOLERANCE)
-        for name, theirs in judge.activation.items()
-        if name in contender.activation and contender.activation[name].shape == theirs.shape
+        _tensor(f"activation {name}", contender.activation[name], judge.activation[name], GRADIENT_TOLERANCE)
+        for name in nodes
+        if name in contender.activation and name in judge.activation
     ]
     if judge.loss is not None:
         mine = math.nan if contender.loss is None else contender.loss

@@ -17,6 +17,7 @@ from timetrial.core.native import BackendManifest
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.launch.interpreters import Interpreter, find_interpreter
+from timetrial.launch.plugins import describe_plugin
 from timetrial.launch.toml import read_toml
 
 FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
@@ -37,7 +38,8 @@ class Contender:
     interpreter: Interpreter | None = None  # of a framework
     setting_environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # setting -> variables
     helper_threads: tuple[str, ...] = ()  # names of threads that never compute
-    settings: tuple[str, ...] | None = None  # those it knows; None: it says so itself
+    settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
+    flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable"
 
     def program(self, job: Path) -> list[str]:
         """The command line that the supervisor starts."""
@@ -96,7 +98,7 @@ def _from_path(path: Path, case: Case) -> Contender:
         raise InputError(f"backend {str(path)!r}: this is not a shared object (no ELF header)")
     _refuse(case, "isa", "a plug-in given by its path is one variant")
     _refuse(case, "python", "a native backend runs in no interpreter")
-    return Contender(path.stem, "native", path.resolve(), _file_hash(path.resolve()))
+    return _plugin(path.stem, path.resolve())
 
 
 def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender:
@@ -116,7 +118,21 @@ def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender
         chosen = next((manifest for manifest in variants if flags.issuperset(manifest.requires)), None)
         if chosen is None:
             raise Unavailable(f"{name} needs a CPU with {', '.join(variants[-1].requires)}")
-    return Contender(name, "native", chosen.library, _file_hash(chosen.library), isa=chosen.isa)
+    return _plugin(name, chosen.library)
+
+
+def _plugin(name: str, path: Path) -> Contender:
+    fingerprint = _file_hash(path)
+    described = describe_plugin(path, fingerprint)
+    return Contender(
+        name,
+        "native",
+        path,
+        fingerprint,
+        isa=str(described["isa"]),
+        settings=tuple(described["settings"]),
+        flags=tuple(described["flags"]),
+    )
 
 
 def _framework(name: str, folder: Path, case: Case) -> Contender:

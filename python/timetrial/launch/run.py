@@ -294,7 +294,8 @@ class _Launch:
         except (LaunchError, Unavailable) as failure:
             self.parity = unproven(f"the judge could not run: {failure}", self.proof.train_losses)
             return
-        self.parity = compare(self.proof, judge, shapes, JUDGE)
+        nodes = [node["name"] for node in self.plan.prepared.network.nodes if node["kind"] != "input"]
+        self.parity = compare(self.proof, judge, shapes, nodes, JUDGE)
         if self.parity.status == "failed" and self.outcome == "ok":
             self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))
 

@@ -31,11 +31,10 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     More threads or other cores than this process may use is a row `unavailable` (Unavailable) where the
     setting is one of `spanned` (an axis), bad input (InputError) where one value was asked.
     """
-    if contender.settings is not None:
-        known = (*COMMON_SETTINGS, *contender.settings)
-        for name in case.settings:
-            if name not in known:
-                raise InputError(f"backend {case.backend!r} has no setting {name!r}.{nearest(name, known)}")
+    known = (*COMMON_SETTINGS, *contender.settings)
+    for name in case.settings:
+        if name not in known:
+            raise InputError(f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}")
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:

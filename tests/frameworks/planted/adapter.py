@@ -1,0 +1,230 @@
+"""A framework of a hundred lines of NumPy, to plant defects in: `planted.defect` chooses one.
+
+It is also the example of an adapter with more than one layer kind. Syntax and modules of Python 3.6.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+DEFECTS = (
+    "none", "wrong_stride", "swapped_padding", "transposed_weight", "transposed_square", "missing_bias",
+    "forgotten_mean", "zero_gradient_through_pool", "no_update", "evaluation_mode", "reduced_precision",
+    "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset",
+)  # fmt: skip
+
+
+class Adapter(object):
+    tasks = ("train", "gradient", "forward")
+    devices = ("cpu",)
+    dtypes = ("f32",)
+    optimizers = ("sgd",)
+    layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "softmax_cross_entropy")
+    version = "1"
+    library = "NumPy {}".format(np.__version__)
+
+    def load(self, settings):
+        self.settings = dict(settings)
+        self.defect = settings.get("planted.defect", "none")
+        self.behavior = settings.get("planted.behavior", "none")
+        self.steps = 0
+
+    def read_settings(self):
+        readings = {"planted.defect": (self.defect, "own variable")}
+        if "threads" in self.settings:
+            readings["threads"] = (self.settings["threads"], "what was asked")
+        return readings
+
+    def build(self, job, images, labels):
+        self.job, self.images, self.labels = job, images, labels
+        self.nodes = [node for node in job.nodes if node.name != job.loss]
+        self.reset()
+
+    def reset(self):
+        if self.defect == "no_reset" and hasattr(self, "parameters"):
+            return
+        self.parameters = {name: np.array(values) for name, values in self.job.parameters.items()}
+        self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
+        self.gradients = {}
+        self.stale = dict(self.parameters)
+
+    def step(self):
+        self._behave()
+        loss = self._forward_backward()
+        if self.defect in ("no_update", "evaluation_mode"):
+            return loss
+        rate, momentum = self.job.optimizer["learning_rate"], self.job.optimizer["momentum"]
+        if self.defect == "forgotten_momentum":
+            momentum = 0.0
+        for name, gradient in self.gradients.items():
+            decayed = gradient + self.job.optimizer["weight_decay"] * self.parameters[name]
+            self.velocity[name] = momentum * self.velocity[name] + decayed
+            self.parameters[name] = (self.parameters[name] - rate * self.velocity[name]).astype(np.float32)
+        return loss
+
+    def gradient(self):
+        return self._forward_backward()
+
+    def forward(self):
+        return self._forward(self.parameters)[self.job.output]
+
+    def evaluate(self):
+        return self._forward(self.stale if self.defect == "stale_evaluation" else self.parameters)[
+            self.job.output
+        ]
+
+    def wait(self):
+        pass
+
+    def tensors(self, role):
+        if role == "activation":
+            return {n: v for n, v in self._forward(self.parameters).items() if n != "images"}
+        found = {"parameter": self.parameters, "gradient": self.gradients}.get(role, {})
+        if self.defect == "transposed_weight":
+            return {n: (v.T if n == "fc1.weight" else v) for n, v in found.items()}
+        return found
+
+    # Ways to misbehave, beside wrong arithmetic.
+
+    def _behave(self):
+        self.steps += 1
+        if self.steps < 4:
+            return
+        if self.behavior == "sleep":
+            time.sleep(0.02)
+        elif self.behavior == "raise":
+            raise RuntimeError("planted: an exception in a step")
+        elif self.behavior == "memory":
+            raise MemoryError("planted")
+        elif self.behavior == "print":
+            print('{"event": "done", "steps": 1}')
+            sys.stdout.flush()
+        elif self.behavior == "exit":
+            os._exit(3)
+        elif self.behavior == "kill" and self.steps == 40:
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.behavior == "children" and self.steps == 4:
+            for _ in range(2):
+                if os.fork() == 0:
+                    os.setsid()
+                    time.sleep(1000)
+
+    # The network.
+
+    def _round(self, values):
+        if self.defect != "reduced_precision":
+            return values
+        bits = values.astype(np.float32).view(np.uint32)
+        return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)  # bfloat16
+
+    def _forward(self, parameters):
+        values = {"images": self.images}
+        self._saved = {}
+        for node in self.nodes:
+            x = values[node.inputs[0]]
+            values[node.name] = getattr(self, "_" + node.kind)(node, x, parameters).astype(np.float32)
+        return values
+
+    def _dense(self, node, x, p):
+        w = p[node.name + ".weight"]
+        if self.defect == "transposed_square" and node.name == "square":
+            w = w.T
+        self._saved[node.name] = (x, w)
+        return self._round(x).dot(self._round(w).T) + p[node.name + ".bias"]
+
+    def _conv2d(self, node, x, p):
+        a, w = node.attributes, p[node.name + ".weight"]
+        stride, padding = (a["stride_h"], a["stride_w"]), (a["padding_h"], a["padding_w"])
+        if self.defect == "wrong_stride":
+            stride = stride[::-1]
+        if self.defect == "swapped_padding":
+            padding = padding[::-1]
+        padded = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2), "constant")
+        kernel = w.shape[2:]
+        size = [(padded.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in (0, 1)]
+        places = [(h, v) for h in range(kernel[0]) for v in range(kernel[1])]
+        columns = np.stack([padded[:, :, h:h + stride[0] * size[0]:stride[0], v:v + stride[1] * size[1]:stride[1]]
+                            for h, v in places], axis=2)  # N, C, K, H, W  # fmt: skip
+        self._saved[node.name] = (x, w, columns, places, stride, padding, padded.shape)
+        flat = self._round(w.reshape(w.shape[0], w.shape[1], -1))
+        y = np.einsum("nckhw,fck->nfhw", self._round(columns), flat, optimize=True)
+        if self.defect == "missing_bias" and node.name == "conv1":
+            return y
+        return y + p[node.name + ".bias"][:, None, None]
+
+    def _max_pool2d(self, node, x, _):
+        k = node.attributes["kernel_h"]
+        n, c, h, w = x.shape
+        blocks = x[:, :, : h // k * k, : w // k * k].reshape(n, c, h // k, k, w // k, k)
+        blocks = blocks.transpose(0, 1, 2, 4, 3, 5).reshape(n, c, h // k, w // k, k * k)
+        self._saved[node.name] = (x.shape, blocks.argmax(axis=-1), k)
+        return blocks.max(axis=-1)
+
+    def _relu(self, node, x, _):
+        self._saved[node.name] = x >= 0 if self.defect == "relu_at_zero" else x > 0
+        return np.maximum(x, 0)
+
+    def _flatten(self, node, x, _):
+        self._saved[node.name] = x.shape
+        return x.reshape(x.shape[0], -1)
+
+    def _forward_backward(self):
+        values = self._forward(self.parameters)
+        logits = values[self.job.output].astype(np.float64)
+        rows = np.arange(len(self.labels))
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        probabilities = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
+        loss = float(-np.log(probabilities[rows, self.labels]).mean())
+        if self.defect == "evaluation_mode":
+            self.gradients = {name: np.zeros_like(values) for name, values in self.parameters.items()}
+            return loss
+        probabilities[rows, self.labels] -= 1
+        dy = probabilities if self.defect == "forgotten_mean" else probabilities / len(rows)
+        self.gradients = {}
+        for node in reversed(self.nodes):
+            dy = getattr(self, "_back_" + node.kind)(node, dy)
+        self.gradients = {name: self.gradients[name].astype(np.float32) for name in self.parameters}
+        return loss
+
+    def _back_dense(self, node, dy):
+        x, w = self._saved[node.name]
+        dw = self._round(dy.T).dot(self._round(x))
+        self.gradients[node.name + ".weight"] = dw.T if w.base is not None and self._is_turned(node) else dw
+        self.gradients[node.name + ".bias"] = dy.sum(axis=0)
+        return self._round(dy).dot(self._round(w))
+
+    def _is_turned(self, node):
+        return self.defect == "transposed_square" and node.name == "square"
+
+    def _back_conv2d(self, node, dy):
+        _, w, columns, places, stride, padding, shape = self._saved[node.name]
+        flat = w.reshape(w.shape[0], w.shape[1], -1)
+        dw = np.einsum("nckhw,nfhw->fck", self._round(columns), self._round(dy), optimize=True)
+        self.gradients[node.name + ".weight"] = dw.reshape(w.shape)
+        missing = self.defect == "missing_bias" and node.name == "conv1"
+        self.gradients[node.name + ".bias"] = dy.sum(axis=(0, 2, 3)) * (0.0 if missing else 1.0)
+        back = np.einsum("nfhw,fck->nckhw", self._round(dy), self._round(flat), optimize=True)
+        dx, (h, v) = np.zeros(shape), dy.shape[2:]
+        for i, (r, s) in enumerate(places):
+            dx[:, :, r:r + stride[0] * h:stride[0], s:s + stride[1] * v:stride[1]] += back[:, :, i]  # fmt: skip
+        return dx[:, :, padding[0]:shape[2] - padding[0], padding[1]:shape[3] - padding[1]]  # fmt: skip
+
+    def _back_max_pool2d(self, node, dy):
+        shape, winners, k = self._saved[node.name]
+        blocks = np.zeros(winners.shape + (k * k,))
+        if self.defect != "zero_gradient_through_pool":
+            np.put_along_axis(blocks, winners[..., None], dy[..., None], axis=-1)
+        n, c, h, w = winners.shape
+        dx = np.zeros(shape)
+        blocks = blocks.reshape(n, c, h, w, k, k).transpose(0, 1, 2, 4, 3, 5)
+        dx[:, :, :h * k, :w * k] = blocks.reshape(n, c, h * k, w * k)  # fmt: skip
+        return dx
+
+    def _back_relu(self, node, dy):
+        return dy * self._saved[node.name]
+
+    def _back_flatten(self, node, dy):
+        return dy.reshape(self._saved[node.name])

@@ -1,0 +1,110 @@
+"""The proof bites: each planted defect is caught, and named by tensor and size of error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
+from launching import make_plan, small_network, words
+
+from timetrial.launch import run_launch
+from timetrial.records.model import LaunchRecord
+
+PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
+
+
+def prove(folder: Path, defect: str, dataset: str = "synthetic") -> LaunchRecord:
+    return run_launch(
+        make_plan(
+            folder / "proof",
+            PLANTED,
+            network=small_network(folder),
+            dataset=dataset,
+            settings={"planted.defect": defect},
+            purpose="proof",
+        )
+    )
+
+
+def test_a_right_framework_passes(tmp_path: Path) -> None:
+    record = prove(tmp_path, "none")
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "passed"
+    assert record.parity.notes == []
+    assert record.parity.max_error is not None
+    assert record.parity.max_error < 2e-6
+    assert len(record.parity.losses) == 5
+    assert all(comparison.passed for comparison in record.parity.comparisons)
+
+
+@pytest.mark.parametrize(
+    ("defect", "tensor", "low", "said"),
+    [
+        ("wrong_stride", "activation conv2", None, "shape (16, 6, 10, 6), expected (16, 6, 5, 12)"),
+        ("swapped_padding", "activation conv1", None, "shape (16, 4, 28, 24), expected (16, 4, 24, 28)"),
+        ("transposed_weight", "fc1.weight", None, "shape (360, 12), expected (12, 360)"),
+        ("transposed_square", "activation square", 0.1, "relative L2 error"),
+        ("missing_bias", "gradient conv1.bias", 0.99, "the gradient of conv1.bias is 0"),
+        ("forgotten_mean", "gradient fc2.bias", 14.9, "every gradient is 16 times the judge's"),
+        (
+            "zero_gradient_through_pool",
+            "gradient conv1.bias",
+            0.99,
+            "the gradient of conv1.bias, conv1.weight is 0",
+        ),
+        ("no_update", "loss of step 2", 1e-4, "relative error"),
+        ("evaluation_mode", "gradient fc2.bias", 0.99, "every gradient is 0"),
+        ("reduced_precision", "activation conv1", 1e-4, "tolerance 2e-05"),
+        ("forgotten_momentum", "loss of step 3", 1e-5, "relative error"),
+        ("stale_evaluation", "output", 1e-3, "relative L2 error"),
+    ],
+)
+def test_a_defect_is_caught_and_named(
+    tmp_path: Path, defect: str, tensor: str, low: float | None, said: str
+) -> None:
+    record = prove(tmp_path, defect)
+    assert record.outcome == "wrong", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "failed"
+    assert record.parity.tensor == tensor
+    assert said in (record.reason or "")
+    assert tensor in (record.reason or "")
+    if low is not None:
+        assert record.parity.max_error is not None
+        assert record.parity.max_error > low
+
+
+def test_the_loss_falls_while_the_gradient_through_pooling_is_zero(tmp_path: Path) -> None:
+    """The bug of a real framework: only gradients show it."""
+    parity = prove(tmp_path, "zero_gradient_through_pool").parity
+    assert parity is not None
+    loss = next(comparison for comparison in parity.comparisons if comparison.tensor == "loss")
+    assert loss.passed
+    assert parity.losses[-1] < parity.losses[0]
+
+
+def test_what_differs_only_at_ties_passes_with_a_note(tmp_path: Path) -> None:
+    """Real images have blank corners, where a ReLU's input is exactly 0; the proof batch has none."""
+    pytest.importorskip("sklearn")
+    record = prove(tmp_path, "relu_at_zero", dataset="digits28")
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.notes == ["ties"]
+    failed = [comparison.tensor for comparison in record.parity.comparisons if not comparison.passed]
+    assert failed
+    assert all(name.startswith("workload: ") for name in failed)
+    assert not any(c.tensor.startswith("workload: ") and c.tensor == record.parity.tensor
+                   and not c.passed for c in record.parity.comparisons)  # fmt: skip
+
+
+def test_the_judge_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        assert prove(tmp_path / name, "none").outcome == "ok"
+    assert len(list((tmp_path / "cache" / "v1" / "judge").iterdir())) == 1
+    assert not (tmp_path / "first" / "proof" / "judge").exists()
