@@ -116,6 +116,11 @@ def test_backend_keeps_the_matching_contenders(load: Callable[..., Experiment]) 
         load("blas-look.toml", "backend=eigne")
 
 
+def test_a_setting_with_a_backends_name_reaches_that_backend(load: Callable[..., Experiment]) -> None:
+    experiment = load("network=mlp", "null.step_us=5,9", "backend=null,eigen")
+    assert shown(experiment, "backend", "null.step_us") == [("null", 5), ("null", 9), ("eigen", None)]
+
+
 def test_equal_values_stay_two_cases(load: Callable[..., Experiment]) -> None:
     first, second = (planned.case for planned in load("network=mlp", "backend=eigen", "threads=1,1").cases)
     assert second.id == f"{first.id}-2"

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
+from timetrial.analysis.noise import disturbance
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
@@ -76,7 +77,8 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     rows = [_row(case, by_case[case.id], experiment) for case in experiment.cases]
     fixed, warnings = choose_reference(experiment, rows)
     compared = _with_ratios(rows, fixed) if fixed else rows
-    return Summary(compared, fixed, [*experiment.warnings, *warnings])
+    noise = disturbance([launch.record for launch in launches])
+    return Summary(compared, fixed, [*experiment.warnings, *warnings, *([noise] if noise else [])])
 
 
 def choose_reference(
@@ -84,9 +86,11 @@ def choose_reference(
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """What the reference fixes: as asked, or the first ok contender where no case of the asked one is ok."""
     facts = [facts_of(case) for case in experiment.cases]
-    ok = [index for index, row in enumerate(rows) if row.outcome == "ok" and row.step_time_ns]
+    timed = [index for index, row in enumerate(rows) if row.outcome == "ok" and row.step_time_ns]
+    # What computes no network (null) is no yardstick while something proven is there.
+    ok = [index for index in timed if _is_proven(rows[index])] or timed
     asked = experiment.reference
-    if asked and any(matches(facts[index], asked) for index in ok):
+    if asked and any(matches(facts[index], asked) for index in timed):
         return asked, []
     chosen = default_reference(facts, ok, _contender_keys(experiment))
     if not asked or chosen is None:
@@ -98,6 +102,10 @@ def choose_reference(
     return chosen, [
         f"the reference {name} is {why}. Ratios are against {new}, the first contender that is ok"
     ]
+
+
+def _is_proven(row: Row) -> bool:
+    return row.parity is not None and row.parity.status == "passed"
 
 
 def _contender_keys(experiment: ExperimentRecord) -> list[str]:
@@ -146,19 +154,22 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         reference=None,
         step_time_ns=step,
         samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
-        percent_of_peak=_percent_of_peak(case, step, experiment),
+        percent_of_peak=_percent_of_peak(case, step, experiment)
+        if parity and parity.status == "passed"
+        else None,
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
         parity=parity,
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
-        warnings=_warnings(launches, parity),
+        warnings=[*_missing(speed, experiment), *_warnings(launches, parity)],
         launches=launches,
     )
 
 
 def _percent_of_peak(case: CaseRecord, step: Estimate | None, experiment: ExperimentRecord) -> float | None:
-    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads."""
+    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads. Only where a
+    proof says that they were computed."""
     threads = case.settings.get("threads", str(experiment.machine.get("usable_cpus", "")))
     peak = experiment.peak_flops.get(threads)
     if step is None or not case.multiply_accumulates or not peak:
@@ -203,6 +214,14 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     }
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
     return said + sorted(adjusted) + notes
+
+
+def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:
+    """An interrupted run has fewer launches than were asked."""
+    failed = any(one.record.outcome != "ok" for one in speed)
+    if not speed or failed or len(speed) >= experiment.launches:
+        return []
+    return [f"{len(speed)} of {experiment.launches} launches measured"]
 
 
 def _common(words: Sequence[str | None]) -> str | None:

@@ -18,7 +18,8 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
         document[key] = dict(document.get(key, {}))
     document["contender"] = [dict(table) for table in document.get("contender", [])]
     _check(overrides, where)
-    for key, values in overrides.items():
+    # The backends first: settings that carry a backend's name belong to that one.
+    for key, values in sorted(overrides.items(), key=lambda item: item[0] != "backend"):
         if key in EXPERIMENT_KEYS:
             _set_experiment_key(document, key, values, where)
         elif key.startswith("environment."):
@@ -74,7 +75,11 @@ def _matching(contenders: list[dict[str, Any]], wanted: list[Any], where: str) -
 def _replace(document: dict[str, Any], key: str, values: list[Any]) -> None:
     """Replaces a key where it stands: in every contender that has it, otherwise in [axes] or [workload]."""
     value = values if len(values) > 1 else values[0]
+    document["contender"] = _own_tables(document["contender"], key)
     having = [table for table in document["contender"] if key in table]
+    owner = key.split(".")[0]
+    if not having and key not in document["axes"]:
+        having = [table for table in document["contender"] if "." in key and table.get("backend") == owner]
     document["workload"].pop(key, None)
     for table in having:
         table[key] = value
@@ -86,6 +91,19 @@ def _replace(document: dict[str, Any], key: str, values: list[Any]) -> None:
         document["workload"][key] = value
     else:
         document["axes"][key] = values
+
+
+def _own_tables(contenders: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    """`null.step_us=5 backend=null,eigen`: null gets a table of its own; the setting reaches only it."""
+    owner, dot, _ = key.partition(".")
+    tables: list[dict[str, Any]] = []
+    for table in contenders:
+        backends = as_values(table.get("backend", []))
+        if dot and owner in backends and len(set(backends)) > 1:
+            tables += [{**table, "backend": backend} for backend in backends]
+        else:
+            tables.append(table)
+    return tables
 
 
 def _distinct(contenders: list[dict[str, Any]]) -> list[dict[str, Any]]:

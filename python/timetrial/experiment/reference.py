@@ -55,7 +55,9 @@ def default_reference(
         if index in ok:
             varying = [key for key in facts if len({str(other.get(key)) for other in all_facts}) > 1]
             keys = contender_keys or [key for key in varying if key != "repeat"]
-            return {key: facts[key] for key in keys if key in facts} or {"backend": facts["backend"]}
+            return {key: facts[key] for key in keys if facts.get(key) is not None} or {
+                "backend": facts["backend"]
+            }
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.noise import is_disturbed
 from timetrial.errors import InputError, Unavailable, nearest
 
 if TYPE_CHECKING:
@@ -22,12 +23,15 @@ def to_pandas(results: Results, kind: PandasKind) -> pd.DataFrame:
         import pandas as pd
     except ModuleNotFoundError:
         raise Unavailable("to_pandas() needs pandas: pip install 'timetrial[report]'") from None
-    if kind == "cases":
-        return pd.DataFrame([_case_line(case) for case in results.to_json()["cases"]])
     axes = {row.case.id: row.case.axes for row in results.rows}
-    if kind == "launches":
-        return pd.DataFrame(_launch_lines(results, axes))
-    return _steps_frame(results, axes)
+    if kind == "steps":
+        return _steps_frame(results, axes)
+    if kind == "cases":
+        lines = [_case_line(case) for case in results.to_json()["cases"]]
+    else:
+        lines = _launch_lines(results, axes)
+    frame: pd.DataFrame = pd.DataFrame(lines)
+    return frame
 
 
 def _case_line(case: dict[str, Any]) -> dict[str, Any]:
@@ -71,6 +75,7 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
                 "step_time_ns": step_times.get(str(files.folder)),
                 "peak_memory_bytes": record.memory.steady_peak,
                 "accuracy": last.accuracy if last else None,
+                "disturbed": is_disturbed(record),
                 "duration_s": record.duration_s,
                 "started_at": record.started_at,
             }
@@ -103,4 +108,5 @@ def _steps_frame(results: Results, axes: dict[str, dict[str, Any]]) -> pd.DataFr
                 position, name, pd.Series([value] * len(frame), dtype=object if value is None else None)
             )
         frames.append(frame)
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    together: pd.DataFrame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return together

@@ -10,6 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.summary import Launch, Row
 from timetrial.report.numbers import duration, memory
 
@@ -141,7 +142,9 @@ class CaseDetail:
         return table
 
     def _launches(self) -> Table:
-        table = _table("launch", "purpose", "block", "seed", "outcome", "step", "memory", "accuracy", "took")
+        table = _table(
+            "launch", "purpose", "block", "seed", "outcome", "step", "memory", "accuracy", "took", ""
+        )
         for launch in self._row.launches:
             record = launch.record
             peak = record.memory.steady_peak
@@ -155,6 +158,7 @@ class CaseDetail:
                 memory(peak) if peak else "",
                 f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
                 f"{record.duration_s:.1f} s",
+                "disturbed" if is_disturbed(record) else "",
             )
         return table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from timetrial.analysis.intervals import Estimate
 
-_TIMES = ((1e9, "s "), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _BYTES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 

@@ -68,7 +68,9 @@ class CasesTable:
                 yield Text(" " * (len(start.plain) - len(wrapped[0])) + more, style=line.reason[1])
         for warning in warnings(self._results):
             yield Text(f"! {warning}", style="yellow")
-        yield Text(f"  records: {self._results.path}    again: {self._results.experiment.again}", style="dim")
+        records, again = f"  records: {self._results.path}", f"again: {self._results.experiment.again}"
+        fits = len(records) + len(again) + 4 <= options.max_width
+        yield Text(f"{records}    {again}" if fits else f"{records}\n  {again}", style="dim")
 
     def _titles(self) -> list[str]:
         titles = ["step", f"vs {reference_name(self._results)}", "of peak", "memory"]

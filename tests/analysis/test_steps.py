@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fakes import stamps_of
+from hypothesis import given
+from hypothesis import strategies as st
+from timetrial.analysis.steps import launch_step_time_ns, steady_durations_ns, steps_of
+from timetrial.records.model import LaunchRecord, Segment
+
+
+def launch(segments: list[tuple[str, list[int]]]) -> tuple[LaunchRecord, Any, Any]:
+    records: list[Segment] = []
+    stamps, first, steps = [], 0, 0
+    for kind, durations in segments:
+        own = stamps_of(durations)
+        records.append(
+            Segment.model_validate(
+                {
+                    "kind": kind,
+                    "steps": len(durations),
+                    "first_stamp": first,
+                    "stamps": len(own),
+                    "first_loss": steps,
+                    "losses": len(durations),
+                }
+            )
+        )
+        stamps.append(own)
+        first, steps = first + len(own), steps + len(durations)
+    record = LaunchRecord(
+        id="0", case="c", purpose="speed", seed=1, block=0, position=0, outcome="ok", started_at="",
+        duration_s=0, segments=records,
+    )  # fmt: skip
+    return record, np.concatenate([np.empty(0, np.uint64), *stamps]), np.arange(steps, dtype=np.float64)
+
+
+@given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=20), min_size=1, max_size=5))
+def test_durations_come_back(segments: list[list[int]]) -> None:
+    steps = steps_of(*launch([("steady", durations) for durations in segments]))
+    assert steps.duration_ns.tolist() == [one for durations in segments for one in durations]
+    assert steps.loss.tolist() == list(range(len(steps)))
+    assert steps.first_in_segment.sum() == len(segments)
+
+
+def test_first_steps_and_other_segments_are_left_out() -> None:
+    steps = steps_of(
+        *launch([("first", [900]), ("warmup", [50, 50]), ("steady", [99, 10, 11]), ("steady", [98, 12])])
+    )
+    assert steady_durations_ns(steps).tolist() == [10, 11, 12]
+    assert launch_step_time_ns(steps) == 11
+
+
+def test_segments_of_one_long_step_keep_it() -> None:
+    steps = steps_of(*launch([("first", [900]), ("steady", [300]), ("steady", [310])]))
+    assert launch_step_time_ns(steps) == 305
+
+
+def test_stamps_of_parts_belong_to_their_step() -> None:
+    times = np.array([100, 110, 130, 160, 165], np.uint64)
+    boundaries = np.array([0, 3, 4, 5, 1], np.uint64)  # segment, forward, loss, backward, step
+    segment = Segment(kind="detailed", steps=1, first_stamp=0, stamps=5, first_loss=0, losses=1)
+    record = launch([])[0].model_copy(update={"segments": [segment]})
+    steps = steps_of(record, (times << np.uint64(8)) | boundaries, np.array([0.5]))
+    assert steps.duration_ns.tolist() == [65]
+
+
+def test_a_launch_that_never_stepped() -> None:
+    steps = steps_of(*launch([]))
+    assert len(steps) == 0
+    assert launch_step_time_ns(steps) is None
+
+
+def test_a_killed_writer_leaves_whole_steps_and_missing_losses() -> None:
+    record, stamps, losses = launch([("steady", [10, 20, 30])])
+    segment = record.segments[0].model_copy(update={"losses": 2})
+    steps = steps_of(record.model_copy(update={"segments": [segment]}), stamps, losses[:2])
+    assert steps.duration_ns.tolist() == [10, 20, 30]
+    assert np.isnan(steps.loss[2])

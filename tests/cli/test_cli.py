@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEngine
+from timetrial.cli.main import app
+from typer.testing import CliRunner, Result
+
+
+@pytest.fixture
+def call(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Runs `timetrial WORDS` in an empty folder, with scripted contenders."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("timetrial.experiment.runner.real_engine", fake.engine)
+    monkeypatch.setattr("timetrial.experiment.engine.real_engine", fake.engine)
+    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+
+    def call(*words: str) -> Result:
+        return CliRunner().invoke(app, list(words))
+
+    return call
+
+
+def test_json_is_one_object_and_nothing_else(call: Any) -> None:
+    done = call("run", "network=mlp", "backend=fast,slow", "threads=1,2", "launches=2", "--json")
+    assert done.exit_code == 0
+    assert len(json.loads(done.stdout)["cases"]) == 4
+    assert done.stderr == ""
+
+
+def test_the_table_is_printed(call: Any) -> None:
+    done = call("run", "network=mlp", "backend=fast,slow", "launches=2")
+    assert done.exit_code == 0
+    assert "reference" in done.stdout
+    assert "again: timetrial run network=mlp backend=fast,slow launches=2 seed=1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("backends", "code"),
+    [("fast,absent", 0), ("absent", 0), ("fast,crashes", 1), ("wrong", 1), ("mismatched", 1)],
+)
+def test_exit_codes(call: Any, backends: str, code: int) -> None:
+    assert call("run", "network=mlp", f"backend={backends}", "launches=2").exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run",), "Nothing to run"),
+        (("run", "first-lok"), "Did you mean 'first-look'"),
+        (("run", "network=mlp", "backend=fast", "thread=2"), "Did you mean 'threads'"),
+        (("run", "network=mlp", "backend=fast", "threads=3"), "this process may use 2 CPUs"),
+        (("run", "network=mlp", "backend=fast", "batch_size=0"), "batch_size is 0"),
+        (("run", "network=mlp", "backend=fast", "batch_size=9999"), "there are 1437 images"),
+        (("show", "nothing"), "There are no records at 'nothing'"),
+        (("list", "backend"), "Did you mean 'backends'"),
+        (("run", "--jsn"), "No such option"),
+    ],
+)
+def test_bad_input_is_one_message_on_stderr(call: Any, words: tuple[str, ...], message: str) -> None:
+    done = call(*words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_interrupted(call: Any, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if len(fake.log) == 3:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    done = call("run", "network=mlp", "backend=fast,slow", "launches=3", "--json")
+    assert done.exit_code == 130
+    outcomes = [case["outcome"] for case in json.loads(done.stdout)["cases"]]
+    assert sorted(outcomes, key=str) == [None, "ok"]
+
+
+def test_a_read_only_results_folder(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file", encoding="utf-8")
+    done = call("run", "network=mlp", "backend=fast")
+    assert done.exit_code == 2
+    assert "Records cannot be kept in 'results'" in done.stderr
+
+
+def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -> None:
+    done = call("run", "network=mlp", "backend=fast,absent", "launches=5", "epochs=2", "--dry-run")
+    assert done.exit_code == 0
+    assert "2 cases, 9 launches (1 proof, 5 speed, 3 learning), about" in done.stdout
+    assert "Differences of 2.6 % and more will show" in done.stdout
+    assert "unavailable: absent" in done.stdout
+    assert not fake.log
+    assert not (tmp_path / "results").exists()
+    facts = json.loads(call("run", "network=mlp", "backend=fast", "launches=1", "--dry-run", "--json").stdout)
+    assert facts["launches"] == 2
+    assert facts["visible_difference"] is None
+
+
+def test_show_takes_an_id(call: Any) -> None:
+    call("run", "network=mlp", "backend=fast,slow", "threads=1", "launches=2")
+    (folder,) = Path("results").iterdir()
+    done = call("show", folder.name)
+    assert done.exit_code == 0
+    assert "passed against reference" in done.stdout
+    assert json.loads(call("show", folder.name, "--json").stdout)["experiment"] == "command-line"
+
+
+def test_list_names_everything(call: Any) -> None:
+    done = call("list", "--json")
+    assert done.exit_code == 0
+    lists = json.loads(done.stdout)
+    assert list(lists) == ["experiments", "backends", "networks", "datasets", "settings"]
+    assert "first-look" in lists["experiments"]
+    assert {"null", "reference", "eigen", "pytorch"} <= set(lists["backends"])
+    assert "digits28" in lists["datasets"]
+    assert "threads" in lists["settings"]
+
+
+def test_doctor(call: Any) -> None:
+    done = call("doctor", "--json")
+    assert done.exit_code == 0
+    diagnosis = json.loads(done.stdout)
+    states = {check["name"]: check["state"] for check in diagnosis["checks"]}
+    assert states["backend eigen"] == "ready"
+    assert all(check["cure"] for check in diagnosis["checks"] if check["state"] == "missing")
+    assert 0 < diagnosis["clock_ns"] < 10_000
+    assert "GFLOP/s" in call("doctor").stdout
+
+
+def test_importing_is_quick_and_public_names_work() -> None:
+    script = (
+        "import sys, timetrial as tt\n"
+        "heavy = {'numpy', 'pydantic', 'scipy', 'pandas', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert all(getattr(tt, name) for name in tt.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_version_and_help(call: Any) -> None:
+    assert call("--version").stdout.strip()
+    assert "doctor" in call("--help").stdout

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+import timetrial as tt
+from fakes import FakeEngine
+from timetrial.errors import InputError, MeasurementError
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.runner import run_experiment
+from timetrial.records import store
+from timetrial.records.results import Results, load
+
+OLD = sorted((Path(__file__).parent / "1").iterdir())
+
+
+@pytest.fixture
+def measured(fake: FakeEngine, results_folder: Path) -> Results:
+    words = [
+        "network=mlp",
+        "backend=fast,slow,absent",
+        "threads=1",
+        "launches=6",
+        "epochs=12",
+        "effort=quick",
+    ]
+    experiment = load_words(words, load_network=fakes.network)
+    return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+
+
+def test_what_was_measured_loads_again(measured: Results) -> None:
+    again = load(measured.path)
+    assert again.to_json() == measured.to_json()
+    assert repr(again) == repr(measured)
+    assert isinstance(again, tt.Results)
+
+
+def test_to_json_keeps_the_contract(measured: Results) -> None:
+    document = measured.to_json()
+    json.dumps(document, allow_nan=False)
+    assert list(document) == ["schema_version", "experiment", "cases"]
+    keys = [
+        "id", "reference", "axes", "outcome", "outcomes", "launches", "step_time_ns", "ratio",
+        "samples_per_s", "percent_of_peak", "peak_memory_bytes", "accuracy", "accuracy_interval", "parity",
+        "settings", "stop_reason", "steady", "warnings", "records",
+    ]  # fmt: skip
+    fast, slow, absent = document["cases"]
+    for case in (fast, slow, absent):
+        assert list(case) == keys
+        assert {"backend", "network", "threads", "task", "device", "dtype", "semantics"} <= case[
+            "axes"
+        ].keys()
+    assert fast["reference"] == slow["reference"] == fast["id"]
+    assert fast["ratio"] == {"estimate": None, "low": None, "high": None}
+    assert slow["ratio"]["estimate"] == pytest.approx(2, rel=0.05)
+    assert slow["ratio"]["low"] <= slow["ratio"]["estimate"] <= slow["ratio"]["high"]
+    assert slow["launches"] == {"asked": 6, "ok": 6}
+    assert slow["outcomes"] == {"ok": 1 + 6 + 3}
+    assert slow["samples_per_s"] == pytest.approx(64e9 / slow["step_time_ns"]["estimate"])
+    assert slow["percent_of_peak"] == pytest.approx(
+        100 * 2e6 / (slow["step_time_ns"]["estimate"] * 1e-9) / 1e11
+    )
+    assert slow["accuracy_interval"]["seeds"] == 3
+    assert slow["parity"] == {"status": "passed", "max_error": 1e-7, "tensor": "conv1.weight"}
+    assert absent["outcome"] == "unavailable"
+    assert absent["step_time_ns"] == {"estimate": None, "low": None, "high": None}
+    assert "pip install absent" in absent["warnings"][0]
+
+
+def test_sel_narrows_and_keeps_the_ratio(measured: Results) -> None:
+    (row,) = measured.sel(backend="slow", threads=1)
+    assert row.ratio is not None
+    assert row.ratio.estimate == pytest.approx(2, rel=0.05)
+    assert len(measured.sel(backend=["slow", "fast"])) == 2
+    with pytest.raises(InputError, match=r"no axis 'backed'. Did you mean 'backend'"):
+        measured.sel(backed="slow")
+    with pytest.raises(InputError, match="No case has backend='none'"):
+        measured.sel(backend="none")
+
+
+def test_to_pandas(measured: Results) -> None:
+    cases = measured.to_pandas("cases")
+    assert list(cases["backend"]) == ["fast", "slow", "absent"]
+    assert cases["ratio"][1] == pytest.approx(2, rel=0.05)
+    launches = measured.to_pandas("launches")
+    assert len(launches) == len(measured.launches) == 2 * (1 + 6 + 3)
+    steps = measured.sel(backend="slow").to_pandas("steps")
+    assert set(steps["kind"]) == {"first", "warmup", "steady", "train"}
+    steady = steps[(steps["kind"] == "steady") & ~steps["first_in_segment"]]
+    assert steady["duration_ns"].median() == pytest.approx(202_500)
+    with pytest.raises(InputError, match="no table 'step'"):
+        measured.to_pandas("step")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("folder", OLD, ids=lambda folder: folder.name)
+def test_old_records_load(folder: Path) -> None:
+    results = load(folder)
+    assert json.loads((folder / "expected.json").read_text(encoding="utf-8")) == [
+        {
+            "backend": row.case.backend,
+            "outcome": row.outcome,
+            "step_time_ns": row.step_time_ns and row.step_time_ns.estimate,
+        }
+        for row in results
+    ]
+    assert "records:" in repr(results)
+
+
+def test_records_are_found_by_the_beginning_of_their_id(measured: Results, results_folder: Path) -> None:
+    assert store.find(measured.path.name[:3], results_folder) == measured.path
+    assert store.find(measured.path / "experiment.json") == measured.path
+
+
+def damaged(path: Path, change: Any) -> None:
+    path.chmod(0o644)
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def test_bad_records(measured: Results, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no records at"):
+        load(tmp_path / "nothing")
+    with pytest.raises(InputError, match="is not a record"):
+        load(tmp_path)
+    record = measured.path / "launches" / "000" / "record.json"
+    damaged(record, lambda text: text[: len(text) // 2])
+    with pytest.raises(InputError, match="damaged"):
+        repr(load(measured.path))
+    damaged(
+        measured.path / "experiment.json",
+        lambda text: text.replace('"schema_version": 1', '"schema_version": 9'),
+    )
+    with pytest.raises(InputError, match="has schema 9; this timetrial reads up to 1"):
+        load(measured.path)
+    damaged(measured.path / "experiment.json", lambda text: text.replace("9,", '1, "typo": 1,', 1))
+    with pytest.raises(InputError, match="'typo'"):
+        load(measured.path)
+
+
+def test_truncated_stamps_are_named(measured: Results) -> None:
+    stamps = measured.path / "launches" / "000" / "stamps.bin"
+    stamps.write_bytes(stamps.read_bytes()[:-3])
+    with pytest.raises(InputError, match=r"stamps.bin' is damaged"):
+        repr(load(measured.path))
+
+
+def test_written_once(tmp_path: Path) -> None:
+    store.write_once(tmp_path / "file", b"first")
+    with pytest.raises(MeasurementError, match="never changed"):
+        store.write_once(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("timetrial.records.store.os.fsync", full)
+    with pytest.raises(MeasurementError, match=r"No space left on device. Free some space"):
+        store.write_once(tmp_path / "file", b"x")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import fakes
+import pytest
+from fakes import FakeEngine
+from rich.console import Console
+from timetrial.analysis.intervals import Estimate, positive_location
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.runner import run_experiment
+from timetrial.records.results import Results
+from timetrial.report.detail import CaseDetail, ExperimentDetail
+from timetrial.report.numbers import duration, memory, plus_minus, ratio_words, seconds
+from timetrial.report.table import to_html, to_text
+
+
+@pytest.fixture
+def measure(fake: FakeEngine, results_folder: Path):  # type: ignore[no-untyped-def]
+    def measure(*words: str) -> Results:
+        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+        return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+
+    return measure
+
+
+def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("name=look", "backend=slow,fast,wrong,absent", "threads=1", "launches=6", "epochs=12")
+    lines = to_text(results, width=100).splitlines()
+    assert lines == [
+        "look · mlp · digits28 · batch 64 · 6 launches each · Test CPU, 2 cores · NOT equal: wrong · ",
+        "reference: slow (the first contender that is ok)",
+        "backend  threads            step  vs slow                    of peak  memory     accuracy",
+        "slow     1        202 us  ±1.2 %  reference                     10 %   50 MB  97.2 % ±0.2",
+        "fast     1        102 us  ±2.4 %  1.98x faster [1.95, 2.00]     20 %   50 MB  97.2 % ±0.2",
+        "wrong    1                     -  wrong: gradient conv1.weight: relative L2 error 0.5, tolerance",
+        "                                  2e-05",
+        "absent   1                     -  unavailable: absent needs the module absent: pip install absent",
+        *lines[-3:],
+    ]
+    assert lines[-3].startswith("  records: ")
+    assert lines[-2].startswith("  again: timetrial run network=mlp")
+
+
+def test_reference_asked_but_not_there(measure) -> None:  # type: ignore[no-untyped-def]
+    text = to_text(measure("backend=absent,fast,slow", "launches=2", "reference=absent"), width=200)
+    assert "reference: fast (the first contender that is ok)" in text
+    assert "! the reference absent is unavailable: absent needs the module absent" in text
+    assert "1.98x slower" in text or "2.0" in text
+
+
+def test_one_launch_carries_no_interval(measure) -> None:  # type: ignore[no-untyped-def]
+    text = to_text(measure("backend=fast", "launches=1"), width=200)
+    assert "±" not in text
+    assert "no way to tell a difference from chance" in text
+
+
+def test_html_has_the_table_and_no_script(measure) -> None:  # type: ignore[no-untyped-def]
+    page = to_html(measure("backend=fast,slow", "launches=2"))
+    assert "reference" in page
+    assert "<script" not in page
+    assert "style=" in page
+
+
+def test_details_name_what_a_reader_asks_for(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("backend=fast,crashes", "threads=1", "launches=2")
+    console = Console(width=120, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
+    console.print(ExperimentDetail(results))
+    for row in results:
+        console.print(CaseDetail(row))
+    console.file.close()
+    text = console.export_text()
+    for words in (
+        "Test CPU",
+        "geometric mean, 95 % t interval",
+        "passed against reference",
+        "threads",
+        "Traceback",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0.5, "0.50 ns"),
+        (45, "45.0 ns"),
+        (1234, "1.23 us"),
+        (8.93e6, "8.93 ms"),
+        (19.6e6, "19.6 ms"),
+        (2.5e9, "2.50 s"),
+    ],
+)
+def test_durations(ns: float, text: str) -> None:
+    assert duration(ns) == text
+
+
+def test_other_numbers() -> None:
+    assert memory(46 * 2**20) == "46 MB"
+    assert memory(100) == "100 B"
+    assert [seconds(value) for value in (0.2, 45, 150, 7800)] == ["1 s", "45 s", "2 min", "2 h 10 min"]
+    single = positive_location([1.0])
+    assert single is not None
+    assert plus_minus(single) == ""
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "words"),
+    [
+        (0.5, 0.48, 0.52, "2.00x faster [1.92, 2.08]"),
+        (2.0, 1.9, 2.1, "2.00x slower [1.90, 2.10]"),
+        (1.01, 0.9, 1.1, "0.99x speed [0.91, 1.11]"),
+        (0.05, 0.049, 0.051, "20.0x faster [19.6, 20.4]"),
+        (0.5, None, None, "2.00x faster"),
+    ],
+)
+def test_ratios_in_words(estimate: float, low: float | None, high: float | None, words: str) -> None:
+    assert ratio_words(Estimate(estimate, low, high, 6, "order statistics")) == words
