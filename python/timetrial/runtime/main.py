@@ -126,7 +126,8 @@ def main():
         import traceback
 
         traceback.print_exc()  # into the launch's stderr.txt
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         outcome, text = failures.describe(error)
         send({"event": "failed", "outcome": outcome, "where": place[0], "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors

@@ -17,14 +17,14 @@ DEFECTS = (
 )  # fmt: skip
 
 
-class Adapter(object):
+class Adapter:
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
     optimizers = ("sgd",)
     layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "softmax_cross_entropy")
     version = "1"
-    library = "NumPy {}".format(np.__version__)
+    library = f"NumPy {np.__version__}"
 
     def load(self, settings):
         self.settings = dict(settings)
@@ -104,7 +104,7 @@ class Adapter(object):
             sys.stdout.flush()
         elif self.behavior == "exit":
             os._exit(3)
-        elif self.behavior == "kill" and self.steps == 40:
+        elif self.behavior == "kill" and self.steps == 12:
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.behavior == "children" and self.steps == 4:
             for _ in range(2):
@@ -146,8 +146,9 @@ class Adapter(object):
         kernel = w.shape[2:]
         size = [(padded.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in (0, 1)]
         places = [(h, v) for h in range(kernel[0]) for v in range(kernel[1])]
-        columns = np.stack([padded[:, :, h:h + stride[0] * size[0]:stride[0], v:v + stride[1] * size[1]:stride[1]]
-                            for h, v in places], axis=2)  # N, C, K, H, W  # fmt: skip
+        steps = [slice(None, (size[i] - 1) * stride[i] + 1, stride[i]) for i in (0, 1)]
+        columns = [padded[:, :, h:, v:][:, :, steps[0], steps[1]] for h, v in places]
+        columns = np.stack(columns, axis=2)  # N, C, K, H, W
         self._saved[node.name] = (x, w, columns, places, stride, padding, padded.shape)
         flat = self._round(w.reshape(w.shape[0], w.shape[1], -1))
         y = np.einsum("nckhw,fck->nfhw", self._round(columns), flat, optimize=True)
@@ -209,12 +210,14 @@ class Adapter(object):
         back = np.einsum("nfhw,fck->nckhw", self._round(dy), self._round(flat), optimize=True)
         dx, (h, v) = np.zeros(shape), dy.shape[2:]
         for i, (r, s) in enumerate(places):
-            dx[:, :, r:r + stride[0] * h:stride[0], s:s + stride[1] * v:stride[1]] += back[:, :, i]  # fmt: skip
-        return dx[:, :, padding[0]:shape[2] - padding[0], padding[1]:shape[3] - padding[1]]  # fmt: skip
+            rows, columns = slice(r, r + stride[0] * h, stride[0]), slice(s, s + stride[1] * v, stride[1])
+            dx[:, :, rows, columns] += back[:, :, i]
+        high, wide = shape[2] - padding[0], shape[3] - padding[1]
+        return dx[:, :, padding[0] : high, padding[1] : wide]
 
     def _back_max_pool2d(self, node, dy):
         shape, winners, k = self._saved[node.name]
-        blocks = np.zeros(winners.shape + (k * k,))
+        blocks = np.zeros((*winners.shape, k * k))
         if self.defect != "zero_gradient_through_pool":
             np.put_along_axis(blocks, winners[..., None], dy[..., None], axis=-1)
         n, c, h, w = winners.shape

@@ -1,0 +1,222 @@
+"""Every way in which a contender can end becomes a typed outcome, and nothing is left behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launching import MS, SHORT, make_plan, words
+from timetrial.core import stamp_boundaries, stamp_times_ns
+from timetrial.launch import LaunchPlan, Limits, run_launch
+from timetrial.records.model import LaunchRecord
+
+IMPATIENT = dataclasses.replace(SHORT, limits=Limits(start_timeout_s=8.0, progress_timeout_s=2.0))
+# Counted in steps, however slow the machine is at the moment.
+STEPS = dataclasses.replace(SHORT, warmup_ns=60_000 * MS, steady_ns=60_000 * MS, max_steps=45)
+PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
+
+
+def null_plan(folder: Path, fail: str, **settings: str) -> LaunchPlan:
+    return make_plan(
+        folder / "launch",
+        "null",
+        settings={"null.fail": fail, "null.step_us": "500", "threads": "1", **settings},
+        measure=IMPATIENT,
+    )
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Processes whose command line names the folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str(folder).encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def check_left_nothing(folder: Path, record: LaunchRecord) -> None:
+    assert processes_of(folder) == []
+    assert LaunchRecord.model_validate_json((folder / "record.json").read_text()) == record
+    assert not (folder / "home").exists()
+    assert not (folder / "tmp").exists()
+
+
+@pytest.mark.parametrize(
+    ("fail", "outcome", "said"),
+    [
+        ("throw", "crash", "an exception, as asked"),
+        ("abort", "crash", "SIGABRT during a segment (warmup)"),
+        ("segv", "crash", "SIGSEGV during a segment (warmup)"),
+        ("exit", "crash", "exit code 7 during a segment (warmup)"),
+        ("hang", "hang", "no progress for 2 s of running time"),
+        ("nan", "nan", "the loss is nan at step 4"),
+        ("oom", "oom", "out of memory"),
+        ("print", "ok", None),
+        ("wrong_threads", "mismatch", "threads asked 1, in force 2"),
+        ("unsupported_layer", "unavailable", "the backend has no layer 'flatten'"),
+    ],
+)
+def test_failures_of_a_step_are_typed(tmp_path: Path, fail: str, outcome: str, said: str | None) -> None:
+    record = run_launch(null_plan(tmp_path, fail))
+    assert record.outcome == outcome, words(record)
+    assert (said in (record.reason or "")) if said else record.reason is None
+    check_left_nothing(tmp_path / "launch", record)
+
+
+@pytest.mark.parametrize(
+    ("fail", "outcome", "said"),
+    [
+        ("throw", "crash", "(build)"),
+        ("segv", "crash", "SIGSEGV during start"),
+        ("exit", "crash", "exit code 7 during start"),
+        ("oom", "oom", "out of memory (build)"),
+        ("hang", "hang", "during start"),
+    ],
+)
+def test_failures_of_a_build_are_typed(tmp_path: Path, fail: str, outcome: str, said: str) -> None:
+    record = run_launch(null_plan(tmp_path, fail, **{"null.fail_at": "build"}))
+    assert record.outcome == outcome, words(record)
+    assert said in (record.reason or "")
+    assert record.segments == []
+    check_left_nothing(tmp_path / "launch", record)
+
+
+def test_a_slow_start_is_no_hang(tmp_path: Path) -> None:
+    record = run_launch(null_plan(tmp_path, "slow_start"))
+    assert record.outcome == "ok", words(record)
+    build = {phase.name: phase.ns for phase in record.phases}
+    assert build["build"] - build["import"] > 2.9e9
+
+
+def test_what_a_contender_prints_is_kept_and_obeyed_by_nobody(tmp_path: Path) -> None:
+    record = run_launch(null_plan(tmp_path, "print"))
+    assert record.outcome == "ok", words(record)
+    assert '{"event": "done"}' in record.stdout
+    assert "stderr" in record.stderr
+
+
+@pytest.mark.parametrize(
+    ("behavior", "outcome", "said"),
+    [
+        ("raise", "crash", "RuntimeError: planted: an exception in a step (run)"),
+        ("memory", "oom", "MemoryError: planted"),
+        ("exit", "crash", "exit code 3"),
+        ("kill", "crash", "SIGKILL"),
+        ("print", "ok", None),
+        ("children", "ok", None),
+    ],
+)
+def test_a_framework_fails_in_the_same_words(
+    tmp_path: Path, behavior: str, outcome: str, said: str | None
+) -> None:
+    plan = make_plan(tmp_path / "launch", PLANTED, settings={"planted.behavior": behavior}, measure=STEPS)
+    record = run_launch(plan)
+    assert record.outcome == outcome, words(record)
+    assert (said in (record.reason or "")) if said else record.reason is None
+    if behavior == "raise":
+        assert "Traceback" in record.stderr
+    check_left_nothing(tmp_path / "launch", record)
+
+
+def test_a_killed_contender_leaves_its_stamps(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path / "launch", PLANTED, settings={"planted.behavior": "kill"}, measure=STEPS)
+    record = run_launch(plan)
+    assert record.outcome == "crash", words(record)
+    steps = sum(segment.steps for segment in record.segments)
+    assert steps == 11  # the 12th never ended
+    stamps = np.fromfile(tmp_path / "launch" / "stamps.bin", np.uint64)
+    losses = np.fromfile(tmp_path / "launch" / "losses.bin", np.float64)
+    assert len(losses) == 11
+    assert np.all(np.isfinite(losses))
+    last = record.segments[-1]
+    window = stamps[last.first_stamp : last.first_stamp + last.stamps]
+    assert stamp_boundaries(window)[0] == 0
+    assert np.all(np.diff(stamp_times_ns(stamps)) >= 0)
+
+
+def test_segments_name_their_stamps_and_losses(tmp_path: Path) -> None:
+    record = run_launch(null_plan(tmp_path, "none"))
+    assert record.outcome == "ok", words(record)
+    assert record.segments[0].kind == "first"
+    assert {segment.kind for segment in record.segments} == {"first", "warmup", "steady", "detailed"}
+    stamps = np.fromfile(tmp_path / "launch" / "stamps.bin", np.uint64)
+    losses = np.fromfile(tmp_path / "launch" / "losses.bin", np.float64)
+    assert sum(segment.stamps for segment in record.segments) == len(stamps)
+    assert sum(segment.losses for segment in record.segments) == len(losses)
+    for segment in record.segments:
+        mine = stamps[segment.first_stamp : segment.first_stamp + segment.stamps]
+        assert np.count_nonzero(stamp_boundaries(mine) == 1) == segment.steps == segment.losses
+        assert stamp_boundaries(mine)[0] == 0
+    steady = [segment for segment in record.segments if segment.kind == "steady"]
+    took = stamp_times_ns(stamps[steady[0].first_stamp : steady[-1].first_stamp + steady[-1].stamps])
+    assert np.median(np.diff(took)) > 490_000
+
+
+def test_a_folder_is_used_once(tmp_path: Path) -> None:
+    run_launch(null_plan(tmp_path, "none"))
+    before = (tmp_path / "launch" / "record.json").read_text()
+    with pytest.raises(Exception, match="has a record already"):
+        run_launch(null_plan(tmp_path, "none"))
+    assert (tmp_path / "launch" / "record.json").read_text() == before
+
+
+def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path / "launch", "eigen", purpose="learning")
+    record = run_launch(plan)
+    assert record.outcome == "ok", words(record)
+    assert record.stop_reason == "epochs"
+    steps = plan.prepared.steps_per_epoch
+    assert [(e.epoch, e.steps) for e in record.evaluations] == [(1, steps), (2, 2 * steps)]
+    assert record.evaluations[-1].loss < record.evaluations[0].loss
+    assert record.evaluations[-1].samples == plan.prepared.test_samples
+
+
+def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
+    proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
+    assert proof.parity is not None
+    good = run_launch(make_plan(tmp_path / "good", "eigen", proof=proof.parity))
+    assert good.outcome == "ok", words(good)
+    losses = [*proof.parity.losses[:3], proof.parity.losses[3] * (1 + 1e-4), proof.parity.losses[4]]
+    other = proof.parity.model_copy(update={"losses": losses})
+    bad = run_launch(make_plan(tmp_path / "bad", "eigen", proof=other))
+    assert bad.outcome == "wrong"
+    assert "the loss of step 4" in (bad.reason or "")
+
+
+def test_a_timed_launch_that_trains_nothing_is_wrong(tmp_path: Path) -> None:
+    record = run_launch(make_plan(tmp_path / "launch", PLANTED, settings={"planted.defect": "no_update"}))
+    assert record.outcome == "wrong"
+    assert "no parameter has changed" in (record.reason or "")
+
+
+def test_the_recorders_window_is_not_the_contenders_memory(tmp_path: Path) -> None:
+    record = run_launch(null_plan(tmp_path, "none"))
+    memory = record.memory
+    assert memory.after_import is not None
+    assert memory.after_build is not None
+    assert memory.after_first_step is not None
+    assert memory.steady_peak is not None
+    assert memory.lifetime_peak is not None
+    assert memory.after_import <= memory.after_build <= memory.after_first_step
+    assert memory.steady_peak < memory.after_first_step + 1_000_000
+
+
+def test_the_job_is_what_the_protocol_says(tmp_path: Path) -> None:
+    run_launch(make_plan(tmp_path / "launch", "eigen", settings={"threads": "1", "affinity": first_core()}))
+    job = json.loads((tmp_path / "launch" / "job.json").read_text())
+    assert job["protocol"] == 1
+    assert job["settings"] == {"threads": "1"}  # affinity is the supervisor's
+    assert job["backend"]["plugin"].endswith(".so")
+    assert {"task", "device", "dtype", "batch_size", "network", "optimizer", "streams", "folder"} <= set(job)
+
+
+def first_core() -> str:
+    return str(min(os.sched_getaffinity(0)))
