@@ -117,13 +117,15 @@ def _launches(results: Results, row: Row, purpose: str) -> list[LaunchFiles]:
 
 
 def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
+    """Detailed steps are left out: they stamp their parts, so their time is not a step's."""
     steps = launch.steps()
-    ends = steps.end_ns.astype(np.float64)
-    start = ends[0] - steps.duration_ns[0] if len(steps) else 0.0
+    whole = steps.kind != "detailed"
+    duration, ends = steps.duration_ns[whole].astype(np.float64), steps.end_ns[whole].astype(np.float64)
+    start = ends[0] - duration[0] if len(ends) else 0.0
     return LaunchSteps(
-        seconds=steps.duration_ns.astype(np.float64) * 1e-9,
+        seconds=duration * 1e-9,
         at_seconds=(ends - start) * 1e-9,
-        steady=(steps.kind == "steady") & ~steps.first_in_segment,
+        steady=(steps.kind[whole] == "steady") & ~steps.first_in_segment[whole],
     )
 
 

@@ -74,11 +74,21 @@ def wide_range(values: Sequence[float]) -> bool:
     return bool(finite) and min(finite) > 0 and max(finite) / min(finite) > 8
 
 
-def plain_log_axis(axis: Any, low: float, high: float) -> None:
-    """A logarithmic axis with numbers as people write them: 0.1, 0.2, 0.5, 1, 2, 5."""
+def plain_log_axis(axis: Any, low: float, high: float, seconds_per_unit: float | None = None) -> None:
+    """A logarithmic axis with numbers as people write them: 0.1, 0.2, 0.5, 1, 2, 5.
+
+    Of times (`seconds_per_unit` given) each number has its own unit: 500 ns, 20 µs, 1 ms.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    def words(value: float, _: object) -> str:
+        if seconds_per_unit is None:
+            return f"{value:g}"
+        seconds = value * seconds_per_unit
+        scale, unit = time_unit(seconds * 1.0001)
+        return f"{seconds * scale:g} {unit}"
 
     subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
     axis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(words))
     axis.set_minor_formatter(NullFormatter())
