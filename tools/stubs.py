@@ -12,13 +12,15 @@ STUB = Path("python/timetrial/core/_core.pyi")
 
 
 def generate() -> str:
-    """The stub as pybind11-stubgen writes it for the installed module, formatted by ruff."""
+    """The stub as pybind11-stubgen writes it for the installed module, sorted and formatted by ruff."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pybind11_stubgen", "timetrial.core._core", "--output-dir", folder]
         subprocess.run(command, check=True, capture_output=True, text=True)
         text = (Path(folder) / "timetrial" / "core" / "_core.pyi").read_text(encoding="utf-8")
-    ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(STUB), "-"]
-    return subprocess.run(ruff, input=text, check=True, capture_output=True, text=True).stdout
+    for ruff in (["check", "--fix-only"], ["format"]):
+        command = [sys.executable, "-m", "ruff", *ruff, "--stdin-filename", str(STUB), "-"]
+        text = subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+    return text
 
 
 def main() -> int:

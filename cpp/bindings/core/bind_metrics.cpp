@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include <cerrno>
 #include <system_error>
@@ -24,6 +25,17 @@ auto with_os_errors(Call call) {
         PyErr_SetObject(py::type::of(os_error).ptr(), os_error.ptr());
         throw py::error_already_set();
     }
+}
+
+using PathAndKind = py::typing::Tuple<py::str, py::str>;
+
+py::typing::List<PathAndKind> libraries(const Observer& observer) {
+    py::typing::List<PathAndKind> found;
+    const py::object decode = py::module_::import("os").attr("fsdecode");
+    for (const MappedLibrary& library : with_os_errors([&] { return observer.libraries(); })) {
+        found.append(py::make_tuple(decode(py::bytes(library.path)), library.kind));
+    }
+    return found;
 }
 
 }  // namespace
@@ -58,14 +70,7 @@ void register_metrics(py::module_& module) {
         .def(py::init<pid_t>(), py::arg("pid"))
         .def("read", [](const Observer& observer) { return with_os_errors([&] { return observer.read(); }); })
         .def("reset_peak", [](const Observer& observer) { with_os_errors([&] { observer.reset_peak(); }); })
-        .def("libraries", [](const Observer& observer) {
-            py::list found;
-            for (const MappedLibrary& library : with_os_errors([&] { return observer.libraries(); })) {
-                found.append(py::make_tuple(
-                    py::module_::import("os").attr("fsdecode")(py::bytes(library.path)), library.kind));
-            }
-            return found;
-        });
+        .def("libraries", &libraries);
     py::class_<Peak>(module, "Peak")
         .def_readonly("isa", &Peak::isa)
         .def_readonly("threads", &Peak::threads)

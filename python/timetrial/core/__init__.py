@@ -9,6 +9,7 @@ load_core()
 # The modules below take `_core` from this package: it must be loaded first.
 from timetrial.core import random  # noqa: E402
 from timetrial.core.clock import clock_cost_ns, now_ns  # noqa: E402
+from timetrial.core.cpu import Peak, cpu_flags, measure_peak_flops  # noqa: E402
 from timetrial.core.errors import NetworkError  # noqa: E402
 from timetrial.core.native import (  # noqa: E402
     BackendManifest,
@@ -19,6 +20,7 @@ from timetrial.core.native import (  # noqa: E402
     runtime_dir,
 )
 from timetrial.core.network import Network, layer_kinds  # noqa: E402
+from timetrial.core.observer import MappedLibrary, Observation, Observer, Thread  # noqa: E402
 from timetrial.core.recorder import (  # noqa: E402
     Recorder,
     create_recorder_file,
@@ -29,15 +31,22 @@ from timetrial.core.recorder import (  # noqa: E402
 
 __all__ = [
     "BackendManifest",
+    "MappedLibrary",
     "Network",
     "NetworkError",
+    "Observation",
+    "Observer",
+    "Peak",
     "Recorder",
+    "Thread",
     "backend_manifests",
     "child_path",
     "clock_cost_ns",
+    "cpu_flags",
     "create_recorder_file",
     "exec_path",
     "layer_kinds",
+    "measure_peak_flops",
     "native_dir",
     "now_ns",
     "random",

@@ -1,4 +1,4 @@
-"""What the kernel says about a process and everything below it: CPU time, memory, threads, mapped libraries."""
+"""What the kernel says about a process and all below it: CPU time, memory, threads, mapped libraries."""
 
 from __future__ import annotations
 
