@@ -1,0 +1,177 @@
+"""Observer: known truths about other processes, as seen from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from timetrial.core.cpu import cpu_flags, measure_peak_flops
+from timetrial.core.observer import Observer
+from timetrial.errors import InputError
+
+MEBIBYTE = 1 << 20
+
+# Obeys words on stdin and answers each with a line.
+ACTOR = """
+import mmap, os, subprocess, sys, threading, time
+kept = []
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: sum(range(1000))
+for line in sys.stdin:
+    word, number = line.split()
+    if word == "touch":
+        room = mmap.mmap(-1, int(number) << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        for at in range(0, len(room), 4096): room[at] = 1
+        room.close()
+    if word == "burn":
+        before = time.process_time()
+        threads = [threading.Thread(target=burn, args=[0.2]) for _ in range(int(number))]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(time.process_time() - before, flush=True)
+        continue
+    if word == "child":
+        kept.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]))
+    if word == "bind":
+        os.sched_setaffinity(0, {int(number)})
+    print("done", flush=True)
+"""
+
+
+class Actor:
+    def __init__(self, process: subprocess.Popen[str]):
+        self._process = process
+        self.pid = process.pid
+
+    def act(self, word: str, number: int) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{word} {number}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def actor() -> Iterator[Actor]:
+    with subprocess.Popen(
+        [sys.executable, "-c", ACTOR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            acting = Actor(process)
+            acting.act("start", 0)
+            yield acting
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_cpu_time_of_threads_that_have_ended(threads: int) -> None:
+    with actor() as other:
+        observer = Observer(other.pid)
+        before = observer.read()
+        own_count_s = float(other.act("burn", threads))
+        after = observer.read()
+    seen_s = (after.cpu_ns - before.cpu_ns) / 1e9
+    assert own_count_s >= 0.2 * threads
+    assert seen_s == pytest.approx(own_count_s, rel=0.03, abs=0.005)
+
+
+def test_peak_is_seen_after_it_is_over_and_forgotten_on_reset() -> None:
+    with actor() as other:
+        observer = Observer(other.pid)
+        before = observer.read()
+        other.act("touch", 256)
+        after = observer.read()
+        assert after.peak_rss_bytes - before.peak_rss_bytes == pytest.approx(256 * MEBIBYTE, abs=2 * MEBIBYTE)
+        assert after.rss_bytes - before.rss_bytes < 2 * MEBIBYTE
+        assert after.minor_faults - before.minor_faults >= 256
+        observer.reset_peak()
+        assert observer.read().peak_rss_bytes - before.peak_rss_bytes < 2 * MEBIBYTE
+
+
+def test_child_of_a_large_parent_does_not_inherit_its_peak() -> None:
+    room = bytearray(256 * MEBIBYTE)
+    room[::4096] = b"\1" * len(room[::4096])
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        try:
+            time.sleep(0.2)  # past exec
+            assert Observer(os.getpid()).read().rss_bytes > 256 * MEBIBYTE
+            assert Observer(process.pid).read().peak_rss_bytes < 16 * MEBIBYTE
+        finally:
+            process.kill()
+
+
+def test_children_are_part_of_the_tree() -> None:
+    with actor() as other:
+        observer = Observer(other.pid)
+        alone = observer.read()
+        other.act("child", 1)
+        both = observer.read()
+        assert (alone.processes, both.processes) == (1, 2)
+        assert {thread.pid for thread in both.threads} > {other.pid}
+        assert both.rss_bytes > alone.rss_bytes
+
+
+def test_affinity_is_the_kernels_word() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with actor() as other:
+        other.act("bind", cpu)
+        (thread,) = Observer(other.pid).read().threads
+    assert thread.allowed_cpus == str(cpu)
+    assert thread.tid == other.pid
+
+
+def test_stopped_process_is_told_from_a_sleeping_one() -> None:
+    with actor() as other:
+        observer = Observer(other.pid)
+        assert not observer.read().stopped
+        os.kill(other.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, other.pid, os.WSTOPPED)
+        assert observer.read().stopped
+
+
+def test_process_that_has_ended() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    observer = Observer(process.pid)
+    for look in (observer.read, observer.reset_peak, observer.libraries):
+        with pytest.raises(ProcessLookupError, match=str(process.pid)):
+            look()
+
+
+def test_impossible_pid() -> None:
+    with pytest.raises(InputError, match="pid = 0"):
+        Observer(0)
+
+
+def test_libraries_of_interest_are_found_by_name() -> None:
+
+    kinds = {library.kind for library in Observer(os.getpid()).libraries()}
+    assert "blas" in kinds
+    for library in Observer(os.getpid()).libraries():
+        assert os.path.isfile(library.path)
+
+
+def test_machine_peak() -> None:
+    peak = measure_peak_flops(threads=1, seconds=0.05)
+    assert peak.flops_per_s > 1e8
+    assert peak.isa == (
+        "avx512" if "avx512vl" in cpu_flags() else "avx2" if "avx2" in cpu_flags() else "sse2"
+    )
+
+
+@pytest.mark.parametrize(("threads", "seconds"), [(0, 0.1), (-1, 0.1), (1, 0.0), (1, float("nan"))])
+def test_machine_peak_refuses_nonsense(threads: int, seconds: float) -> None:
+    with pytest.raises(InputError):
+        measure_peak_flops(threads, seconds)
