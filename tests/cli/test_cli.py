@@ -119,6 +119,7 @@ def test_list_names_everything(call: Any) -> None:
     assert "first-look" in lists["experiments"]
     assert {"null", "reference", "eigen", "pytorch"} <= set(lists["backends"])
     assert "digits28" in lists["datasets"]
+    assert all(words for entries in lists.values() for words in entries.values())
     assert "threads" in lists["settings"]
 
 

@@ -11,7 +11,7 @@ from fakes import FakeEngine
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.records import store
+from timetrial.records import model, store
 from timetrial.records.results import Results, load
 
 OLD = sorted((Path(__file__).parent / "1").iterdir())
@@ -162,3 +162,11 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MeasurementError, match=r"No space left on device. Free some space"):
         store.write_once(tmp_path / "file", b"x")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_schema_page_has_every_field() -> None:
+    page = Path(store.__file__).with_name("SCHEMA.md").read_text(encoding="utf-8")
+    for record in (model.ExperimentRecord, model.CaseRecord, model.LaunchRecord, model.Segment, model.Parity,
+                   model.Memory, model.Setting, model.Evaluation, model.Comparison):  # fmt: skip
+        for name in record.model_fields:
+            assert f"`{name}`" in page or f"{name}," in page or f"{name}}}" in page, (record.__name__, name)

@@ -58,10 +58,21 @@ def _networks() -> Entries:
     return found
 
 
+_DATASET_WORDS = {
+    "digits8": "scikit-learn's handwritten digits, 1x8x8",
+    "digits28": "the same, resized to 1x28x28",
+    "mnist": "IDX files from your folder: dataset_folder=FOLDER",
+    "cifar10": "binary or pickled files from your folder: dataset_folder=FOLDER",
+    "cifar100": "binary or pickled files from your folder: dataset_folder=FOLDER",
+    "synthetic": "made here, with classes that can be learned, 1x28x28",
+    "synthetic-cifar": "the same, 3x32x32",
+}
+
+
 def _datasets() -> Entries:
     from timetrial.workloads import DATASETS
 
-    return dict.fromkeys(DATASETS, "")
+    return {name: _DATASET_WORDS.get(name, "") for name in DATASETS}
 
 
 def _settings() -> Entries:

@@ -1,0 +1,145 @@
+"""The command as a user types it, with real contenders: what must hold when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]
+NULL = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    lock = tmp_path / "lock"
+    return {**os.environ, "TIMETRIAL_LOCK": str(lock), "TIMETRIAL_CACHE": str(tmp_path / "cache")}
+
+
+def start(*words: str, cwd: Path, env: dict[str, str], cpus: set[int] | None = None) -> subprocess.Popen[str]:
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+
+    return subprocess.Popen(
+        [*TIMETRIAL, *words], cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=prepare,
+    )  # fmt: skip
+
+
+def descendants_named(name: str, folder: Path) -> list[str]:
+    """Command lines of processes that mention the folder of this test."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+        if name in words and str(folder) in words:
+            found.append(words)
+    return found
+
+
+def wait_for_launch(folder: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("results/*/launches/001")):
+        assert time.monotonic() < deadline, "no second launch within a minute"
+        time.sleep(0.05)
+
+
+def test_ctrl_c_keeps_finished_records_and_leaves_nothing_running(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    before = set(os.listdir("/dev/shm"))
+    running = start("run", *NULL, "launches=50", "--json", cwd=tmp_path, env=environment)
+    wait_for_launch(tmp_path)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    (case,) = json.loads(out)["cases"]
+    assert case["outcome"] == "ok"
+    assert 1 <= case["launches"]["ok"] < 50
+    assert case["step_time_ns"]["estimate"] > 0
+    assert "Traceback" not in err
+    assert not descendants_named("timetrial-child", tmp_path)
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_a_second_experiment_is_told_who_measures(tmp_path: Path, environment: dict[str, str]) -> None:
+    first = start("run", *NULL, "launches=50", cwd=tmp_path, env=environment)
+    wait_for_launch(tmp_path)
+    second = start("run", *NULL, cwd=tmp_path, env=environment)
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert str(first.pid) in err
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    assert first.returncode == 130
+
+
+def test_one_cpu_has_unavailable_rows_and_ends_well(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1,2", "launches=1", "--json"]
+    cpu = min(os.sched_getaffinity(0))
+    running = start("run", *words, cwd=tmp_path, env=environment, cpus={cpu})
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    assert [case["outcome"] for case in json.loads(out)["cases"]] == ["ok", "unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["network=mlp", "backend=egen"], "Did you mean 'eigen'"),
+        (["network=mlp", "backend=eigen", "threads=0"], "threads is 0"),
+        (["network=mlp", "dataset=synthetic", "backend=eigen", "batch_size=100000"], "batch_size is 100000"),
+        (["network=mlp", "dataset=synthetc", "backend=eigen"], "Did you mean 'synthetic'"),
+        (["network=mlp", "dataset=synthetic", "backend=eigen", "eigen.speed=9"], "eigen.speed"),
+        (["network=mlp", "dataset=synthetic", "backend=eigen", "optimizer.momentum=2"], "momentum"),
+        (["network=mlp", "dataset=mnist", "dataset_folder=nowhere", "backend=eigen"], "nowhere"),
+    ],
+)
+def test_bad_input_with_real_contenders(
+    tmp_path: Path, environment: dict[str, str], words: list[str], message: str
+) -> None:
+    running = start("run", *words, cwd=tmp_path, env=environment)
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 2, err
+    assert message in err
+    assert out == ""
+    assert "Traceback" not in err
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_network_whose_shapes_do_not_fit(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "bad.toml").write_text(
+        """
+        [[nodes]]
+        name = "first"
+        kind = "conv2d"
+        attributes = { channels = 4, kernel = 99 }
+        [[nodes]]
+        name = "out"
+        kind = "dense"
+        inputs = ["first"]
+        attributes = { units = 10 }
+        [[nodes]]
+        name = "loss"
+        kind = "softmax_cross_entropy"
+        inputs = ["out", "labels"]
+        """,
+        encoding="utf-8",
+    )
+    running = start(
+        "run", "network=bad.toml", "dataset=synthetic", "backend=null", cwd=tmp_path, env=environment
+    )
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 2
+    assert "first" in err
+    assert "Traceback" not in err

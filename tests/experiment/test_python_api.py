@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timetrial as tt
+from fakes import FakeEngine
+
+
+@pytest.fixture(autouse=True)
+def _scripted(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("timetrial.experiment.runner.real_engine", fake.engine)
+
+
+DOCUMENT: dict[str, Any] = {
+    "name": "from-python",
+    "workload": {"network": "mlp"},
+    "contender": [{"backend": ["fast", "slow"]}],
+    "measure": {"launches": 2, "reference": {"backend": "slow"}},
+}
+
+
+def test_run_takes_keys_alone() -> None:
+    results = tt.run(network="mlp", backend=["fast", "slow"], threads=1, launches=2, quiet=True)
+    assert [row.case.backend for row in results] == ["fast", "slow"]
+    assert results.path.parent == Path("results")
+
+
+def test_run_takes_a_document_or_an_experiment() -> None:
+    for experiment in (DOCUMENT, tt.Experiment.from_dict(DOCUMENT)):
+        results = tt.run(experiment, quiet=True)
+        assert results.reference == {"backend": "slow"}
+        assert tt.load(results.path).to_json() == results.to_json()
+
+
+def test_an_experiment_says_what_it_is() -> None:
+    assert repr(tt.Experiment.from_dict(DOCUMENT)) == "Experiment('from-python': 2 cases of fast, slow)"
+    shipped = tt.Experiment.load("first-look", threads=[1], **{"optimizer.learning_rate": 0.01})
+    assert {one.case.workload.optimizer["learning_rate"] for one in shipped.cases} == {0.01}
+
+
+def test_dotted_keys_and_paths(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[workload]\nnetwork = "mlp"\n[[contender]]\nbackend = "fast"\n', encoding="utf-8")
+    results = tt.run(file, threads=1, launches=1, quiet=True, results=tmp_path / "elsewhere")
+    assert results.experiment.name == "mine"
+    assert results.path.parent == tmp_path / "elsewhere"
+
+
+def test_keys_do_not_change_a_given_document() -> None:
+    with pytest.raises(tt.InputError, match="put threads into it"):
+        tt.run(DOCUMENT, threads=1)
+
+
+def test_interrupting_keeps_results(fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if len(fake.log) == 4:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        tt.run(DOCUMENT, quiet=True)
+    (folder,) = Path("results").iterdir()
+    assert len(tt.load(folder).launches) == 4
+
+
+def test_unknown_names_of_the_package() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'race_car'"):
+        _ = tt.race_car
+    assert "run" in dir(tt)
