@@ -73,10 +73,10 @@ def conclusion(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_conclusion_names_the_faster(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = conclusion(
-        ["backend=slow,fast", "threads=2", "launches=5", "epochs=12"], results_folder, monkeypatch
+        ["backend=slow,fast", "threads=1", "launches=5", "epochs=12"], results_folder, monkeypatch
     )
-    assert "The shortest steps here: **fast** (threads 2)" in text
-    assert "0.50 times the reference" in text
+    assert "The shortest steps that were proven here: **fast** (threads 1)" in text
+    assert "0.5 times the reference" in text
     assert "no difference was shown" not in text
     assert "reached 97.2% on the test images" in text
     assert "That it computes this network: passed" in text
@@ -90,6 +90,6 @@ def test_conclusion_of_equals_claims_nothing(results_folder: Path, monkeypatch: 
 
 def test_conclusion_with_failures(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = conclusion(["backend=fast,absent,crashes", "launches=2", "epochs=1"], results_folder, monkeypatch)
-    assert "Fewer than two contenders have a time" in text
+    assert "Fewer than two proven contenders have a time" in text
     assert "**absent** has no time: unavailable, absent needs the module absent" in text
     assert "has no time: crash, the contender crashes." in text
