@@ -154,9 +154,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         reference=None,
         step_time_ns=step,
         samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
-        percent_of_peak=_percent_of_peak(case, step, experiment)
-        if parity and parity.status == "passed"
-        else None,
+        percent_of_peak=_percent_of_peak(case, step, parity, last, experiment),
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
         parity=parity,
@@ -167,12 +165,19 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
 
 
-def _percent_of_peak(case: CaseRecord, step: Estimate | None, experiment: ExperimentRecord) -> float | None:
-    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads. Only where a
-    proof says that they were computed."""
-    threads = case.settings.get("threads", str(experiment.machine.get("usable_cpus", "")))
-    peak = experiment.peak_flops.get(threads)
-    if step is None or not case.multiply_accumulates or not peak:
+def _percent_of_peak(
+    case: CaseRecord,
+    step: Estimate | None,
+    parity: Parity | None,
+    launch: LaunchRecord | None,
+    experiment: ExperimentRecord,
+) -> float | None:
+    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads: those asked,
+    otherwise those the backend reports. Only where a proof says that they were computed."""
+    reported = {one.name: one.effective for one in launch.settings} if launch else {}
+    peak = experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
+    proven = parity is not None and parity.status == "passed"
+    if step is None or not proven or not case.multiply_accumulates or not peak:
         return None
     return 100.0 * 2 * case.multiply_accumulates / (step.estimate * 1e-9) / peak
 

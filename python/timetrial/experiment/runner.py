@@ -157,7 +157,9 @@ def _experiment_record(
     spec, machine = experiment.spec, engine.machine()
     live = [one for one in ready if one.unavailable is None]
     everything = str(machine.get("usable_cpus", 1))
-    counts = sorted({int(one.case.settings.get("threads", everything)) for one in live})
+    counts = {int(one.case.settings.get("threads", everything)) for one in live}
+    if any("threads" not in one.case.settings for one in live):
+        counts.add(1)  # some backends use one thread unless asked
     workloads = {}
     for one in live:
         prepared = engine.prepare(one.case.workload, spec.seed, spec.train.epochs if spec.train else 1)
@@ -177,7 +179,7 @@ def _experiment_record(
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,
-        peak_flops={str(count): engine.peak_flops(count) for count in counts},
+        peak_flops={str(count): engine.peak_flops(count) for count in sorted(counts)},
         harness=engine.harness(),
     )
 
