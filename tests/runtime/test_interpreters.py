@@ -1,0 +1,78 @@
+"""The runtime in every CPython from 3.6 on: a whole launch where NumPy is, the syntax anywhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
+from launching import make_plan, words
+from timetrial.launch import registry, run_launch
+
+PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
+SOURCES = [
+    *registry.RUNTIME_FOLDER.glob("*.py"),
+    *registry.FRAMEWORKS_FOLDER.glob("*/*.py"),
+    *PLANTED.glob("*.py"),
+]
+_ASK = (
+    "import sys, platform\n"
+    "try:\n    import numpy\n    found = 1\n"
+    "except ImportError:\n    found = 0\n"
+    "print(platform.python_implementation(), sys.version_info[0], sys.version_info[1], found)"
+)
+# ast and not compileall: nothing is written beside the sources.
+_PARSE = "import ast, io, sys\n[ast.parse(io.open(p, encoding='utf-8').read(), p) for p in sys.argv[1:]]\nprint('parsed')"
+
+
+def _interpreters() -> dict[str, tuple[Path, bool]]:
+    """Version -> (one interpreter of it, whether it has NumPy)."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    candidates = [Path(sys.executable)]
+    for folder in [*map(Path, os.get_exec_path()), *sorted(pyenv.glob("*/bin"))]:
+        if folder.is_dir():
+            candidates += sorted(p for p in folder.iterdir() if re.fullmatch(r"python3(\.\d+)?", p.name))
+    found: dict[str, tuple[Path, bool]] = {}
+    for python in candidates:
+        done = subprocess.run([str(python), "-c", _ASK], capture_output=True, text=True, check=False)
+        answer = done.stdout.split()
+        if len(answer) != 4 or answer[0] != "CPython" or (int(answer[1]), int(answer[2])) < (3, 6):
+            continue
+        version, has_numpy = f"{answer[1]}.{answer[2]}", answer[3] == "1"
+        if version not in found or (has_numpy and not found[version][1]):
+            found[version] = (python, has_numpy)
+    return found
+
+
+INTERPRETERS = _interpreters()
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_the_syntax_is_old_enough(version: str) -> None:
+    python, _ = INTERPRETERS[version]
+    done = subprocess.run(
+        [str(python), "-c", _PARSE, *map(str, SOURCES)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "parsed\n", done.stderr
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
+    python, has_numpy = INTERPRETERS[version]
+    if not has_numpy:
+        pytest.skip(f"{python} has no NumPy")
+    settings = {"python": str(python)}
+    proof = run_launch(make_plan(tmp_path / "proof", str(PLANTED), settings=settings, purpose="proof"))
+    assert proof.outcome == "ok", words(proof)
+    assert proof.parity is not None
+    assert proof.parity.status == "passed"
+    timed = run_launch(make_plan(tmp_path / "timed", str(PLANTED), settings=settings, proof=proof.parity))
+    assert timed.outcome == "ok", words(timed)
+    assert {segment.kind for segment in timed.segments} == {"first", "warmup", "steady"}
+    setting = next(setting for setting in timed.settings if setting.name == "python")
+    assert setting.effective == str(python)

@@ -1,0 +1,137 @@
+"""The runtime's own pieces, as the interpreter that runs them sees them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from timetrial.launch import registry
+
+MODULES = ("contender", "data", "failures", "job", "loading", "score")
+
+
+@pytest.fixture
+def runtime() -> Iterator[Any]:
+    """Imports modules of the runtime as main.py does, and forgets them again."""
+    sys.path.insert(0, str(registry.RUNTIME_FOLDER))
+
+    def get(name: str) -> ModuleType:
+        import importlib
+
+        return importlib.import_module(name)
+
+    try:
+        yield get
+    finally:
+        sys.path.remove(str(registry.RUNTIME_FOLDER))
+        for name in MODULES:
+            sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("kind", ["softmax_cross_entropy", "squared_error"])
+def test_score(runtime: Any, kind: str) -> None:
+    generator = np.random.default_rng(1)
+    predictions = generator.normal(size=(37, 5)).astype(np.float32)
+    labels = generator.integers(0, 5, 37)
+    score = runtime("score").Score(kind)
+    score.add(predictions[:20], labels[:20])
+    score.add(predictions[20:], labels[20:])
+    result = score.result()
+    wide = predictions.astype(np.float64)
+    if kind == "squared_error":
+        expected = ((wide - np.eye(5)[labels]) ** 2).mean()
+    else:
+        softmax = np.exp(wide) / np.exp(wide).sum(axis=1, keepdims=True)
+        expected = -np.log(softmax[np.arange(37), labels]).mean()
+    assert result["loss"] == pytest.approx(expected, rel=1e-12)
+    assert result["accuracy"] == np.mean(predictions.argmax(axis=1) == labels)
+    assert result["samples"] == 37
+
+
+def test_the_first_of_equal_predictions_is_the_answer_and_nan_is_wrong(runtime: Any) -> None:
+    score = runtime("score").Score("softmax_cross_entropy")
+    score.add(np.array([[1, 1], [1, 1], [np.nan, 1]], np.float32), np.array([0, 1, 1]))
+    assert score.result()["accuracy"] == pytest.approx(1 / 3)
+
+
+def test_batches_are_aligned(runtime: Any) -> None:
+    for shape in ((1,), (7, 3), (64, 1, 28, 28)):
+        array = runtime("data").aligned_empty(shape, np.float32)
+        assert array.shape == shape
+        assert array.ctypes.data % 64 == 0
+        assert array.flags["C_CONTIGUOUS"]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (MemoryError("x"), "oom"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate"), "oom"),
+        (RuntimeError("CUDA out of memory"), "oom"),
+        (ImportError("no framework"), "unavailable"),
+        (RuntimeError("else"), "crash"),
+        (KeyError("else"), "crash"),
+    ],
+)
+def test_what_an_exception_means(runtime: Any, error: Exception, outcome: str) -> None:
+    found, text = runtime("failures").describe(error)
+    assert found == outcome
+    assert type(error).__name__ in text
+
+
+class FakeJob:
+    image_shape = (4, 3)
+    batch_size = 4
+    classes = 2
+
+
+def files(folder: Path, images: Any, labels: Any, order: Any) -> dict[str, str]:
+    for name, array in (("images", images), ("labels", labels), ("order", order)):
+        np.save(folder / f"{name}.npy", array)
+    return {name: str(folder / f"{name}.npy") for name in ("images", "labels", "order")}
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "order", "said"),
+    [
+        (
+            np.zeros((8, 3), np.float32),
+            np.zeros(8, int),
+            np.array([[0, 1, 2, 8]]),
+            "index 8 is not in 0 to 7",
+        ),
+        (np.zeros((8, 3), np.float32), np.full(8, 2), np.zeros((1, 4), int), "label 2 is not in 0 to 1"),
+        (np.zeros((8, 3), np.float32), np.full(8, -1), np.zeros((1, 4), int), "label -1 is not in 0 to 1"),
+        (np.zeros((8, 4), np.float32), np.zeros(8, int), np.zeros((1, 4), int), "expected float32 (n, 3)"),
+        (np.zeros((8, 3), np.float64), np.zeros(8, int), np.zeros((1, 4), int), "expected float32"),
+        (np.zeros((8, 3), np.float32), np.zeros(7, int), np.zeros((1, 4), int), "expected int64 (8)"),
+        (np.zeros((8, 3), np.float32), np.zeros(8, int), np.zeros((1, 3), int), "expected int64 (n, 4)"),
+    ],
+)
+def test_streams_that_do_not_fit(
+    runtime: Any, tmp_path: Path, images: Any, labels: Any, order: Any, said: str
+) -> None:
+    stream = runtime("data").Stream
+    with pytest.raises(runtime("failures").ContenderError) as raised:
+        stream(files(tmp_path, images, labels, order), FakeJob())
+    assert said in str(raised.value)
+
+
+def test_a_stream_without_order_fills_its_last_batch(runtime: Any, tmp_path: Path) -> None:
+    named = files(tmp_path, np.zeros((6, 3), np.float32), np.zeros(6, int), np.zeros((1, 4), int))
+    del named["order"]
+    stream = runtime("data").Stream(named, FakeJob())
+    assert stream.order.tolist() == [[0, 1, 2, 3], [4, 5, 0, 1]]
+
+
+def test_another_protocol_is_refused(runtime: Any, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps({"protocol": 2}))
+    with pytest.raises(runtime("failures").ContenderError, match="protocol 2, expected 1"):
+        runtime("job").Job(str(path))
