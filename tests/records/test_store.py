@@ -8,6 +8,7 @@ import fakes
 import pytest
 import timetrial as tt
 from fakes import FakeEngine
+from timetrial.analysis.summary import summarize
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
@@ -68,6 +69,15 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
     assert absent["outcome"] == "unavailable"
     assert absent["step_time_ns"] == {"estimate": None, "low": None, "high": None}
     assert "pip install absent" in absent["warnings"][0]
+
+
+def test_more_than_the_peak_is_not_believed(measured: Results) -> None:
+    slow = measured.rows[1]
+    assert not slow.warnings
+    record = measured.experiment.model_copy(update={"peak_flops": {"1": 1e9}})
+    summary = summarize(record, slow.launches)
+    assert summary.rows[1].percent_of_peak == pytest.approx(1000, rel=0.05)
+    assert "faster than the measured peak" in summary.rows[1].warnings[0]
 
 
 def test_sel_narrows_and_keeps_the_ratio(measured: Results) -> None:

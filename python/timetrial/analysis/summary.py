@@ -144,6 +144,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         if one.record.purpose == "learning" and one.record.outcome == "ok" and one.record.evaluations
     ]
     last = (speed or launches)[-1].record if launches else None
+    percent = _percent_of_peak(case, step, parity, last, experiment)
     return Row(
         case=case,
         outcome=outcome,
@@ -154,13 +155,13 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         reference=None,
         step_time_ns=step,
         samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
-        percent_of_peak=_percent_of_peak(case, step, parity, last, experiment),
+        percent_of_peak=percent,
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
         parity=parity,
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
-        warnings=[*_missing(speed, experiment), *_warnings(launches, parity)],
+        warnings=[*_missing(speed, experiment), *_beyond_peak(percent), *_warnings(launches, parity)],
         launches=launches,
     )
 
@@ -219,6 +220,12 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     }
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
     return said + sorted(adjusted) + notes
+
+
+def _beyond_peak(percent: float | None) -> list[str]:
+    if percent is None or percent <= 100:
+        return []
+    return ["faster than the measured peak: something disturbed the measurement of the peak. Measure again"]
 
 
 def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:
