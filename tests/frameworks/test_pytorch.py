@@ -116,7 +116,14 @@ def test_learning_goes_as_anybody_elses(tmp_path: Path) -> None:
     network, settings = small_network(tmp_path), {"threads": "1"}
     losses = []
     for backend in ("pytorch", "eigen"):
-        plan = make_plan(tmp_path / backend, backend, network=network, purpose="learning", settings=settings)
+        plan = make_plan(
+            tmp_path / backend,
+            backend,
+            network=network,
+            purpose="learning",
+            settings=settings,
+            learning_rate=0.001,
+        )
         record = run_launch(plan)
         assert record.outcome == "ok", words(record)
         losses.append([evaluation.loss for evaluation in record.evaluations])

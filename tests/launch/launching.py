@@ -87,12 +87,14 @@ def small_network(folder: Path) -> str:
     return str(path)
 
 
-def workload(network: str, dataset: str = "synthetic", batch_size: int = 16) -> Workload:
+def workload(
+    network: str, dataset: str = "synthetic", batch_size: int = 16, learning_rate: float = 0.02
+) -> Workload:
     return Workload(
         network=network,
         dataset=dataset,
         batch_size=batch_size,
-        optimizer={"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0},
+        optimizer={"name": "sgd", "learning_rate": learning_rate, "momentum": 0.9, "weight_decay": 0.0},
     )
 
 
@@ -107,9 +109,10 @@ def make_plan(
     task: str = "train",
     seed: int = 1,
     dataset: str = "synthetic",
+    learning_rate: float = 0.02,
     **more: Any,
 ) -> LaunchPlan:
-    work = workload(network, dataset)
+    work = workload(network, dataset, learning_rate=learning_rate)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
     prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
     return LaunchPlan(

@@ -27,7 +27,12 @@ _ASK = (
     "print(platform.python_implementation(), sys.version_info[0], sys.version_info[1], found)"
 )
 # ast and not compileall: nothing is written beside the sources.
-_PARSE = "import ast, io, sys\n[ast.parse(io.open(p, encoding='utf-8').read(), p) for p in sys.argv[1:]]\nprint('parsed')"
+_PARSE = """
+import ast, io, sys
+for path in sys.argv[1:]:
+    ast.parse(io.open(path, encoding="utf-8").read(), path)
+print("parsed")
+"""
 
 
 def _interpreters() -> dict[str, tuple[Path, bool]]:
