@@ -14,12 +14,13 @@
 namespace timetrial::layers {
 
 // What the plug-ins over this engine list in their description.
-inline constexpr const char* kinds[] = {"input",   "dense",   "conv2d",  "max_pool2d",
-                                        "avg_pool2d", "relu", "tanh",    "sigmoid",
-                                        "flatten", "softmax_cross_entropy", "squared_error", nullptr};
+inline constexpr const char* kinds[] = {
+    "input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
+    "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
+    "squared_error", nullptr};
 
 inline Window read_window(const Attributes& a) {
-    return {a.integer("kernel_h"), a.integer("kernel_w"),       a.integer("stride_h"),
+    return {a.integer("kernel_h"), a.integer("kernel_w"),     a.integer("stride_h"),
             a.integer("stride_w"), a.integer("padding_h", 0), a.integer("padding_w", 0)};
 }
 

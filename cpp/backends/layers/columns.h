@@ -22,12 +22,12 @@ namespace detail {
 // Compilers turn a copy of a known length into one or two moves; a call of memcpy for eight floats costs more
 // than the floats.
 template <typename T, int64_t N>
-inline void copy_line(T* to, const T* from) {
+inline void copy_line(T* __restrict to, const T* __restrict from) {
     std::memcpy(to, from, N * sizeof(T));
 }
 
 template <typename T, int64_t N>
-inline void add_line(T* to, const T* from) {
+inline void add_line(T* __restrict to, const T* __restrict from) {
     for (int64_t i = 0; i < N; ++i) to[i] += from[i];
 }
 
@@ -35,18 +35,30 @@ inline void add_line(T* to, const T* from) {
 template <typename F>
 inline void with_width(int64_t width, F&& f) {
     switch (width) {
-        case 4: return f(std::integral_constant<int64_t, 4>{});
-        case 6: return f(std::integral_constant<int64_t, 6>{});
-        case 8: return f(std::integral_constant<int64_t, 8>{});
-        case 10: return f(std::integral_constant<int64_t, 10>{});
-        case 12: return f(std::integral_constant<int64_t, 12>{});
-        case 14: return f(std::integral_constant<int64_t, 14>{});
-        case 16: return f(std::integral_constant<int64_t, 16>{});
-        case 24: return f(std::integral_constant<int64_t, 24>{});
-        case 28: return f(std::integral_constant<int64_t, 28>{});
-        case 30: return f(std::integral_constant<int64_t, 30>{});
-        case 32: return f(std::integral_constant<int64_t, 32>{});
-        default: return f(std::integral_constant<int64_t, 0>{});
+        case 4:
+            return f(std::integral_constant<int64_t, 4>{});
+        case 6:
+            return f(std::integral_constant<int64_t, 6>{});
+        case 8:
+            return f(std::integral_constant<int64_t, 8>{});
+        case 10:
+            return f(std::integral_constant<int64_t, 10>{});
+        case 12:
+            return f(std::integral_constant<int64_t, 12>{});
+        case 14:
+            return f(std::integral_constant<int64_t, 14>{});
+        case 16:
+            return f(std::integral_constant<int64_t, 16>{});
+        case 24:
+            return f(std::integral_constant<int64_t, 24>{});
+        case 28:
+            return f(std::integral_constant<int64_t, 28>{});
+        case 30:
+            return f(std::integral_constant<int64_t, 30>{});
+        case 32:
+            return f(std::integral_constant<int64_t, 32>{});
+        default:
+            return f(std::integral_constant<int64_t, 0>{});
     }
 }
 
@@ -57,10 +69,11 @@ inline Share inside(int64_t outputs, int64_t inputs, int64_t stride, int64_t off
     return {std::min(begin, outputs), std::max(end, std::min(begin, outputs))};
 }
 
-// Visits every (row k, image, output line) of a block: f(column line, input line or null, span, kernel column).
+// Visits every (row k, image, output line) of a block: f(column line, input line or null, span, kernel
+// column).
 template <typename T, typename F>
-inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns, Share images,
-                          F&& f) {
+inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
+                          Share images, F&& f) {
     const int64_t block = (images.end - images.begin) * out.plane();
     T* row = columns;
     for (int64_t c = 0; c < in.channels; ++c) {
@@ -81,6 +94,26 @@ inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T*
     }
 }
 
+// The same without padding and with stride 1 along the lines: f(column line, input line), nothing to ask.
+template <typename T, typename F>
+inline void for_each_full_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
+                               Share images, F&& f) {
+    const int64_t step = w.stride_h * in.width;
+    T* line = columns;
+    for (int64_t c = 0; c < in.channels; ++c) {
+        for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
+            for (int64_t kw = 0; kw < w.kernel_w; ++kw) {
+                T* image = input + (c * in.batch + images.begin) * in.plane() + kh * in.width + kw;
+                for (int64_t n = images.begin; n < images.end; ++n, image += in.plane()) {
+                    T* seen = image;
+                    for (int64_t oh = 0; oh < out.height; ++oh, line += out.width, seen += step)
+                        f(line, seen);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace detail
 
 template <typename T>
@@ -89,11 +122,11 @@ void gather_columns(const Shape& in, const Shape& out, const Window& w, const T*
     T* source = const_cast<T*>(input);  // read only below; the visitor serves both directions
     if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
         detail::with_width(out.width, [&](auto width) {
-            detail::for_each_line(in, out, w, source, columns, images, [&](T* line, T* from, Share, int64_t kw) {
+            detail::for_each_full_line(in, out, w, source, columns, images, [&](T* line, const T* from) {
                 if constexpr (width.value > 0) {
-                    detail::copy_line<T, width.value>(line, from + kw);
+                    detail::copy_line<T, width.value>(line, from);
                 } else {
-                    std::memcpy(line, from + kw, static_cast<size_t>(out.width) * sizeof(T));
+                    std::memcpy(line, from, static_cast<size_t>(out.width) * sizeof(T));
                 }
             });
         });
@@ -116,11 +149,11 @@ template <typename T>
 void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* input, T* columns, Share images) {
     if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
         detail::with_width(out.width, [&](auto width) {
-            detail::for_each_line(in, out, w, input, columns, images, [&](T* line, T* to, Share, int64_t kw) {
+            detail::for_each_full_line(in, out, w, input, columns, images, [&](const T* line, T* to) {
                 if constexpr (width.value > 0) {
-                    detail::add_line<T, width.value>(to + kw, line);
+                    detail::add_line<T, width.value>(to, line);
                 } else {
-                    for (int64_t ow = 0; ow < out.width; ++ow) to[ow + kw] += line[ow];
+                    for (int64_t ow = 0; ow < out.width; ++ow) to[ow] += line[ow];
                 }
             });
         });

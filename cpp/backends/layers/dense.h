@@ -27,10 +27,9 @@ class Dense final : public Layer<T> {
         if (!input.gradient) return;
         const int64_t features = input.shape.features(), units = output.shape.channels;
         const int64_t rows = images.end - images.begin;
-        Product::template multiply<T>(
-            matrix<const T>(output.gradient + images.begin * units, rows, units),
-            matrix<const T>(weight(), units, features),
-            matrix(input.gradient + images.begin * features, rows, features), add);
+        Product::template multiply<T>(matrix<const T>(output.gradient + images.begin * units, rows, units),
+                                      matrix<const T>(weight(), units, features),
+                                      matrix(input.gradient + images.begin * features, rows, features), add);
     }
 
     // Over all images at once, by rows of W: no private copies of a large matrix, nothing to add up.
@@ -64,7 +63,9 @@ class Dense final : public Layer<T> {
     static constexpr int64_t block = 128;
 
     const T* weight() const { return this->parameters[0]->value.data(); }
-    const T* bias() const { return this->parameters.size() > 1 ? this->parameters[1]->value.data() : nullptr; }
+    const T* bias() const {
+        return this->parameters.size() > 1 ? this->parameters[1]->value.data() : nullptr;
+    }
 };
 
 }  // namespace timetrial::layers

@@ -94,12 +94,14 @@ class Engine : public Backend {
             } else if (role == TT_ROLE_GRADIENT) {
                 found.push_back(make_tensor(p->name.c_str(), role, dtype, p->shape, p->gradient.data()));
             } else if (role == TT_OPTIMIZER) {
-                found.push_back(make_tensor(p->velocity_name.c_str(), role, dtype, p->shape, p->velocity.data()));
+                found.push_back(
+                    make_tensor(p->velocity_name.c_str(), role, dtype, p->shape, p->velocity.data()));
             }
         }
         for (std::size_t i = 1; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
-            found.push_back(make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.value.data()));
+            found.push_back(
+                make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.value.data()));
         }
         return found;
     }
@@ -109,12 +111,14 @@ class Engine : public Backend {
         Backend::read_tensor(tensor);
         if (tensor.role != TT_ACTIVATION || tensor.rank != 4) return;
         for (const Node<T>& node : graph_.nodes) {
-            if (node.name == tensor.name) exchange(node.output.shape, node.output.value, static_cast<T*>(tensor.data));
+            if (node.name == tensor.name)
+                exchange(node.output.shape, node.output.value, static_cast<T*>(tensor.data));
         }
     }
 
     void write_tensor(const tt_tensor& tensor) override {
-        if (tensor.role == TT_ACTIVATION) throw Unsupported("activations cannot be written: a step computes them");
+        if (tensor.role == TT_ACTIVATION)
+            throw Unsupported("activations cannot be written: a step computes them");
         Backend::write_tensor(tensor);
     }
 
@@ -127,8 +131,9 @@ class Engine : public Backend {
         const int64_t classes = graph_.nodes[graph_.prediction].output.shape.channels;
         for (int64_t n = 0; n < batch_size_; ++n) {
             if (labels_[n] < 0 || labels_[n] >= classes) {
-                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " + std::to_string(n) +
-                                            " is outside 0 to " + std::to_string(classes - 1));
+                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " +
+                                            std::to_string(n) + " is outside 0 to " +
+                                            std::to_string(classes - 1));
             }
         }
     }
@@ -150,7 +155,8 @@ class Engine : public Backend {
         for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
             Node<T>& node = graph_.nodes[i];
             if (!node.output.gradient) continue;
-            node.layer->backward(graph_.nodes[node.input].output, node.output, images, thread, node.add_to_input);
+            node.layer->backward(graph_.nodes[node.input].output, node.output, images, thread,
+                                 node.add_to_input);
         }
     }
 
@@ -160,7 +166,8 @@ class Engine : public Backend {
         };
         for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
-            node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread, threads_, each);
+            node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread, threads_,
+                                            each);
         }
     }
 

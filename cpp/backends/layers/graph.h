@@ -62,11 +62,13 @@ Graph<T> make_graph(const tt_network& network, int threads) {
             learns.push_back(false);
             continue;
         }
-        if (from.inputs.size() != 1) throw Unsupported("the backend has no layer '" + from.kind + "' of several inputs");
+        if (from.inputs.size() != 1)
+            throw Unsupported("the backend has no layer '" + from.kind + "' of several inputs");
         node.input = place[from.inputs[0]];
         node.layer = make_layer<T, Product>(from.kind, from.attributes);
         for (const ParameterSpec& spec : from.parameters) {
-            if (!spec.initial) throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
+            if (!spec.initial)
+                throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
             auto parameter = std::make_unique<Parameter<T>>();
             parameter->name = spec.name;
             parameter->velocity_name = spec.name + ".velocity";

@@ -65,7 +65,8 @@ class Layer {
 
     // The same images: input gradient from output gradient, added to what is there where `add`. Parameter
     // gradients that are cheaper per image go to the thread's own store.
-    virtual void backward(const Edge<T>& input, const Edge<T>& output, Share images, int thread, bool add) = 0;
+    virtual void backward(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
+                          bool add) = 0;
 
     // All images, one share of each parameter: the gradient, into Parameter::gradient. `each` is called with
     // the part [begin, end) that is complete, while it is still in the cache.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers/columns.h"
+#include "layers/halving.h"
 #include "layers/layer.h"
 
 namespace timetrial::layers {
@@ -26,17 +27,16 @@ class MaxPool final : public Layer<T> {
   public:
     explicit MaxPool(const Window& window) : window_(window) {}
 
-    void prepare(const Edge<T>&, const Edge<T>& output, int) override {
+    void prepare(const Edge<T>& input, const Edge<T>& output, int) override {
         winner_.resize(static_cast<size_t>(output.shape.size()));
+        halves_ = Halving<T>::fits(window_, input.shape);
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
-        const bool halves = window_.kernel_h == 2 && window_.kernel_w == 2 && window_.stride_h == 2 &&
-                            window_.stride_w == 2 && window_.padding_h == 0 && window_.padding_w == 0;
         for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
-            int32_t* winner = winner_.data() + out;
-            if (halves) {
-                halve(input.shape, output.shape, input.value + in, output.value + out, winner);
+            Place<T>* winner = winner_.data() + out;
+            if (halves_) {
+                Halving<T>::forward(input.shape, output.shape, input.value + in, output.value + out, winner);
             } else {
                 general(input.shape, output.shape, input.value + in, output.value + out, winner);
             }
@@ -47,39 +47,21 @@ class MaxPool final : public Layer<T> {
         if (!input.gradient) return;
         for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
             T* dx = input.gradient + in;
-            if (!add) std::fill_n(dx, input.shape.plane(), T(0));
-            for (int64_t i = 0; i < output.shape.plane(); ++i) {
-                dx[winner_[static_cast<size_t>(out + i)]] += output.gradient[out + i];
+            const T* dy = output.gradient + out;
+            const Place<T>* winner = winner_.data() + out;
+            if (halves_) {
+                Halving<T>::backward(input.shape, output.shape, dy, winner, dx, add);
+                const int64_t covered = 2 * output.shape.height * input.shape.width;
+                if (!add) std::fill(dx + covered, dx + input.shape.plane(), T(0));  // a last odd row
+                return;
             }
+            if (!add) std::fill_n(dx, input.shape.plane(), T(0));
+            for (int64_t i = 0; i < output.shape.plane(); ++i) dx[winner[i]] += dy[i];
         });
     }
 
   private:
-    // 2 x 2 by 2, the usual case: selections without branches, which the compiler turns into vector code.
-    static void halve(const Shape& in, const Shape& out, const T* x, T* y, int32_t* winner) {
-        for (int64_t oh = 0; oh < out.height; ++oh, y += out.width, winner += out.width) {
-            const T* upper = x + 2 * oh * in.width;
-            const T* lower = upper + in.width;
-            const auto first = static_cast<int32_t>(2 * oh * in.width),
-                       below = static_cast<int32_t>(in.width);
-            for (int64_t ow = 0; ow < out.width; ++ow) {
-                const auto at = static_cast<int32_t>(first + 2 * ow);
-                T best = upper[2 * ow];
-                int32_t index = at;
-                const auto consider = [&](T value, int32_t where) {
-                    index = value > best ? where : index;
-                    best = value > best ? value : best;
-                };
-                consider(upper[2 * ow + 1], at + 1);
-                consider(lower[2 * ow], at + below);
-                consider(lower[2 * ow + 1], at + below + 1);
-                y[ow] = best;
-                winner[ow] = index;
-            }
-        }
-    }
-
-    void general(const Shape& in, const Shape& out, const T* x, T* y, int32_t* winner) const {
+    void general(const Shape& in, const Shape& out, const T* x, T* y, Place<T>* winner) const {
         for (int64_t oh = 0; oh < out.height; ++oh) {
             for (int64_t ow = 0; ow < out.width; ++ow) {
                 T best = -std::numeric_limits<T>::infinity();
@@ -95,13 +77,15 @@ class MaxPool final : public Layer<T> {
                     }
                 }
                 *y++ = best;
-                *winner++ = static_cast<int32_t>(index);
+                *winner++ = static_cast<Place<T>>(index);
             }
         }
     }
 
     const Window window_;
-    std::vector<int32_t> winner_;  // for each output, the offset of its maximum in the input plane
+    bool halves_ = false;
+    std::vector<Place<T>>
+        winner_;  // for each output: its place in the window (halves_), or in the input plane
 };
 
 // The divisor is the size of the window: padded zeros count.
