@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from figures import Figure
+
 from timetrial.core import create_recorder_file, runtime_dir
 
 HERE = Path(__file__).parent

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from figures import Figure
+
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records.model import LaunchRecord

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-import timetrial as tt
 from figures import Figure
+
+import timetrial as tt
 
 
 def speed_figures() -> list[Figure]:

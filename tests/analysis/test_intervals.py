@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
 from timetrial.analysis.intervals import (
     bounded_mean,
     order_statistic_rank,

@@ -6,6 +6,7 @@ import numpy as np
 from fakes import stamps_of
 from hypothesis import given
 from hypothesis import strategies as st
+
 from timetrial.analysis.steps import launch_step_time_ns, steady_durations_ns, steps_of
 from timetrial.records.model import LaunchRecord, Segment
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from fakes import FakeEngine
-from timetrial.cli.main import app
 from typer.testing import CliRunner, Result
+
+from timetrial.cli.main import app
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from timetrial.core import runtime_dir
 
 SCRIPT = Path(__file__).parent / "runtime_script.py"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from timetrial.errors import InputError
 from timetrial.experiment import experiment as module
 from timetrial.experiment import sources

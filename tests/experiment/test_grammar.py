@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from timetrial.errors import InputError
 from timetrial.experiment.grammar import keyword_overrides, parse_words, to_word
 

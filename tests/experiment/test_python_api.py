@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import timetrial as tt
 from fakes import FakeEngine
+
+import timetrial as tt
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeEngine
+
 from timetrial.errors import InputError
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment, load_words

@@ -6,7 +6,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from launching import SHORT, make_plan
+
 from timetrial.launch import run_launch
 
 if __name__ == "__main__":

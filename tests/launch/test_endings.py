@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from launching import make_plan
 from test_outcomes import processes_of
+
 from timetrial.errors import MeasurementError
 from timetrial.launch import run_launch
 
@@ -115,7 +116,6 @@ def test_it_works_whatever_descriptors_the_caller_has(tmp_path: Path) -> None:
             [sys.executable, "-c", script, held, one_launch, str(folder), "null", "null.fail=throw"],
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
         )
         assert "crash null.fail = throw" in done.stdout, done.stderr
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from launching import make_plan, words
+
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 

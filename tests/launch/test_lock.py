@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from timetrial.errors import InputError, MeasurementError
 from timetrial.launch import MeasurementLock
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from launching import MS, SHORT, make_plan, words
+
 from timetrial.core import stamp_boundaries, stamp_times_ns
 from timetrial.launch import LaunchPlan, Limits, run_launch
 from timetrial.records.model import LaunchRecord

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from launching import make_plan, words, workload
+
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch import known_backends, native_backends, registry, resolve, run_launch

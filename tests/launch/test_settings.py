@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from launching import make_plan, words, workload
+
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch import Contender, run_launch, validate_settings

@@ -12,6 +12,7 @@ from typing import Any
 import fakes
 import pytest
 from fakes import FakeEngine
+
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
 from launching import make_plan, small_network, words
+
 from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord
 

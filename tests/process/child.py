@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from timetrial.core import Network, child_path, create_recorder_file, native_dir, read_window
 
 BATCH, FEATURES, CLASSES, SAMPLES = 4, 6, 3, 10

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from child import BATCH, CLASSES, SAMPLES, array_of, child, write_job
 from numpy.typing import NDArray
+
 from timetrial.core import child_path, native_dir, read_window, stamp_boundaries
 
 

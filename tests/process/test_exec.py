@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from supervised import state, supervised, wait_until
+
 from timetrial.core import native
 
 SLEEP = ["sleep", "1000"]

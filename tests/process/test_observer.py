@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 from timetrial.core.cpu import cpu_flags, measure_peak_flops
 from timetrial.core.observer import Observer
 from timetrial.errors import InputError

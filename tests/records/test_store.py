@@ -6,8 +6,9 @@ from typing import Any
 
 import fakes
 import pytest
-import timetrial as tt
 from fakes import FakeEngine
+
+import timetrial as tt
 from timetrial.analysis.summary import summarize
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.experiment import load_words

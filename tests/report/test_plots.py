@@ -13,6 +13,7 @@ import fakes
 import numpy as np
 import pytest
 from fakes import FakeEngine
+
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment

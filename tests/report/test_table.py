@@ -6,6 +6,7 @@ import fakes
 import pytest
 from fakes import FakeEngine
 from rich.console import Console
+
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
@@ -109,7 +110,7 @@ def test_other_numbers() -> None:
     [
         (0.5, 0.48, 0.52, "2.00x faster [1.92, 2.08]"),
         (2.0, 1.9, 2.1, "2.00x slower [1.90, 2.10]"),
-        (1.01, 0.9, 1.1, "0.99x speed [0.91, 1.11]"),
+        (1.01, 0.9, 1.1, "inconclusive [0.91, 1.11]"),
         (0.05, 0.049, 0.051, "20.0x faster [19.6, 20.4]"),
         (0.5, None, None, "2.00x faster"),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from timetrial.launch import registry
 
 MODULES = ("contender", "data", "failures", "job", "loading", "score")

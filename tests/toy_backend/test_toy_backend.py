@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from timetrial.core import Backend, Network, native
 from timetrial.errors import TimetrialError, Unavailable
 

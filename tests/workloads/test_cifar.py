@@ -17,6 +17,7 @@ from dataset_formats import (
     write_cifar100_binary,
     write_cifar100_pickled,
 )
+
 from timetrial.errors import InputError
 from timetrial.workloads import load_dataset
 

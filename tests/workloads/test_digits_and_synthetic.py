@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from timetrial.errors import InputError, Unavailable
 from timetrial.workloads import Dataset, load_dataset
 

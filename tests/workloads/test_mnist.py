@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dataset_formats import MNIST_NAMES, idx, write, write_mnist
+
 from timetrial.errors import InputError
 from timetrial.workloads import load_dataset
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from timetrial.core import Network, NetworkError
 from timetrial.errors import InputError
 from timetrial.workloads import DATASETS, NETWORKS, NetworkDefinition, check_optimizer, load_network

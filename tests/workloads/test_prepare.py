@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dataset_formats import write_cifar10_pickled, write_mnist
+
 from timetrial.core import NetworkError
 from timetrial.errors import InputError
 from timetrial.experiment.case import Workload

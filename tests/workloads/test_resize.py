@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import ndimage
+
 from timetrial.workloads.datasets.resize import resize_bilinear
 
 

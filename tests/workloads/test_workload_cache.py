@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from timetrial.errors import InputError
 from timetrial.workloads import cache as module
 from timetrial.workloads.cache import Content, cache_folder, cached

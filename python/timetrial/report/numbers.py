@@ -43,14 +43,14 @@ def plus_minus(estimate: Estimate) -> str:
 
 
 def ratio_words(ratio: Estimate) -> str:
-    """'2.19x faster [2.12, 2.25]'. Without a word where the interval holds 1: nothing was shown."""
+    """'2.19x faster [2.12, 2.25]'. Where the interval holds 1, nothing was shown."""
     faster = ratio.estimate < 1
     low, high = ratio.low, ratio.high
     estimate = 1 / ratio.estimate if faster else ratio.estimate
     if low is None or high is None:
         return f"{_factor(estimate)}x {'faster' if faster else 'slower'}"
     if low <= 1 <= high:
-        return f"{_factor(1 / ratio.estimate)}x speed [{_factor(1 / high)}, {_factor(1 / low)}]"
+        return f"inconclusive [{_factor(1 / high)}, {_factor(1 / low)}]"
     if faster:
         low, high = 1 / high, 1 / low
     return f"{_factor(estimate)}x {'faster' if faster else 'slower'} [{_factor(low)}, {_factor(high)}]"
