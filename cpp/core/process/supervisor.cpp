@@ -12,15 +12,16 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "clock/clock.h"
 #include "process/descendants.h"
 
 namespace timetrial {
@@ -69,18 +70,20 @@ std::string why_not_started(const std::string& program, int error) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
+    // Everything that allocates comes before the limits: they may leave us no memory.
+    std::vector<char*> argv;
+    for (const std::string& word : plan.argv) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
     try {
         plan.limits.apply();
     } catch (const std::exception& error) {
         write_all(words_fd, std::string("error ") + error.what() + "\n");
         _exit(127);
     }
-    std::vector<char*> argv;
-    for (const std::string& word : plan.argv) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    write_all(words_fd, "started " + std::to_string(now.tv_sec * 1'000'000'000 + now.tv_nsec) + "\n");
+    std::array<char, 32> started;
+    std::snprintf(started.data(), started.size(), "started %llu\n",
+                  static_cast<unsigned long long>(now_ns()));
+    write_all(words_fd, started.data());
     execvp(argv[0], argv.data());
     write_all(words_fd, "error " + why_not_started(plan.argv[0], errno) + "\n");
     _exit(127);
