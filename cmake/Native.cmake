@@ -2,6 +2,10 @@
 set(TIMETRIAL_NATIVE_DIR ${CMAKE_BINARY_DIR}/native)
 set(TIMETRIAL_INSTALL_DIR timetrial/core/native)
 
+# The public headers travel along: `-I $(python -c "import timetrial.core as c; print(c.include_dir())")`.
+file(COPY ${PROJECT_SOURCE_DIR}/cpp/include/timetrial DESTINATION ${TIMETRIAL_NATIVE_DIR}/include)
+install(DIRECTORY cpp/include/timetrial DESTINATION ${TIMETRIAL_INSTALL_DIR}/include)
+
 # timetrial_place(<target> <subfolder or .>)
 function(timetrial_place target folder)
   cmake_path(SET built NORMALIZE ${TIMETRIAL_NATIVE_DIR}/${folder})

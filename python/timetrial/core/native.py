@@ -103,6 +103,11 @@ def runtime_dir() -> Path:
     return _existing(native_dir() / "runtime")
 
 
+def include_dir() -> Path:
+    """The public headers, for plug-ins built elsewhere: g++ -I this folder."""
+    return _existing(native_dir() / "include")
+
+
 def read_manifest(path: Path) -> BackendManifest:
     """The manifest in a file."""
     try:
