@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
 from launching import make_plan, small_network, words
+
 from timetrial.launch import run_launch
 
 pytest.importorskip("torch")

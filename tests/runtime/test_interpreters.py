@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
 from launching import make_plan, words
+
 from timetrial.launch import registry, run_launch
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
