@@ -1,7 +1,10 @@
 #include "npy/npy.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,7 +122,17 @@ TEST(Npy, SaysWhatIsWrongWithAnArray) {
 TEST(Npy, SaysWhenAFileCannotBeWritten) {
     const float value = 1;
     EXPECT_THROW(write_npy("/nowhere/x.npy", TT_F32, {1}, &value), NpyError);
-    EXPECT_THROW(write_npy("/dev/full", TT_F32, {1}, &value), NpyError);
+    // A disk that is full after 100 bytes.
+    const std::string path = std::filesystem::temp_directory_path() / "timetrial-full.npy";
+    const auto before = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit small{100, limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW(write_npy(path, TT_F32, {1}, &value), NpyError);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, before);
+    EXPECT_FALSE(std::filesystem::exists(path)) << "a part of a file is left";
 }
 
 TEST(NpyHeader, ParsesOnlyTheOneForm) {

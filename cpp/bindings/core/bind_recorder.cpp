@@ -32,6 +32,7 @@ namespace {
                               std::to_string(TT_RECORDER_VERSION));
         case ENOSPC:
         case ENOMEM:
+        case EFBIG:
             raise_measurement_error(std::string("no room for the recorder file: ") + std::strerror(error) +
                                     ". Free memory, or space where the file lies");
         default:

@@ -178,9 +178,11 @@ void write_npy(const std::string& path, tt_dtype dtype, const std::vector<std::i
     if (fd < 0) fail(path, std::strerror(errno));
     int error =
         write_all(fd, start.data(), start.size()) && write_all(fd, data, count * entry.bytes) ? 0 : errno;
+    struct stat status;
+    const bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     if (close(fd) != 0 && error == 0) error = errno;
     if (error != 0) {
-        unlink(path.c_str());
+        if (regular) unlink(path.c_str());  // never a device or a pipe that someone named
         fail(path, std::string("could not be written: ") + std::strerror(error));
     }
 }

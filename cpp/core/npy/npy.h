@@ -55,7 +55,7 @@ class NpyArray {
     const void* data_ = nullptr;
 };
 
-// Writes format version 1.0. Throws NpyError; a file that could not be finished is removed.
+// Writes format version 1.0. Throws NpyError; a regular file that could not be finished is removed.
 void write_npy(const std::string& path, tt_dtype dtype, const std::vector<std::int64_t>& shape,
                const void* data);
 

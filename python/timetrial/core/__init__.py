@@ -8,9 +8,11 @@ load_core()
 
 # The modules below take `_core` from this package: it must be loaded first.
 from timetrial.core import random  # noqa: E402
+from timetrial.core.backend import Backend, BackendDescription, SettingReading  # noqa: E402
 from timetrial.core.clock import clock_cost_ns, now_ns  # noqa: E402
 from timetrial.core.cpu import Peak, cpu_flags, measure_peak_flops  # noqa: E402
-from timetrial.core.errors import NetworkError  # noqa: E402
+from timetrial.core.errors import BackendError, NetworkError  # noqa: E402
+from timetrial.core.loop import Loop, Segment  # noqa: E402
 from timetrial.core.native import (  # noqa: E402
     BackendManifest,
     backend_manifests,
@@ -30,7 +32,11 @@ from timetrial.core.recorder import (  # noqa: E402
 )
 
 __all__ = [
+    "Backend",
+    "BackendDescription",
+    "BackendError",
     "BackendManifest",
+    "Loop",
     "MappedLibrary",
     "Network",
     "NetworkError",
@@ -38,6 +44,8 @@ __all__ = [
     "Observer",
     "Peak",
     "Recorder",
+    "Segment",
+    "SettingReading",
     "Thread",
     "backend_manifests",
     "child_path",

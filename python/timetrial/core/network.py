@@ -56,6 +56,11 @@ class Network:
         self._nodes = cast(list[Node], self._native.nodes())
 
     @property
+    def native(self) -> _core.Network:
+        """The compiled object, for `Backend`."""
+        return self._native
+
+    @property
     def nodes(self) -> list[Node]:
         """All nodes in topological order, inputs first, everything inferred."""
         return self._nodes

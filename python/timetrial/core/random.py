@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from timetrial.core import _core
 from timetrial.errors import InputError
 

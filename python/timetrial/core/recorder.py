@@ -7,6 +7,7 @@ from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
+
 from timetrial.core import _core
 from timetrial.errors import InputError
 
@@ -17,6 +18,7 @@ FORWARD_END = 3
 LOSS_END = 4
 BACKWARD_END = 5
 FIRST_USER_BOUNDARY = 64  # 64 to 255 are free
+_HEADER_BYTES = 4096
 WINDOW_CAPACITY: int = _core.WINDOW_CAPACITY  # the most stamps a window can hold
 
 
@@ -71,9 +73,9 @@ class Recorder:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, capacity: int = WINDOW_CAPACITY) -> None:
+        self._fd = -1
         if not 1 <= capacity <= WINDOW_CAPACITY:
             raise InputError(f"capacity = {capacity}; expected 1 to {WINDOW_CAPACITY} stamps")
-        self._fd = -1
         if path is None:
             self._fd = create_recorder_file(1, capacity)
         else:
@@ -87,6 +89,11 @@ class Recorder:
         self.capacity = capacity
         self.stamp = self._native.stamp  # bound once: nothing of ours stands between the caller and C++
         self.stamp_at = self._native.stamp_at
+
+    @property
+    def native(self) -> _core.Recorder:
+        """The compiled object, for `Loop`."""
+        return self._native
 
     def begin(self) -> Recorder:
         """Opens the window (what it held is cleared) and stamps its start with SEGMENT."""
@@ -108,7 +115,11 @@ class Recorder:
 
     def stamps(self) -> NDArray[np.uint64]:
         """All stamps so far, the start first."""
-        return read_window(self._fd)[0] if self._has_window() else np.empty(0, np.uint64)
+        return self._window()[0]
+
+    def losses(self) -> NDArray[np.float64]:
+        """One per step that a `Loop` has run."""
+        return self._window()[1]
 
     def durations_ns(self) -> NDArray[np.int64]:
         """Time before each stamp but the first: they add up to last minus first exactly."""
@@ -118,8 +129,10 @@ class Recorder:
         """What each duration ended in."""
         return stamp_boundaries(self.stamps())[1:]
 
-    def _has_window(self) -> bool:
-        return os.fstat(self._fd).st_size > 4096
+    def _window(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        if os.fstat(self._fd).st_size <= _HEADER_BYTES:  # a file of one's own before the first begin()
+            return np.empty(0, np.uint64), np.empty(0, np.float64)
+        return read_window(self._fd)
 
     def close(self) -> None:
         """Gives the file up. The stamps of a recorder without a path are gone then."""
