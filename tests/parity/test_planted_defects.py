@@ -57,6 +57,7 @@ def test_a_right_framework_passes(tmp_path: Path) -> None:
         ("evaluation_mode", "gradient fc2.bias", 0.99, "every gradient is 0"),
         ("reduced_precision", "activation conv1", 1e-4, "tolerance 2e-05"),
         ("forgotten_momentum", "loss of step 3", 1e-5, "relative error"),
+        ("no_reset", "workload: loss of step 1", 1e-4, "relative error"),
         ("stale_evaluation", "output", 1e-3, "relative L2 error"),
     ],
 )

@@ -38,6 +38,9 @@ class Proof:
     output: NDArray[Any] | None = None
     train_losses: list[float] = field(default_factory=list)
     train_parameter: Tensors = field(default_factory=dict)
+    # Of the contender only: the five steps once more, one by one, with the gradient before each.
+    step_gradients: list[Tensors] = field(default_factory=list)
+    stepwise_parameter: Tensors = field(default_factory=dict)
 
     def to_arrays(self) -> Tensors:
         """For the cache: every tensor under one name."""
@@ -74,7 +77,9 @@ class Proof:
 _GROUPS = ("activation", "gradient", "parameter", "train_parameter")
 
 
-def run_proof(task: str, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path) -> Proof:
+def run_proof(
+    task: str, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path, *, stepwise: bool
+) -> Proof:
     """Runs the sequence of `task` and reads the tensors; the folder of dumps is removed afterwards."""
     proof = Proof()
     dumps = folder / "dumps"
@@ -95,6 +100,14 @@ def run_proof(task: str, ask: Ask, runner: SegmentRunner, files: SampleFiles, fo
             proof.train_losses = _run(runner, files)
         if task == "train":
             proof.train_parameter = _dump(ask, "parameter", dumps / "train")
+        if task == "train" and stepwise:
+            ask("stream proof")
+            ask("reset")
+            for step in range(PROOF_STEPS):
+                ask("gradient")
+                proof.step_gradients.append(_dump(ask, "gradient", dumps / f"step{step}"))
+                runner.run_stage(Stage("train", 1))
+            proof.stepwise_parameter = _dump(ask, "parameter", dumps / "stepwise")
     finally:
         shutil.rmtree(dumps, ignore_errors=True)
     return proof
@@ -131,3 +144,11 @@ def _load(path: Path) -> NDArray[Any]:
     except (OSError, ValueError) as error:
         raise LaunchError("crash", f"the contender left no readable {path.name}: {error}") from error
     return array
+
+
+def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
+    wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
+    norm = float(np.linalg.norm(judged))
+    distance = float(np.linalg.norm(wide - judged))
+    return distance / norm if norm > 0 else distance

@@ -23,7 +23,7 @@ from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import JUDGE, judged
 from timetrial.launch.observe import Watch, hash_libraries
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.parity import compare, compare_losses, unproven
+from timetrial.launch.parity import Expected, compare, compare_losses, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.proof import Proof, run_proof
 from timetrial.launch.record import explained, tail, write_record
@@ -72,6 +72,7 @@ class _Launch:
         self.evaluations: list[Evaluation] = []
         self.parity: Parity | None = None
         self.proof: Proof | None = None
+        self.stepwise = True
         self.warnings: list[str] = []
         self.command: list[str] = []
         self.environment = Environment({}, [])
@@ -280,28 +281,35 @@ class _Launch:
             self.runner,
             files,
             self.plan.folder,
+            stepwise=self.stepwise,
         )
 
     def _prove(self, contender: Contender) -> None:
         if self.proof is None:
             return
-        shapes = {
-            parameter["name"]: tuple(int(extent) for extent in parameter["shape"])
-            for parameter in self.plan.prepared.network.parameters
-        }
         try:
             judge = judged(self.plan, self._run_judge)
         except (LaunchError, Unavailable) as failure:
             self.parity = unproven(f"the judge could not run: {failure}", self.proof.train_losses)
             return
-        nodes = [node["name"] for node in self.plan.prepared.network.nodes if node["kind"] != "input"]
-        self.parity = compare(self.proof, judge, shapes, nodes, JUDGE)
+        nodes = self.plan.prepared.job["network"]["nodes"]
+        expected = Expected(
+            initial={
+                parameter["name"]: np.load(parameter["file"], mmap_mode="r", allow_pickle=False)
+                for node in nodes
+                for parameter in node["parameters"]
+            },
+            nodes=[node["name"] for node in nodes if node["kind"] != "input"],
+            optimizer=self.plan.prepared.job["optimizer"],
+        )
+        self.parity = compare(self.proof, judge, expected, JUDGE)
         if self.parity.status == "failed" and self.outcome == "ok":
             self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))
 
     def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
         _make_folder(plan.folder)
         launch = _Launch(plan, self.cancel)
+        launch.stepwise = False  # nobody judges the judge
         launch._run_contender(contender)
         if launch.proof is None:
             raise LaunchError("unavailable", f"{contender.name} computes no network")
