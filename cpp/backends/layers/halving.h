@@ -24,7 +24,7 @@ class Halving {
                w.padding_w == 0 && in.width % 2 == 0 && in.width <= room;
     }
 
-    // One plane: y and winner from x.
+    // One plane, of any height: y and winner from x.
     static void forward(const Shape& in, const Shape& out, const T* x, T* y, Place<T>* winner) {
         T best[room];
         Place<T> below[room];
@@ -73,6 +73,8 @@ class Halving {
     static void compare_rows(const T* __restrict upper, int64_t width, T* __restrict best,
                              Place<T>* __restrict below) {
         const T* __restrict lower = upper + width;
+#pragma GCC \
+    unroll 1  // a loop of eight would otherwise be unrolled to scalars before anyone thinks of vectors
         for (int64_t j = 0; j < (W > 0 ? W : width); ++j) {
             below[j] = lower[j] > upper[j] ? 2 : 0;
             best[j] = lower[j] > upper[j] ? lower[j] : upper[j];
@@ -107,6 +109,8 @@ class Halving {
     static void give(const T* __restrict gradient, const Place<T>* __restrict place, int64_t width,
                      T* __restrict upper) {
         T* __restrict lower = upper + width;
+#pragma GCC \
+    unroll 1  // a loop of eight would otherwise be unrolled to scalars before anyone thinks of vectors
         for (int64_t j = 0; j < (W > 0 ? W : width); ++j) {
             const T above = place[j] == 0 ? gradient[j] : T(0), beneath = place[j] == 2 ? gradient[j] : T(0);
             upper[j] = Add ? upper[j] + above : above;

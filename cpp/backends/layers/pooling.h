@@ -33,34 +33,52 @@ class MaxPool final : public Layer<T> {
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
-        for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
-            Place<T>* winner = winner_.data() + out;
-            if (halves_) {
-                Halving<T>::forward(input.shape, output.shape, input.value + in, output.value + out, winner);
-            } else {
-                general(input.shape, output.shape, input.value + in, output.value + out, winner);
-            }
+        if (halves_) {
+            return for_each_tall(input.shape, output.shape, images,
+                                 [&](const Shape& in, const Shape& out, int64_t x, int64_t y) {
+                                     Halving<T>::forward(in, out, input.value + x, output.value + y,
+                                                         winner_.data() + y);
+                                 });
+        }
+        for_each_plane(input.shape, output.shape, images, [&](int64_t x, int64_t y) {
+            general(input.shape, output.shape, input.value + x, output.value + y, winner_.data() + y);
         });
     }
 
     void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         if (!input.gradient) return;
-        for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t out) {
-            T* dx = input.gradient + in;
-            const T* dy = output.gradient + out;
-            const Place<T>* winner = winner_.data() + out;
-            if (halves_) {
-                Halving<T>::backward(input.shape, output.shape, dy, winner, dx, add);
-                const int64_t covered = 2 * output.shape.height * input.shape.width;
-                if (!add) std::fill(dx + covered, dx + input.shape.plane(), T(0));  // a last odd row
-                return;
-            }
+        if (halves_) {
+            return for_each_tall(
+                input.shape, output.shape, images,
+                [&](const Shape& in, const Shape& out, int64_t x, int64_t y) {
+                    T* dx = input.gradient + x;
+                    Halving<T>::backward(in, out, output.gradient + y, winner_.data() + y, dx, add);
+                    if (!add)
+                        std::fill(dx + 2 * out.height * in.width, dx + in.plane(), T(0));  // a last odd row
+                });
+        }
+        for_each_plane(input.shape, output.shape, images, [&](int64_t x, int64_t y) {
+            T* dx = input.gradient + x;
             if (!add) std::fill_n(dx, input.shape.plane(), T(0));
-            for (int64_t i = 0; i < output.shape.plane(); ++i) dx[winner[i]] += dy[i];
+            for (int64_t i = 0; i < output.shape.plane(); ++i)
+                dx[winner_[static_cast<size_t>(y + i)]] += output.gradient[y + i];
         });
     }
 
   private:
+    // Of even height, the images of a channel are one tall image: longer runs for small planes.
+    template <typename F>
+    static void for_each_tall(const Shape& in, const Shape& out, Share images, F&& f) {
+        if (images.begin == images.end) return;
+        Shape tall_in = in, tall_out = out;
+        if (in.height % 2 == 0) {
+            tall_in.height *= images.end - images.begin;
+            tall_out.height *= images.end - images.begin;
+            images.end = images.begin + 1;
+        }
+        for_each_plane(in, out, images, [&](int64_t x, int64_t y) { f(tall_in, tall_out, x, y); });
+    }
+
     void general(const Shape& in, const Shape& out, const T* x, T* y, Place<T>* winner) const {
         for (int64_t oh = 0; oh < out.height; ++oh) {
             for (int64_t ow = 0; ow < out.width; ++ow) {
