@@ -138,10 +138,10 @@ class ContenderProcess:
         """The next event. Raises LaunchError when there will be none, or none within `timeout_s` of
         running time since `progress()` last changed."""
         self.doing = doing
-        seen = progress() if progress else None
+        seen: object = None  # looked at from the first tick on: most waits end before it
         silent_s = 0.0
         if self._running:
-            self._running()
+            self._running.restart()
         while True:
             # The first event may overtake the supervisor's report of the start.
             if self._events and (self.pid or self._status_reader.ended):
