@@ -15,10 +15,10 @@ struct Variant {
     std::string threads;
 };
 
-std::vector<Variant> variants() {
+std::vector<Variant> variants(const std::vector<std::string>& threads) {
     std::vector<Variant> all;
     for (const std::string& plugin : eigen_variants())
-        for (const char* threads : {"1", "2", "5"}) all.push_back({plugin, threads});
+        for (const std::string& count : threads) all.push_back({plugin, count});
     return all;
 }
 
@@ -68,7 +68,7 @@ class Eigen : public ::testing::TestWithParam<Variant> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Variants, Eigen, ::testing::ValuesIn(variants()), name_of);
+INSTANTIATE_TEST_SUITE_P(Variants, Eigen, ::testing::ValuesIn(variants({"1", "2", "5"})), name_of);
 
 using Pair = std::vector<double>;
 
@@ -154,7 +154,7 @@ class EigenNetworks : public Eigen {
     // The largest error of a gradient and of five steps, in units of the tolerances by which timetrial proves
     // a backend.
     double training_error(const std::vector<NodeSpec>& specs, const SgdSpec& sgd, std::uint64_t seed) const {
-        const Problem problem(specs, 16, {1, 28, 28}, Numbers::kReal, seed);
+        const Problem problem(specs, 6, {1, 28, 28}, Numbers::kReal, seed);
         Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
         double worst = 0;
         const auto compare = [&](tt_role role, double tolerance) {
@@ -178,14 +178,14 @@ class EigenNetworks : public Eigen {
     // Two of three seeds: in about one of twenty, two values in a pooling window or a ReLU's zero are so
     // close that f32 and f64 decide differently, and the runs part.
     void expect_training(const std::vector<NodeSpec>& specs, const SgdSpec& sgd) const {
-        std::vector<double> errors;
-        for (const std::uint64_t seed : {1, 2, 3}) errors.push_back(training_error(specs, sgd, seed));
-        std::sort(errors.begin(), errors.end());
-        EXPECT_LE(errors[1], 1) << "of its tolerance";
+        int agreed = 0;
+        for (const std::uint64_t seed : {1, 2, 3})
+            if (agreed < 2 && training_error(specs, sgd, seed) <= 1) ++agreed;
+        EXPECT_EQ(agreed, 2) << "seeds of three";
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Variants, EigenNetworks, ::testing::ValuesIn(variants()), name_of);
+INSTANTIATE_TEST_SUITE_P(Variants, EigenNetworks, ::testing::ValuesIn(variants({"1", "2"})), name_of);
 
 TEST_P(EigenNetworks, LeNet5) { expect_training(lenet5(), {0.02, 0.9, 0.0}); }
 TEST_P(EigenNetworks, Mlp) { expect_training(mlp(), {0.02, 0.9, 0.001}); }
@@ -193,7 +193,7 @@ TEST_P(EigenNetworks, Mlp) { expect_training(mlp(), {0.02, 0.9, 0.001}); }
 // ---- what a plug-in promises besides arithmetic
 
 TEST_P(Eigen, TwoRunsAreEqualBitForBit) {
-    const Problem problem(lenet5(), 20, {1, 28, 28}, Numbers::kReal);
+    const Problem problem(lenet5(), 7, {1, 28, 28}, Numbers::kReal);
     Trainer first = make(problem), second = make(problem);
     for (int step = 0; step < 5; ++step) EXPECT_EQ(first.step(), second.step());
     EXPECT_EQ(first.read(TT_PARAMETER), second.read(TT_PARAMETER));
