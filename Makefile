@@ -79,7 +79,7 @@ lint: $(VENV)/.installed $(VENV)/.test  ## ruff, mypy, clang-format, stripped no
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
-	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
 	$(BIN)/python tools/stubs.py --check
 	$(BIN)/python tools/sizes.py
@@ -97,7 +97,7 @@ notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
 format: $(VENV)/.test  ## format all code
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
 	$(BIN)/ruff format $(PYTHON_FILES)
-	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' | xargs $(BIN)/clang-format -i
+	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | xargs $(BIN)/clang-format -i
 	$(BIN)/nbstripout notebooks/*.ipynb
 
 stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.pyi anew

@@ -48,9 +48,10 @@ int main() {
         if (timetrial::run_segment(recorder, &part, 1, segment) != 0) return 1;
         timetrial::WindowContent content;
         if (timetrial::read_window(fd, 0, content) != 0 || content.stamps.size() != steps + 1) return 1;
-        const std::uint64_t whole = tt_stamp_time_ns(content.stamps.back()) - tt_stamp_time_ns(content.stamps[0]);
+        const std::uint64_t whole =
+            tt_stamp_time_ns(content.stamps.back()) - tt_stamp_time_ns(content.stamps[0]);
         step = std::min(step, static_cast<double>(whole) / steps);
     }
-    std::printf("{\"clock_ns\": %.2f, \"stamp_ns\": %.2f, \"null_step_ns\": %.2f, \"sink\": %d}\n", clock, stamp, step,
-                static_cast<int>(sink & 1));
+    std::printf("{\"clock_ns\": %.2f, \"stamp_ns\": %.2f, \"null_step_ns\": %.2f, \"sink\": %d}\n", clock,
+                stamp, step, static_cast<int>(sink & 1));
 }

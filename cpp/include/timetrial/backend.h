@@ -43,7 +43,12 @@ typedef enum tt_task {
 } tt_task;
 
 /* Parts of a step, for backends that can run them one by one. Bits of a mask. */
-typedef enum tt_part { TT_PART_FORWARD = 1, TT_PART_LOSS = 2, TT_PART_BACKWARD = 4, TT_PART_UPDATE = 8 } tt_part;
+typedef enum tt_part {
+    TT_PART_FORWARD = 1,
+    TT_PART_LOSS = 2,
+    TT_PART_BACKWARD = 4,
+    TT_PART_UPDATE = 8
+} tt_part;
 
 /* What a tensor is to the network. */
 typedef enum tt_role {
