@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def softmax_regression() -> Network:
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"name": "flat", "kind": "flatten"},
         {"name": "fc", "kind": "dense", "attributes": {"units": 10, "bias": False}},
         {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc", "labels"]},
@@ -70,7 +71,7 @@ def test_it_trains_as_the_reference_does(toy: Path) -> None:
 
 
 def test_what_it_lacks_is_unavailable(toy: Path) -> None:
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"name": "flat", "kind": "flatten"},
         {"name": "relu", "kind": "relu"},
         {"name": "fc", "kind": "dense", "attributes": {"units": 10, "bias": False}},
