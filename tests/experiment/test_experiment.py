@@ -12,6 +12,7 @@ from timetrial.experiment import experiment as module
 from timetrial.experiment import sources
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.spec import parse_spec
+from timetrial.toml import read_toml
 
 BLAS_LOOK = """
 name = "blas-look"
@@ -212,5 +213,5 @@ def test_a_reference_ruled_out_by_words_is_forgotten(load: Callable[..., Experim
 def test_shipped_experiments_are_valid(networks: Any) -> None:
     assert "first-look" in sources.shipped()
     for path in sources.shipped().values():
-        spec = parse_spec({"name": path.stem, **sources.read(path)}, str(path))
+        spec = parse_spec({"name": path.stem, **read_toml(path, "The experiment")}, str(path))
         assert module.build(spec, again="", load_network=networks, cpus=64).cases

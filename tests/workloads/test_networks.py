@@ -89,7 +89,7 @@ def test_own_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("nodes = [", r"my\.toml is not valid TOML"),
+        ("nodes = [", r"my\.toml is not TOML"),
         ("batch_size = 3", "has no nodes"),
         ("nodes = []", "has no nodes"),
         ("nodes = [1]", "node 1 is 1; expected"),

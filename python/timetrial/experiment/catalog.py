@@ -7,6 +7,7 @@ from collections.abc import Callable
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment import sources
 from timetrial.experiment.case import Case, Workload
+from timetrial.toml import read_toml
 
 Entries = dict[str, str]  # name -> words
 
@@ -26,7 +27,10 @@ def catalog(what: str | None = None) -> dict[str, Entries]:
 
 
 def _experiments() -> Entries:
-    return {name: str(sources.read(path).get("question", "")) for name, path in sources.shipped().items()}
+    return {
+        name: str(read_toml(path, "The experiment").get("question", ""))
+        for name, path in sources.shipped().items()
+    }
 
 
 def _backends() -> Entries:

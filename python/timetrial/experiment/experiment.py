@@ -16,6 +16,7 @@ from timetrial.experiment.effort import Sizes, sizes
 from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
 from timetrial.experiment.reference import check_reference
 from timetrial.experiment.spec import Spec, parse_spec
+from timetrial.toml import read_toml
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
@@ -80,7 +81,7 @@ def load(
     spec = None
     if source is not None:
         path = sources.find(source)
-        document = {"name": path.stem, **sources.read(path)}
+        document = {"name": path.stem, **read_toml(path, "The experiment")}
         spec = parse_spec(document, str(path))
     elif not overrides:
         raise InputError(

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from timetrial.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from timetrial.toml import parse_toml
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -52,10 +47,7 @@ def parse_value(key: str, text: str) -> list[Any]:
     """The values of one word: TOML if it begins with [ or {, otherwise a comma list of scalars."""
     text = text.strip()
     if text[:1] in ("[", "{"):
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"The value of '{key}' is not TOML: {text} ({error}).") from None
+        value = parse_toml(f"value = {text}", f"The value {text} of '{key}'")["value"]
         return value if isinstance(value, list) else [value]
     parts = [part.strip() for part in text.split(",")]
     if "" in parts:

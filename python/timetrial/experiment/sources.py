@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
 from timetrial.errors import InputError, nearest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -41,13 +34,3 @@ def find(source: str) -> Path:
         f"There is no experiment '{source}'.{nearest(source, known)} "
         "Give a name, a path to a .toml file, or key=value words alone: network=mlp backend=eigen."
     )
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The document of a file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}.") from None

@@ -18,7 +18,7 @@ from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.launch.interpreters import Interpreter, find_interpreter
 from timetrial.launch.plugins import describe_plugin
-from timetrial.launch.toml import read_toml
+from timetrial.toml import read_toml
 
 FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"

@@ -30,13 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.errors import InputError, nearest
+from timetrial.toml import read_toml
 from timetrial.workloads.definition import NetworkDefinition, Node
 from timetrial.workloads.optimizers import check_optimizer
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 KEYS = ("name", "nodes", "dataset", "batch_size", "optimizer", "epochs")
 NODE_KEYS = ("name", "kind", "inputs", "attributes")
@@ -45,14 +41,7 @@ NODE_KEYS = ("name", "kind", "inputs", "attributes")
 def network_from_toml(path: str) -> NetworkDefinition:
     """Reads a network file; errors name the file."""
     file = Path(path).expanduser()
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"The network file {file} does not exist (looked in {Path.cwd()}).") from None
-    except OSError as error:
-        raise InputError(f"The network file {file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"The network file {file} is not valid TOML: {error}.") from None
+    content = read_toml(file, "The network file")
     return _definition(content, default_name=file.stem, where=f"The network file {file}")
 
 
