@@ -14,6 +14,7 @@ from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records import model, store
+from timetrial.records.files import write_once
 from timetrial.records.results import Results, load
 
 OLD = sorted((Path(__file__).parent / "1").iterdir())
@@ -158,9 +159,9 @@ def test_truncated_stamps_are_named(measured: Results) -> None:
 
 
 def test_written_once(tmp_path: Path) -> None:
-    store.write_once(tmp_path / "file", b"first")
+    write_once(tmp_path / "file", b"first")
     with pytest.raises(MeasurementError, match="never changed"):
-        store.write_once(tmp_path / "file", b"second")
+        write_once(tmp_path / "file", b"second")
     assert (tmp_path / "file").read_bytes() == b"first"
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
@@ -169,9 +170,9 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("timetrial.records.store.os.fsync", full)
+    monkeypatch.setattr("timetrial.records.files.os.fsync", full)
     with pytest.raises(MeasurementError, match=r"No space left on device. Free some space"):
-        store.write_once(tmp_path / "file", b"x")
+        write_once(tmp_path / "file", b"x")
     assert not list(tmp_path.iterdir())
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.record import write_atomically
 from timetrial.launch.registry import Contender, running_sys_path
 from timetrial.launch.settings import PARENT_SETTINGS
+from timetrial.records.files import explained
 
 PROTOCOL = 1
 
@@ -48,7 +48,9 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
 
 def write_job(plan: LaunchPlan, job: dict[str, Any]) -> None:
     """job.json in the launch's folder."""
-    write_atomically(plan.folder / "job.json", json.dumps(job, indent=1) + "\n")
+    file = plan.folder / "job.json"
+    with explained(file):
+        file.write_text(json.dumps(job, indent=1) + "\n", encoding="utf-8")
 
 
 def fingerprint(job: dict[str, Any]) -> str:

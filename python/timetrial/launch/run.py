@@ -23,15 +23,17 @@ from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import JUDGE, judged
 from timetrial.launch.observe import Watch, hash_libraries
 from timetrial.launch.outcome import LaunchError
+from timetrial.launch.output import tail
 from timetrial.launch.parity import Expected, compare, compare_losses, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.proof import Proof, run_proof
-from timetrial.launch.record import explained, tail, write_record
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
 from timetrial.launch.witnesses import MachineTimes, witnesses
+from timetrial.records.files import explained
 from timetrial.records.model import Evaluation, LaunchRecord, Memory, Outcome, Parity, Phase, Setting
+from timetrial.records.store import write_launch
 
 
 def run_launch(plan: LaunchPlan, *, cancel: threading.Event | None = None) -> LaunchRecord:
@@ -44,7 +46,7 @@ def run_launch(plan: LaunchPlan, *, cancel: threading.Event | None = None) -> La
     _make_folder(plan.folder)
     launch = _Launch(plan, cancel)
     record = launch.run()
-    write_record(plan.folder, record)
+    write_launch(plan.folder, record)
     return record
 
 

@@ -17,7 +17,7 @@ from timetrial.errors import MeasurementError
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.record import explained
+from timetrial.records.files import explained
 from timetrial.records.model import Segment, SegmentKind
 
 WINDOWS = 2

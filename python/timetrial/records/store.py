@@ -7,9 +7,7 @@ results/<id>/launches/<nnn>/{record.json,stamps.bin,losses.bin}
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import secrets
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from timetrial.errors import InputError, MeasurementError
+from timetrial.errors import InputError
+from timetrial.records.files import write_once
 from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, LaunchRecord, Model
 
 RecordType = TypeVar("RecordType", bound=Model)
@@ -58,32 +57,14 @@ def new_folder(results: Path) -> Path:
         return folder
 
 
-def write_once(path: Path, data: bytes) -> None:
-    """All of the file or nothing, and never over an older one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(temporary, path)
-    except FileExistsError:
-        raise MeasurementError(f"'{path}' exists: records are written once and never changed.") from None
-    except OSError as error:
-        advice = (
-            " Free some space; the records written so far are complete."
-            if error.errno == errno.ENOSPC
-            else ""
-        )
-        raise MeasurementError(f"The record '{path}' cannot be written: {error.strerror}.{advice}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def write_experiment(folder: Path, record: ExperimentRecord) -> None:
     """experiment.json of a folder."""
     write_once(folder / EXPERIMENT_FILE, _json(record))
+
+
+def write_launch(folder: Path, record: LaunchRecord) -> None:
+    """record.json of a launch: the last thing written, so a folder with one is complete."""
+    write_once(folder / RECORD_FILE, _json(record))
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:

@@ -1,0 +1,49 @@
+"""Writing records: once, whole, and with words when it cannot be done."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from timetrial.errors import MeasurementError
+
+_NO_ROOM = "Free some space, or choose another results folder; the records written so far are complete"
+_NO_PERMISSION = "Choose a results folder that you can write"
+_ADVICE = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: _NO_PERMISSION,
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+}
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns an OSError about `path` into a MeasurementError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "Check the folder")
+        raise MeasurementError(f"'{path}' cannot be written: {error.strerror}. {advice}.") from error
+
+
+def write_once(path: Path, data: bytes) -> None:
+    """All of the file or nothing, safe against a crash of the machine, and never over an older one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with explained(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(temporary, path)
+        except FileExistsError:
+            raise MeasurementError(f"'{path}' exists: records are written once and never changed.") from None
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
