@@ -39,6 +39,7 @@ def judge_proof() -> Proof:
         loss=2.0,
         activation={"a": np.ones((2, 4), np.float32), "b": np.ones((2, 2), np.float32)},
         gradient=GRADIENTS[0],
+        other_gradient=tensors(8),
         losses=[2.0, 1.9, 1.8, 1.7, 1.6],
         parameter=parameter,
         output=np.ones((2, 2), np.float32),
@@ -108,8 +109,25 @@ def wrong_output(proof: Proof) -> None:
     proof.output = proof.output * np.float32(1.1)
 
 
+def spoil(gradients: dict[str, Any], factor: float) -> dict[str, Any]:
+    return {**gradients, "b.weight": gradients["b.weight"] * np.float32(factor)}
+
+
 def wrong_gradient(proof: Proof) -> None:
-    proof.gradient = {**proof.gradient, "b.weight": proof.gradient["b.weight"] * np.float32(1.001)}
+    proof.gradient = spoil(proof.gradient, 1.001)
+    proof.other_gradient = spoil(proof.other_gradient, 1.001)
+
+
+def far_off_gradient(proof: Proof) -> None:
+    proof.gradient = spoil(proof.gradient, 1.02)
+
+
+@pytest.mark.parametrize("batch", ["gradient", "other_gradient"])
+def test_a_rounded_decision_in_one_gradient_passes_with_a_note(batch: str) -> None:
+    proof = contender_proof()
+    setattr(proof, batch, spoil(getattr(proof, batch), 1.001))
+    parity = judged(proof)
+    assert (parity.status, parity.notes) == ("passed", ["flips"])
 
 
 def wrong_loss(proof: Proof) -> None:
@@ -127,7 +145,17 @@ def far_away(proof: Proof) -> None:
 
 @pytest.mark.parametrize(
     "spoil",
-    [wrong_rule, other_steps, no_steps, lost_gradient, wrong_output, wrong_gradient, wrong_loss, far_away],
+    [
+        wrong_rule,
+        other_steps,
+        no_steps,
+        lost_gradient,
+        wrong_output,
+        wrong_gradient,
+        far_off_gradient,
+        wrong_loss,
+        far_away,
+    ],
 )
 def test_nothing_else_is_excused_as_a_rounded_decision(spoil: Any) -> None:
     proof = flipped()

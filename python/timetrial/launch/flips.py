@@ -1,10 +1,10 @@
-"""When five steps differ from the judge's although every part of a step is right.
+"""When a gradient, or five steps, differ from the judge's although every part of a step is right.
 
 A ReLU's input or two rivals of a maximum may lie so close together that rounding decides: a unit of f32
 is off where the judge's, in double precision, is on. On a network with millions of units that happens to
 somebody on every few batches; the gradient of that step then differs a little, legally. Such a backend is
-not wrong, and can show it: its own gradients, put through the optimizer's rule in double precision, give
-the parameters it ended with.
+not wrong, and can show it: on another batch its gradients agree, and its own gradients, put through the
+optimizer's rule in double precision, give the parameters it ended with.
 """
 
 from __future__ import annotations

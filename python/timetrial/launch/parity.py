@@ -25,6 +25,8 @@ PARAMETER_TOLERANCE = 1e-5  # relative L2, after five steps
 FLIP_LIMIT = 1e-2
 TIE_LIMIT = 1e-2
 
+OTHER_GRADIENT = "second batch: gradient"
+
 Measure = Literal["relative", "relative_l2"]
 
 
@@ -82,7 +84,17 @@ def compare(contender: Proof, judge: Proof, expected: Expected, judge_name: str)
 def _only_flips(
     failed: list[Comparison], strict: list[Comparison], contender: Proof, expected: Expected
 ) -> bool:
-    """Only what comes after five steps differs, little, and the steps follow the contender's gradients."""
+    """Only this differs, and little: gradients of one of the two batches, while the other's agree; and what
+    comes after five steps, while the steps follow the contender's own gradients."""
+    by_name = {comparison.tensor: comparison for comparison in strict}
+    gradients = [comparison for comparison in failed if "gradient " in comparison.tensor]
+    for comparison in gradients:
+        rival = by_name[_on_the_other_batch(comparison.tensor)]
+        if not rival.passed or comparison.error is None or comparison.error > FLIP_LIMIT:
+            return False
+    failed = [comparison for comparison in failed if comparison not in gradients]
+    if not failed:
+        return True
     parameters = [c for c in strict if c.tensor.startswith("parameter ")]
     if any(c.error is None or c.error > FLIP_LIMIT for c in parameters):
         return False
@@ -92,6 +104,11 @@ def _only_flips(
         if comparison not in parameters and not is_output:
             return False
     return follows_its_own_gradients(contender, expected.initial, expected.optimizer, PARAMETER_TOLERANCE)
+
+
+def _on_the_other_batch(tensor: str) -> str:
+    name = tensor.rpartition("gradient ")[2]
+    return f"gradient {name}" if tensor.startswith(OTHER_GRADIENT) else f"{OTHER_GRADIENT} {name}"
 
 
 def _only_ties(own: list[Comparison]) -> bool:
@@ -129,6 +146,7 @@ def _form(contender: Proof, judge: Proof, expected: Expected) -> tuple[str, str]
     shapes = {name: tensor.shape for name, tensor in expected.initial.items()}
     groups = (
         ("gradient", contender.gradient, judge.gradient),
+        ("gradient", contender.other_gradient, judge.other_gradient),
         ("parameter", contender.parameter, judge.parameter),
     )
     for kind, mine, theirs in groups:
@@ -166,7 +184,9 @@ def _on_the_proof_batch(
         mine = math.nan if contender.loss is None else contender.loss
         found.append(_loss("loss", mine, judge.loss))
     if judge.gradient:
+        mine_other, theirs_other = contender.other_gradient, judge.other_gradient
         found += _group("gradient", contender.gradient, judge.gradient, reversed(names), GRADIENT_TOLERANCE)
+        found += _group(OTHER_GRADIENT, mine_other, theirs_other, reversed(names), GRADIENT_TOLERANCE)
     found += _losses("loss of step", contender.losses, judge.losses)
     if judge.parameter:
         found += _group("parameter", contender.parameter, judge.parameter, names, PARAMETER_TOLERANCE)

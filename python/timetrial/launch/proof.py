@@ -15,7 +15,7 @@ from timetrial.launch.decisions import Stage
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 
-SEQUENCE = 1  # raise it when the sequence changes: cached answers of the judge are keyed by it
+SEQUENCE = 2  # raise it when the sequence changes: cached answers of the judge are keyed by it
 PROOF_STEPS = 5
 
 Tensors = dict[str, NDArray[Any]]
@@ -26,13 +26,15 @@ Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answe
 class Proof:
     """What one side computed. A group is empty where the task or the backend has nothing of the kind.
 
-    `activation`, `gradient`: of one step on the proof batch, by node and by parameter.
+    `activation`, `gradient`: of one step on the proof batch, by node and by parameter; `other_gradient`: of
+    one on another random batch, with the same weights.
     `parameter`: after five ordinary steps on the proof batch; `train_parameter`: on the workload's own.
     """
 
     loss: float | None = None
     activation: Tensors = field(default_factory=dict)
     gradient: Tensors = field(default_factory=dict)
+    other_gradient: Tensors = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     parameter: Tensors = field(default_factory=dict)
     output: NDArray[Any] | None = None
@@ -74,7 +76,7 @@ class Proof:
         return proof
 
 
-_GROUPS = ("activation", "gradient", "parameter", "train_parameter")
+_GROUPS = ("activation", "gradient", "other_gradient", "parameter", "train_parameter")
 
 
 def run_proof(
@@ -89,6 +91,10 @@ def run_proof(
             proof.loss = _number(ask("gradient").get("loss"))
             proof.activation = _dump(ask, "activation", dumps)
             proof.gradient = _dump(ask, "gradient", dumps)
+            ask("stream proof2")
+            ask("gradient")
+            proof.other_gradient = _dump(ask, "gradient", dumps / "other")
+            ask("stream proof")
         if task == "train":
             ask("reset")
             proof.losses = _run(runner, files)

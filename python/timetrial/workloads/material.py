@@ -84,7 +84,7 @@ def order_entry(samples: int, batch_size: int, epochs: int, seed: int) -> Entry:
 
 
 def proof_entry(image_shape: Sequence[int], batch_size: int, classes: int, seed: int) -> Entry:
-    """`images`, `labels` and `order` of PROOF_BATCHES random batches.
+    """`images`, `labels` and `order` of PROOF_BATCHES random batches; `other_order` begins with the last one.
 
     Pixels are uniform in [0, 1) and all different within an image: where two are equal, two correct
     frameworks may send a maximum's gradient to different places.
@@ -100,14 +100,16 @@ def proof_entry(image_shape: Sequence[int], batch_size: int, classes: int, seed:
         within = random.uniform(seed, "proof/within", (samples, size), 0.25, 0.75).astype(np.float64)
         images = ((rank + within) / size).astype(np.float32).reshape(samples, *image_shape)
         labels = random.uniform(seed, "proof/labels", (samples,), 0.0, float(classes)).astype(np.int64)
+        order = np.arange(samples, dtype=np.int64).reshape(PROOF_BATCHES, batch_size)
         return {
             "images": images,
             "labels": np.minimum(labels, classes - 1),
-            "order": np.arange(samples, dtype=np.int64).reshape(PROOF_BATCHES, batch_size),
+            "order": order,
+            "other_order": np.ascontiguousarray(order[::-1]),
         }
 
     recipe = {"shape": list(image_shape), "batch_size": batch_size, "classes": classes, "seed": seed}
-    return cached("proof", recipe, make)
+    return cached("proof-2", recipe, make)
 
 
 def fingerprint(content: object) -> str:

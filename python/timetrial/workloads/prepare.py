@@ -126,12 +126,18 @@ def _add_files(job: dict[str, Any], checked: Checked, batch_size: int, seed: int
             "labels": str(data.file("train_labels.npy")),
             "order": str(order.file("order.npy")),
         },
-        "proof": {name: str(proof.file(f"{name}.npy")) for name in ("images", "labels", "order")},
+        "proof": _stream(proof, order="order"),
+        "proof2": _stream(proof, order="other_order"),
         "test": {
             "images": str(data.file("test_images.npy")),
             "labels": str(data.file("test_labels.npy")),
         },
     }
+
+
+def _stream(proof: Entry, *, order: str) -> dict[str, str]:
+    files = {"images": "images", "labels": "labels", "order": order}
+    return {name: str(proof.file(f"{file}.npy")) for name, file in files.items()}
 
 
 def _check_output(network: Network, workload: Workload, classes: int) -> None:
