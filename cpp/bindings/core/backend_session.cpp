@@ -8,28 +8,6 @@
 #include "text/text.h"
 
 namespace timetrial::bindings {
-namespace {
-
-// One call of the loop into the plug-in: a task's fused step or one part.
-struct Call {
-    const tt_backend* table;
-    tt_context* context;
-    const tt_batch* batch;
-    std::uint32_t what;  // tt_task or tt_part
-
-    static int step(void* user, double* loss) {
-        const auto* call = static_cast<const Call*>(user);
-        const tt_status status = call->table->step(call->context, call->what, call->batch, loss);
-        return status != TT_OK ? status : call->table->wait(call->context);
-    }
-    static int part(void* user, double* loss) {
-        const auto* call = static_cast<const Call*>(user);
-        const tt_status status = call->table->part(call->context, call->what, call->batch, loss);
-        return status != TT_OK ? status : call->table->wait(call->context);
-    }
-};
-
-}  // namespace
 
 void BackendSession::check_weights(const Network& network, const Weights& weights) const {
     std::vector<std::string> names;
@@ -67,6 +45,7 @@ void BackendSession::build(const Network& network, const std::string& optimizer,
     optimizer_ = {sizeof(tt_optimizer), optimizer_name_.c_str(),
                   static_cast<std::uint32_t>(optimizer_attributes_.size()), optimizer_attributes_.data()};
     build_.size = sizeof build_;
+    build_.dtype = TT_F32;
     build_.tasks = tasks;
     build_.batch_size = network_->batch_size();
     build_.network = c_network_->get();
@@ -116,7 +95,7 @@ tt_segment BackendSession::run(Recorder& recorder, tt_task task, bool in_parts, 
         tt_part part;
         std::uint32_t boundary;
     };
-    std::vector<Call> calls;
+    std::vector<PluginCall> calls;
     std::vector<tt_loop_part> parts;
     calls.reserve(4);  // parts point to calls
     if (gather != nullptr)
@@ -126,12 +105,12 @@ tt_segment BackendSession::run(Recorder& recorder, tt_task task, bool in_parts, 
         for (const PartStamp& stamp :
              {PartStamp{TT_PART_FORWARD, TT_FORWARD_END}, PartStamp{TT_PART_LOSS, TT_LOSS_END},
               PartStamp{TT_PART_BACKWARD, TT_BACKWARD_END}, PartStamp{TT_PART_UPDATE, TT_STEP}}) {
-            calls.push_back({&table, context.get(), &batch_, static_cast<std::uint32_t>(stamp.part)});
-            parts.push_back({stamp.boundary, Call::part, &calls.back()});
+            calls.push_back({&table, context.get(), static_cast<std::uint32_t>(stamp.part), &batch_});
+            parts.push_back({stamp.boundary, PluginCall::part, &calls.back()});
         }
     } else {
-        calls.push_back({&table, context.get(), &batch_, static_cast<std::uint32_t>(task)});
-        parts.push_back({TT_STEP, Call::step, &calls.back()});
+        calls.push_back({&table, context.get(), static_cast<std::uint32_t>(task), &batch_});
+        parts.push_back({TT_STEP, PluginCall::step, &calls.back()});
     }
     tt_segment segment{};
     segment.size = sizeof segment;

@@ -44,6 +44,7 @@ Contender::Contender(Job job, int recorder_fd)
 }
 
 void Contender::load() {
+    for (const std::string& library : job_.preload) preload_library(library);
     plugin_.emplace(job_.plugin);
     check_wants();
     context_.emplace(*plugin_);
@@ -93,6 +94,7 @@ void Contender::build() {
     build.batch_size = job_.batch_size;
     build.network = c_network_->get();
     build.optimizer = job_.optimizer.empty() ? nullptr : &optimizer_;
+    build.dtype = job_.dtype == "f64" ? TT_F64 : TT_F32;  // check_wants() knows that the backend has it
     context_->build(build);
 }
 
@@ -118,6 +120,12 @@ Contender::Json Contender::read_settings() {
     return readings;
 }
 
+Contender::Json Contender::facts() {
+    Json facts = Json::object();
+    for (const Fact& fact : context_->facts()) facts[fact.name] = fact.value;
+    return facts;
+}
+
 Contender::Json Contender::description() const { return short_description(plugin_->description()); }
 
 // Null where the backend reads no data.
@@ -136,23 +144,11 @@ Stream* Contender::stream(const std::string& name) {
 
 Stream* Contender::current_stream() { return stream(stream_name_); }
 
-int Contender::call_step(void* user, double* loss) {
-    const auto* call = static_cast<const Call*>(user);
-    const tt_status status = call->table->step(call->context, call->what, call->batch, loss);
-    return status != TT_OK ? status : call->table->wait(call->context);
-}
-
-int Contender::call_part(void* user, double* loss) {
-    const auto* call = static_cast<const Call*>(user);
-    const tt_status status = call->table->part(call->context, call->what, call->batch, loss);
-    return status != TT_OK ? status : call->table->wait(call->context);
-}
-
 std::vector<tt_loop_part> Contender::fused_parts() {
     calls_ = {{&plugin_->table(), context_->get(), job_.task, &batch_.c_form()}};
     std::vector<tt_loop_part> parts;
     if (Stream* data = current_stream()) parts.push_back({TT_SEGMENT, Gather::call, &data->gather()});
-    parts.push_back({TT_STEP, call_step, &calls_.front()});
+    parts.push_back({TT_STEP, PluginCall::step, &calls_.front()});
     return parts;
 }
 
@@ -162,13 +158,14 @@ std::vector<tt_loop_part> Contender::separate_parts() {
     if (parts.size() > 1) parts.front().boundary = TT_DATA;
     if (job_.task != TT_TRAIN || plugin_->description().parts != all_parts) return parts;
     parts.pop_back();
-    const Call like = calls_.front();
+    const PluginCall like = calls_.front();
     calls_.clear();
     for (const std::uint32_t part : {TT_PART_FORWARD, TT_PART_LOSS, TT_PART_BACKWARD, TT_PART_UPDATE}) {
         calls_.push_back({like.table, like.context, part, like.batch});
     }
     const std::uint32_t boundaries[] = {TT_FORWARD_END, TT_LOSS_END, TT_BACKWARD_END, TT_STEP};
-    for (std::size_t i = 0; i < calls_.size(); ++i) parts.push_back({boundaries[i], call_part, &calls_[i]});
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+        parts.push_back({boundaries[i], PluginCall::part, &calls_[i]});
     return parts;
 }
 
@@ -194,6 +191,28 @@ Contender::Json Contender::run(std::uint32_t steps, std::uint64_t max_ns, std::u
     return {{"steps", segment.steps}, {"stamps", segment.stamps},
             {"window", window},       {"window_bytes", segment.window_bytes},
             {"cpu_ns", cpu_ns},       {"rss_bytes", resident_bytes()}};
+}
+
+// Node and direction stand in the order in which the backend first named them; each has one time per step.
+Contender::Json Contender::profile(std::uint32_t steps) {
+    if (job_.task != TT_TRAIN) throw BackendError(TT_UNSUPPORTED, "only a train step can be profiled");
+    std::vector<std::pair<std::string, tt_direction>> order;
+    std::map<std::pair<std::string, tt_direction>, std::vector<std::uint64_t>> times;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        if (Stream* data = current_stream()) Gather::call(&data->gather(), nullptr);
+        std::map<std::pair<std::string, tt_direction>, std::uint64_t> sums;  // a node may come more than once
+        for (const ProfiledTime& time : context_->profile(batch_.c_form())) {
+            const std::pair key(time.node, time.direction);
+            if (!times.contains(key) && !sums.contains(key)) order.push_back(key);
+            sums[key] += time.ns;
+        }
+        for (const auto& [key, ns] : sums) times[key].push_back(ns);
+    }
+    Json layers = Json::array();
+    for (const auto& key : order)
+        layers.push_back(
+            {{"node", key.first}, {"direction", direction_word(key.second)}, {"ns", times[key]}});
+    return {{"steps", steps}, {"layers", layers}};
 }
 
 Contender::Json Contender::use_stream(const std::string& name) {

@@ -30,10 +30,12 @@ class Contender {
     void apply_settings();  // asked ones, before build
     void build();           // the network with its initial weights
     Json read_settings();   // after build: what is in force when steps run
+    Json facts();           // what the backend says about what it built
     Json description() const;
 
     // Commands. Each returns the fields of its `done`.
     Json run(std::uint32_t steps, std::uint64_t max_ns, std::uint32_t window, bool in_parts);
+    Json profile(std::uint32_t steps);
     Json use_stream(const std::string& name);
     Json reset();
     Json gradient();
@@ -51,16 +53,6 @@ class Contender {
     std::vector<tt_loop_part> separate_parts();
     void predict(std::vector<float>& predictions);
 
-    // What a call of the loop needs. `what` is a task or a part.
-    struct Call {
-        const tt_backend* table;
-        tt_context* context;
-        std::uint32_t what;
-        const tt_batch* batch;
-    };
-    static int call_step(void* user, double* loss);
-    static int call_part(void* user, double* loss);
-
     Job job_;
     Network network_;
     Recorder recorder_;
@@ -73,7 +65,7 @@ class Contender {
     std::map<std::string, bool> checked_;
     std::string stream_name_ = "train";
     std::optional<Plugin> plugin_;
-    std::vector<Call> calls_;
+    std::vector<PluginCall> calls_;
     std::optional<PluginContext> context_;  // last: it goes before all that it points to
 };
 

@@ -27,6 +27,7 @@ struct StreamFiles {
 
 struct Job {
     std::string plugin;
+    std::vector<std::string> preload;  // libraries that the plug-in needs, opened before it
     std::string purpose;
     std::string task_name;
     tt_task task = TT_TRAIN;

@@ -72,6 +72,7 @@ bool serve(const char* job_file, Json phases, const Events& events, std::string&
     events.send({{"event", "ready"},
                  {"phases", phases},
                  {"settings", settings},
+                 {"facts", contender.facts()},
                  {"backend", contender.description()}});
     Lines lines(commands_fd);
     return obey_commands(lines, contender, events, where);
@@ -93,10 +94,11 @@ int run_job(const char* job_file) {
 }
 
 // Libraries may print when they load; standard output is for the description alone.
-int describe(const char* path) {
+int describe(const char* path, char** preload) {
     const int output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     try {
+        for (; *preload != nullptr; ++preload) preload_library(*preload);
         const Plugin plugin(path);
         Events(output).send(full_description(plugin.table()));
         return 0;
@@ -110,8 +112,8 @@ int describe(const char* path) {
 
 int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return std::puts(TIMETRIAL_VERSION) < 0;
-    if (argc == 3 && std::strcmp(argv[1], "--describe") == 0) return describe(argv[2]);
+    if (argc >= 3 && std::strcmp(argv[1], "--describe") == 0) return describe(argv[2], argv + 3);
     if (argc == 2 && argv[1][0] != '-') return run_job(argv[1]);
-    std::fputs("usage: timetrial-child JOB.json | --describe PLUGIN.so | --version\n", stderr);
+    std::fputs("usage: timetrial-child JOB.json | --describe PLUGIN.so [LIBRARY...] | --version\n", stderr);
     return 2;
 }

@@ -1,6 +1,7 @@
 #include "loader/context.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 
 #include "npy/npy.h"
@@ -20,7 +21,25 @@ tt_tensor c_form(const TensorInfo& info, void* data) {
     return tensor;
 }
 
+// Whether the plug-in's table is long enough to have a function that was added after ABI 1 began.
+bool reaches(const tt_backend& table, std::size_t end) { return table.size >= end; }
+
+// The work of a call is part of what is timed, so a call ends when the work does.
+int finished(const PluginCall& call, tt_status status) {
+    return status != TT_OK ? status : call.table->wait(call.context);
+}
+
 }  // namespace
+
+int PluginCall::step(void* user, double* loss) {
+    const auto& call = *static_cast<const PluginCall*>(user);
+    return finished(call, call.table->step(call.context, call.what, call.batch, loss));
+}
+
+int PluginCall::part(void* user, double* loss) {
+    const auto& call = *static_cast<const PluginCall*>(user);
+    return finished(call, call.table->part(call.context, call.what, call.batch, loss));
+}
 
 std::size_t TensorInfo::elements() const {
     std::size_t product = 1;
@@ -80,6 +99,31 @@ void PluginContext::evaluate(const tt_batch& batch, tt_tensor& prediction) {
     if (plugin_.table().evaluate == nullptr)
         throw BackendError(TT_UNSUPPORTED, "the backend makes no predictions");
     check(plugin_.table().evaluate(context_, &batch, &prediction));
+}
+
+std::vector<Fact> PluginContext::facts() {
+    std::vector<Fact> found;
+    const tt_backend& table = plugin_.table();
+    if (!reaches(table, offsetof(tt_backend, facts) + sizeof table.facts) || table.facts == nullptr)
+        return found;
+    const auto say = [](void* user, const char* name, const char* value) {
+        static_cast<std::vector<Fact>*>(user)->push_back({name, value});
+    };
+    check(table.facts(context_, say, &found));
+    return found;
+}
+
+std::vector<ProfiledTime> PluginContext::profile(const tt_batch& batch) {
+    std::vector<ProfiledTime> found;
+    const tt_backend& table = plugin_.table();
+    if (!reaches(table, offsetof(tt_backend, profile) + sizeof table.profile) || table.profile == nullptr)
+        throw BackendError(TT_UNSUPPORTED, "the backend does not time its layers");
+    const auto say = [](void* user, const char* node, std::uint32_t direction, std::uint64_t ns) {
+        static_cast<std::vector<ProfiledTime>*>(user)->push_back(
+            {node, static_cast<tt_direction>(direction), ns});
+    };
+    check(table.profile(context_, &batch, say, &found));
+    return found;
 }
 
 void PluginContext::wait() { check(plugin_.table().wait(context_)); }

@@ -37,6 +37,31 @@ struct TensorInfo {
     std::size_t bytes() const;
 };
 
+// A fact that the backend states about itself (tt_backend::facts).
+struct Fact {
+    std::string name;
+    std::string value;
+};
+
+// Time of one layer in one direction of a profiled step.
+struct ProfiledTime {
+    std::string node;
+    tt_direction direction;
+    std::uint64_t ns;
+};
+
+// What the timed loop passes to a plug-in: `what` is a task for step(), a part for part().
+struct PluginCall {
+    const tt_backend* table;
+    tt_context* context;
+    std::uint32_t what;
+    const tt_batch* batch;
+
+    // For tt_loop_part::call; `user` is a PluginCall. Return when the work is done.
+    static int step(void* user, double* loss);
+    static int part(void* user, double* loss);
+};
+
 class PluginContext {
   public:
     explicit PluginContext(const Plugin& plugin);
@@ -62,6 +87,11 @@ class PluginContext {
     // `data` has info.bytes() bytes.
     void read_tensor(const TensorInfo& info, void* data);
     void write_tensor(const TensorInfo& info, const void* data);
+
+    // Empty for a backend that states none.
+    std::vector<Fact> facts();
+    // One training step, timed layer by layer. BackendError for a backend that cannot.
+    std::vector<ProfiledTime> profile(const tt_batch& batch);
 
     // For the timed loop, which calls the table itself and comes back here when a call fails.
     tt_context* get() const { return context_; }

@@ -119,6 +119,11 @@ Plugin::Plugin(const std::string& path) : path_(path) {
     check_table(path, *table_);
 }
 
+void preload_library(const std::string& path) {
+    if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+        throw PluginError("the library '" + path + "' cannot be loaded: " + dlerror());
+}
+
 std::vector<std::string> word_list(const char* const* words) {
     std::vector<std::string> list;
     for (; words != nullptr && *words != nullptr; ++words) list.emplace_back(*words);

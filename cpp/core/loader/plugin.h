@@ -31,6 +31,10 @@ class Plugin {
     const tt_backend* table_;
 };
 
+// Opens a library that a plug-in needs before the plug-in itself: the dynamic linker then takes this very
+// file for every later request of its SONAME, wherever else another copy lies. Throws PluginError.
+void preload_library(const std::string& path);
+
 // A list of words that ends with NULL, as in tt_description. NULL itself is an empty list.
 std::vector<std::string> word_list(const char* const* words);
 

@@ -119,6 +119,7 @@ typedef struct tt_build {
     int64_t batch_size;
     const tt_network* network;
     const tt_optimizer* optimizer;
+    uint32_t dtype; /* of the arithmetic: one that description->dtypes lists (TT_F32, TT_F64) */
 } tt_build;
 
 /* The tensors of one batch, in the order of the network's input nodes: "images" (f32), "labels" (i64, N). */
@@ -131,7 +132,23 @@ typedef struct tt_batch {
 enum {
     TT_READS_NO_DATA = 1, /* steps never look at their batch: the loop need not gather one */
     TT_UNPROVABLE = 2,    /* computes no network, so its parity stays "unproven" */
+    TT_PROFILES = 4,      /* profile() can tell where a step's time goes */
 };
+
+/* Which work of a layer a time is for. */
+typedef enum tt_direction {
+    TT_DIRECTION_FORWARD = 1,
+    TT_DIRECTION_LOSS = 2,             /* loss and its gradient */
+    TT_DIRECTION_BACKWARD = 3,         /* both of the next two, where they cannot be told apart */
+    TT_DIRECTION_BACKWARD_DATA = 4,    /* the gradient of the layer's input */
+    TT_DIRECTION_BACKWARD_WEIGHTS = 5, /* the gradients of its parameters */
+    TT_DIRECTION_UPDATE = 6,           /* the optimizer */
+    TT_DIRECTION_REORDER = 7,          /* moving data from one memory format to another for this layer */
+} tt_direction;
+
+/* Receivers, given by the host. Texts are copied before they return. */
+typedef void (*tt_fact_function)(void* user, const char* name, const char* value);
+typedef void (*tt_time_function)(void* user, const char* node, uint32_t direction, uint64_t ns);
 
 /* What a backend is. Lists of words end with NULL. Static: valid as long as the object is loaded. */
 typedef struct tt_description {
@@ -188,6 +205,15 @@ typedef struct tt_backend {
     tt_status (*write_tensor)(tt_context* context, const tt_tensor* tensor);
 
     void (*close)(tt_context* context);
+
+    /* What the record should know about what was built and no setting asks for, after build(): the version
+     * of the library, the kernel it chose ("kernel": "SkylakeX"), the implementation of each primitive
+     * ("conv1 forward": "jit:avx512_core"). NULL, or absent in a shorter table: nothing to say. */
+    tt_status (*facts)(tt_context* context, tt_fact_function say, void* user);
+    /* One TT_TRAIN step with a clock around every layer and direction: `say` is called for each with the wall
+     * time in nanoseconds (with several threads, that of the slowest). The clock's cost is small but not
+     * nothing, so this is never the step that is measured. NULL or absent unless TT_PROFILES. */
+    tt_status (*profile)(tt_context* context, const tt_batch* batch, tt_time_function say, void* user);
 } tt_backend;
 
 #if defined(__GNUC__)

@@ -41,6 +41,15 @@ struct Reading {
     std::string how_read;
 };
 
+// Time of one layer in one direction of a profiled step; `node` lives as long as the backend.
+struct LayerTime {
+    const char* node;
+    tt_direction direction;
+    uint64_t ns;
+};
+
+using Facts = std::vector<std::pair<std::string, std::string>>;  // name, value
+
 class Backend {
   public:
     Backend() = default;
@@ -69,6 +78,11 @@ class Backend {
     virtual std::vector<tt_tensor> tensors(uint32_t role) = 0;
     virtual void read_tensor(tt_tensor& tensor);
     virtual void write_tensor(const tt_tensor& tensor);
+
+    // What the record should know about what was built: see tt_backend::facts.
+    virtual Facts facts() { return {}; }
+    // One training step, layer by layer; only asked of a backend marked TT_PROFILES.
+    virtual std::vector<LayerTime> profile(const tt_batch& batch);
 
   private:
     tt_tensor find_tensor(const tt_tensor& like);
@@ -236,6 +250,10 @@ inline void Backend::evaluate(const tt_batch&, float*) {
     throw Unsupported("the backend makes no predictions");
 }
 
+inline std::vector<LayerTime> Backend::profile(const tt_batch&) {
+    throw Unsupported("the backend does not time its layers");
+}
+
 inline tt_tensor Backend::find_tensor(const tt_tensor& like) {
     for (const tt_tensor& tensor : tensors(like.role)) {
         if (std::strcmp(tensor.name, like.name) != 0) continue;
@@ -381,6 +399,17 @@ inline tt_status write_tensor(tt_context* context, const tt_tensor* tensor) {
     return guarded(context->error, [&] { context->backend->write_tensor(*tensor); });
 }
 inline void close(tt_context* context) { delete context; }
+inline tt_status facts(tt_context* context, tt_fact_function say, void* user) {
+    return guarded(context->error, [&] {
+        for (const auto& [name, value] : context->backend->facts()) say(user, name.c_str(), value.c_str());
+    });
+}
+inline tt_status profile(tt_context* context, const tt_batch* batch, tt_time_function say, void* user) {
+    return guarded(context->error, [&] {
+        for (const LayerTime& time : context->backend->profile(*batch))
+            say(user, time.node, time.direction, time.ns);
+    });
+}
 
 }  // namespace border
 
@@ -408,6 +437,8 @@ const tt_backend* backend_table(uint32_t host_abi, const tt_description& descrip
         .read_tensor = border::read_tensor,
         .write_tensor = border::write_tensor,
         .close = border::close,
+        .facts = border::facts,
+        .profile = description.flags & TT_PROFILES ? border::profile : nullptr,
     };
     return &table;
 }

@@ -64,7 +64,7 @@ void close(tt_context*) {}
 [[maybe_unused]] const tt_backend table = {TABLE_SIZE,  ABI_VERSION,  DESCRIPTION, open,         last_error,
                                            configure,   read_setting, build,       STEP,         nullptr,
                                            nullptr,     wait,         reset,       tensor_count, tensor_info,
-                                           read_tensor, write_tensor, close};
+                                           read_tensor, write_tensor, close,       nullptr,      nullptr};
 
 }  // namespace
 

@@ -49,8 +49,12 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
                    {sizeof(tt_attribute), "momentum", sgd.momentum, nullptr},
                    {sizeof(tt_attribute), "weight_decay", sgd.weight_decay, nullptr}};
     optimizer_ = {sizeof(tt_optimizer), "sgd", 3, attributes_.data()};
-    build_ = {sizeof(tt_build), TT_TRAIN | TT_GRADIENT | TT_FORWARD, problem.network.batch_size(),
-              c_network_->get(), &optimizer_};
+    build_ = {sizeof(tt_build),
+              TT_TRAIN | TT_GRADIENT | TT_FORWARD,
+              problem.network.batch_size(),
+              c_network_->get(),
+              &optimizer_,
+              TT_F32};
     context_ = std::make_unique<PluginContext>(Plugin(plugin_path));
     for (const auto& [name, value] : settings) context_->configure(name, value);
     context_->build(build_);

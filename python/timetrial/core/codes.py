@@ -8,7 +8,7 @@ from timetrial.errors import InputError, nearest
 
 TASKS = {"train": 1, "gradient": 2, "forward": 4}
 PARTS = {"forward": 1, "loss": 2, "backward": 4, "update": 8}
-FLAGS = {"reads_no_data": 1, "unprovable": 2}
+FLAGS = {"reads_no_data": 1, "unprovable": 2, "profiles": 4}
 ROLES = {
     "parameter": 1,
     "state": 2,

@@ -21,6 +21,8 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
     backend: dict[str, Any] = {"name": contender.name}
     if contender.interpreter is None:
         backend["plugin"] = str(contender.path)
+        if contender.preload:
+            backend["preload"] = [str(path) for path in contender.preload]
     else:
         backend["adapter"] = str(contender.path)
     job: dict[str, Any] = {

@@ -39,7 +39,8 @@ class Contender:
     setting_environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # setting -> variables
     helper_threads: tuple[str, ...] = ()  # names of threads that never compute
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
-    flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable"
+    flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable", "profiles"
+    preload: tuple[Path, ...] = ()  # libraries that the plug-in needs, opened before it
 
     def program(self, job: Path) -> list[str]:
         """The command line that the supervisor starts."""
