@@ -121,6 +121,7 @@ class FakeEngine:
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
             position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
             duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
+            facts={"blas.kernel": "SkylakeX"},
         )  # fmt: skip
         record = _failed(record, backend, plan)
         if record.outcome not in ("ok", "mismatch"):

@@ -10,7 +10,7 @@ from launching import make_plan, small_network, words
 
 from timetrial.launch import run_launch
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -106,6 +106,8 @@ def test_threads_are_applied_and_read_back(tmp_path: Path, threads: int) -> None
     assert "torch.get_num_threads()" in found.how_read
     assert "omp_get_max_threads()" in found.how_read
     assert timed.environment["OMP_NUM_THREADS"] == str(threads)
+    assert timed.facts["torch.version"] == torch.__version__
+    assert {"onednn.version", "torch.cpu_capability"} <= timed.facts.keys()
     assert any("libtorch_cpu" in library.path for library in timed.libraries)
     assert {"detailed", "steady"} <= {segment.kind for segment in timed.segments}
 

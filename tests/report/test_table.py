@@ -76,6 +76,7 @@ def test_details_name_what_a_reader_asks_for(measure) -> None:  # type: ignore[n
         "geometric mean, 95 % t interval",
         "passed against reference",
         "threads",
+        "blas.kernel: SkylakeX",
         "Traceback",
     ):
         assert words in text

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from launching import make_plan, words
 
 from timetrial.core import Backend, Network, native
 from timetrial.errors import TimetrialError, Unavailable
+from timetrial.launch import run_launch
 
 HERE = Path(__file__).parent
 HEADERS = HERE.parents[1] / "cpp" / "include"
@@ -68,6 +70,23 @@ def test_it_trains_as_the_reference_does(toy: Path) -> None:
         trained.append((losses, backend.tensors("parameter")["fc.weight"], backend.evaluate(images)))
     for ours, judge in zip(*trained, strict=True):
         np.testing.assert_allclose(ours, judge, rtol=1e-4, atol=1e-5)
+
+
+def test_what_it_says_about_itself_is_in_the_record(toy: Path, tmp_path: Path) -> None:
+    network = tmp_path / "regression.toml"
+    network.write_text(
+        """
+        nodes = [
+            { name = "flat", kind = "flatten" },
+            { name = "fc", kind = "dense", attributes = { units = "classes", bias = false } },
+            { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+        ]
+        """,
+        encoding="utf-8",
+    )
+    record = run_launch(make_plan(tmp_path / "launch", str(toy), network=str(network)))
+    assert record.outcome == "ok", words(record)
+    assert record.facts == {"toy.weights": str(10 * 28 * 28)}
 
 
 def test_what_it_lacks_is_unavailable(toy: Path) -> None:

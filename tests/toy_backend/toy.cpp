@@ -55,6 +55,8 @@ class Toy final : public Backend {
         reset();
     }
 
+    Facts facts() override { return {{"toy.weights", std::to_string(w_.size())}}; }
+
     void reset() override {
         w_.assign(weight_.initial, weight_.initial + classes_ * features_);
         gradient_.assign(w_.size(), 0);

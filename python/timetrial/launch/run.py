@@ -116,6 +116,7 @@ class _Launch:
             duration_s=time.monotonic() - began,
             command=self.command,
             backend=dict(self.ready.get("backend", {})),
+            facts={str(name): str(value) for name, value in self.ready.get("facts", {}).items()},
             phases=self.phases,
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],

@@ -134,6 +134,7 @@ class LaunchRecord(Model):
     duration_s: float
     command: list[str] = Field(default_factory=list)
     backend: dict[str, Any] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)  # what it says about what it built
     phases: list[Phase] = Field(default_factory=list)
     settings: list[Setting] = Field(default_factory=list)
     segments: list[Segment] = Field(default_factory=list)

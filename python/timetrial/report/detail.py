@@ -98,6 +98,8 @@ class CaseDetail:
             "backend",
             ", ".join(f"{key} {value}" for key, value in first.backend.items() if value and key != "flags"),
         )
+        if first.facts:
+            yield "facts", "\n".join(f"{name}: {value}" for name, value in first.facts.items())
         if first.phases:
             start = first.phases[0].ns
             yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])

@@ -65,6 +65,11 @@ class Contender(object):
             for name, (effective, source) in self._adapter.read_settings().items()
         }
 
+    def facts(self):
+        """What the adapter says about what it built, beyond its settings."""
+        facts = getattr(self._adapter, "facts", dict)()
+        return {str(name): str(value) for name, value in facts.items()}
+
     def description(self, name):
         """The `backend` of the event `ready`."""
         adapter = self._adapter

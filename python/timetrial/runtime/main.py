@@ -93,10 +93,10 @@ def serve(job_path, place):
     contender.build()
     phases.append(phase("build"))
     place[0] = "settings"
-    settings = contender.read_settings()
-    send(
-        {"event": "ready", "phases": phases, "settings": settings, "backend": contender.description(job.name)}
-    )
+    ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}
+    ready["facts"] = contender.facts()
+    ready["backend"] = contender.description(job.name)
+    send(ready)
     with open(COMMANDS_FD, "rb", buffering=0, closefd=False) as commands:
         pending = b""
         while True:

@@ -4,6 +4,15 @@ import re
 
 import numpy as np
 
+# Name of a fact, and where torch.__config__.show() has it.
+_FACTS = (
+    ("blas.version", r"^ *- (.*Math Kernel Library Version \S+|OpenBLAS.*)"),
+    ("onednn.version", r"MKL-DNN v(\S+)"),
+    ("openmp.version", r"^ *- (OpenMP.*)"),
+    ("torch.blas", r"BLAS_INFO=(\w+)"),
+    ("torch.cpu_capability", r"CPU capability usage: (.*)"),
+)
+
 
 class Adapter(object):
     """See frameworks/README.md for the shape of an adapter."""
@@ -47,6 +56,15 @@ class Adapter(object):
             if int(openmp.group(1)) != threads:
                 threads = int(openmp.group(1))  # two answers: the one that differs from what was set
         return {"threads": (str(threads), source)}
+
+    def facts(self):
+        """The libraries inside torch and the instructions it chose, from its own account of its build."""
+        found = {"torch.version": torch.__version__}
+        for name, pattern in _FACTS:
+            match = re.search(pattern, torch.__config__.show(), re.MULTILINE)
+            if match:
+                found[name] = match.group(1).strip()
+        return found
 
     def build(self, job, images, labels):
         """The module, the loss and the optimizer on the batch's own memory."""
