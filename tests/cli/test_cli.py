@@ -116,7 +116,7 @@ def test_list_names_everything(call: Any) -> None:
     done = call("list", "--json")
     assert done.exit_code == 0
     lists = json.loads(done.stdout)
-    assert list(lists) == ["experiments", "backends", "networks", "datasets", "settings"]
+    assert list(lists) == ["experiments", "backends", "networks", "datasets", "libraries", "settings"]
     assert "first-look" in lists["experiments"]
     assert {"null", "reference", "eigen", "pytorch"} <= set(lists["backends"])
     assert "digits28" in lists["datasets"]

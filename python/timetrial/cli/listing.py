@@ -12,12 +12,13 @@ def listing(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[experiments|backends|networks|datasets|settings]", help="One list; without it, all."
+            metavar="[experiments|backends|networks|datasets|libraries|settings]",
+            help="One list; without it, all.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """List what can be named: experiments, backends, networks, datasets, settings."""
+    """List what can be named: experiments, backends, networks, datasets, libraries, settings."""
     from timetrial.experiment.catalog import catalog
 
     lists = catalog(what)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment import sources
 from timetrial.experiment.case import Case, Workload
+from timetrial.experiment.keys import PARALLEL
+from timetrial.libraries import known_libraries
 from timetrial.toml import read_toml
 
 Entries = dict[str, str]  # name -> words
@@ -19,6 +21,7 @@ def catalog(what: str | None = None) -> dict[str, Entries]:
         "backends": _backends,
         "networks": _networks,
         "datasets": _datasets,
+        "libraries": _libraries,
         "settings": _settings,
     }
     if what is not None and what not in lists:
@@ -79,10 +82,26 @@ def _datasets() -> Entries:
     return {name: _DATASET_WORDS.get(name, "") for name in DATASETS}
 
 
+def _libraries() -> Entries:
+    found = {
+        name: f"{library.words}: {'ready' if library.path() else f'missing ({library.cure})'}"
+        for name, library in known_libraries().items()
+    }
+    return {**found, "/path/to/library.so": "your own"}
+
+
 def _settings() -> Entries:
+    from timetrial.launch.libraries import LIBRARY_SETTINGS
+
+    libraries = {
+        one.name: f"{one.words}: {one.name}={one.default}, another name or a path" for one in LIBRARY_SETTINGS
+    }
     return {
         "threads": "how many threads compute: threads=1,2",
+        "parallel": "what threads share: the images of a batch, or each product of matrices: "
+        f"parallel={','.join(PARALLEL)}",
         "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
         "isa": "which variant of a native backend: isa=avx2",
         "python": "the interpreter of a framework: python=/path/to/python",
+        **libraries,
     }

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.machine import machine_facts
+from timetrial.libraries import known_libraries, version_of
 
 State = Literal["ready", "missing", "broken"]
 
@@ -66,7 +67,7 @@ def doctor() -> Diagnosis:
     except (ImportError, TimetrialError) as error:
         cure = "pip install --force-reinstall timetrial"
         return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, [])
-    checks = [*_core_checks(), *_backend_checks(), *_module_checks()]
+    checks = [*_core_checks(), *_backend_checks(), *_library_checks(), *_module_checks()]
     usable = int(machine["usable_cpus"])
     peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
     return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, _advice(machine))
@@ -104,6 +105,20 @@ def _backend_checks() -> list[Check]:
             found.append(Check(f"backend {name}", "missing", reason, cure or None))
         except TimetrialError as error:
             found.append(Check(f"backend {name}", "broken", str(error)))
+    return found
+
+
+def _library_checks() -> list[Check]:
+    found = []
+    for name, library in known_libraries().items():
+        path = library.path()
+        if path is None:
+            found.append(Check(f"library {name}", "missing", library.words, library.cure))
+        else:
+            version = version_of(path)
+            found.append(
+                Check(f"library {name}", "ready", f"{path}{f', version {version}' if version else ''}")
+            )
     return found
 
 

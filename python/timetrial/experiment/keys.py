@@ -13,7 +13,14 @@ OPTIMIZER_KEYS = tuple(
     f"{OPTIMIZER_PREFIX}{key}" for key in ("name", "learning_rate", "momentum", "weight_decay")
 )
 CASE_KEYS = ("backend", "task", "device", "dtype", "semantics")
-PROCESS_SETTINGS = ("threads", "affinity", "isa", "python")  # without a dot: any backend may have them
+PROCESS_SETTINGS = (
+    "threads",
+    "parallel",
+    "affinity",
+    "isa",
+    "python",
+)  # without a dot: any backend may have them
+PARALLEL = ("images", "product")  # what `parallel` can be, the default first
 
 # What a word of the command line may set besides a key of the cases: word -> place in the experiment.
 EXPERIMENT_KEYS = {

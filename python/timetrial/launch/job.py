@@ -10,7 +10,7 @@ from typing import Any
 from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.registry import Contender, running_sys_path
-from timetrial.launch.settings import PARENT_SETTINGS
+from timetrial.launch.settings import job_settings
 from timetrial.records.files import explained
 
 PROTOCOL = 1
@@ -34,9 +34,7 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         "task": plan.case.task,
         "device": plan.case.device,
         "dtype": plan.case.dtype,
-        "settings": {
-            name: str(value) for name, value in plan.case.settings.items() if name not in PARENT_SETTINGS
-        },
+        "settings": job_settings(plan.case, contender),
         **plan.prepared.job,
     }
     if contender.interpreter is not None:

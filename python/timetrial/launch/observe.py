@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from timetrial.core.observer import Observation, Observer
+from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.registry import hash_file
 from timetrial.launch.settings import Evidence
+from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
 
@@ -26,6 +28,8 @@ class Watch:
         self.steady_wall_ns = 0
         self.tasks: int | None = None
         self.cpu_ns = 0
+        self.libraries: list[Path] = []
+        self._mapped: frozenset[Path] = frozenset()
 
     def after_ready(self, import_bytes: int | None) -> None:
         """The backend is built; `import_bytes` is what the contender said at the end of its import."""
@@ -82,11 +86,23 @@ class Watch:
         self.cpu_ns = max(self.cpu_ns, seen.cpu_ns)
         return seen
 
-    def libraries(self) -> list[Path]:
-        """Mapped libraries that compute, schedule or allocate."""
-        return [Path(library.path) for library in self._observer.libraries()]
+    def look_at_libraries(self, chosen: Sequence[ChosenLibrary]) -> None:
+        """Which files are mapped. The list for the record has the libraries that compute, schedule or
+        allocate, and those that the contender was to use."""
+        mapped = _mapped_files(self._observer.pid)
+        if not mapped:
+            return
+        self._mapped = mapped
+        known = {Path(library.path) for library in self._observer.libraries()}
+        self.libraries = sorted(known | (mapped & {one.path.resolve() for one in chosen}))
 
-    def evidence(self, readings: dict[str, dict[str, object]], isa: str, interpreter: str | None) -> Evidence:
+    def evidence(
+        self,
+        readings: dict[str, dict[str, object]],
+        isa: str,
+        interpreter: str | None,
+        chosen: Sequence[ChosenLibrary],
+    ) -> Evidence:
         """All there is to judge the settings by."""
         return Evidence(
             readings=readings,
@@ -95,11 +111,23 @@ class Watch:
             steady_wall_ns=self.steady_wall_ns,
             tasks=self.tasks,
             interpreter=interpreter,
+            libraries={one.setting: one.path for one in chosen},
+            mapped=self._mapped,
         )
 
 
-def hash_libraries(paths: Iterable[Path]) -> list[Library]:
-    """With their sha256; None where the file is gone since."""
+def _mapped_files(pid: int) -> frozenset[Path]:
+    """Every file that a process has mapped, by the kernel's path. OSError: the process is gone."""
+    fields = (line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
+    return frozenset(Path(one[5]) for one in fields if len(one) == 6 and one[5].startswith("/"))
+
+
+def describe_libraries(
+    paths: Iterable[Path], chosen: Sequence[ChosenLibrary], facts: Mapping[str, str]
+) -> list[Library]:
+    """With sha256 (None where the file is gone since) and version: of a chosen library what the contender
+    stated as a fact ("blas.version" for "blas.library"), of others what can be known without loading them."""
+    stated = {one.path.resolve(): facts.get(one.setting.replace(".library", ".version")) for one in chosen}
     found = []
     for path in sorted(set(paths)):
         try:
@@ -107,5 +135,6 @@ def hash_libraries(paths: Iterable[Path]) -> list[Library]:
             digest = hash_file(str(path), status.st_size, status.st_mtime_ns)
         except OSError:
             digest = None
-        found.append(Library(path=str(path), sha256=digest))
+        version = stated.get(path.resolve()) or version_of(path)
+        found.append(Library(path=str(path), version=version, sha256=digest))
     return found

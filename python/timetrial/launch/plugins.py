@@ -14,19 +14,21 @@ from timetrial.errors import InputError
 TIMEOUT_S = 30.0
 
 
-def describe_plugin(path: Path, fingerprint: str) -> dict[str, Any]:
+def describe_plugin(path: Path, fingerprint: str, preload: tuple[Path, ...] = ()) -> dict[str, Any]:
     """name, version, library, isa, flags, parts, tasks, layers, settings, ... InputError, in words, for a
-    file that is no plug-in, lacks a library, has another ABI, or ends the process that loads it."""
-    described: dict[str, Any] = json.loads(_ask(path, fingerprint))
+    file that is no plug-in, lacks a library, has another ABI, or ends the process that loads it.
+
+    `preload`: libraries that it needs, opened before it."""
+    described: dict[str, Any] = json.loads(_ask(path, fingerprint, preload))
     return described
 
 
 @lru_cache(maxsize=128)
-def _ask(path: Path, fingerprint: str) -> str:
+def _ask(path: Path, fingerprint: str, preload: tuple[Path, ...]) -> str:
     del fingerprint  # part of the key: a plug-in that was built anew is asked anew
     try:
         done = subprocess.run(
-            [str(native.child_path()), "--describe", str(path)],
+            [str(native.child_path()), "--describe", str(path), *map(str, preload)],
             capture_output=True,
             text=True,
             errors="replace",

@@ -17,7 +17,9 @@ from timetrial.core.native import BackendManifest
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.launch.interpreters import Interpreter, find_interpreter
+from timetrial.launch.libraries import ChosenLibrary, choose_libraries
 from timetrial.launch.plugins import describe_plugin
+from timetrial.libraries import elf_problem
 from timetrial.toml import read_toml
 
 FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
@@ -40,7 +42,12 @@ class Contender:
     helper_threads: tuple[str, ...] = ()  # names of threads that never compute
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
     flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable", "profiles"
-    preload: tuple[Path, ...] = ()  # libraries that the plug-in needs, opened before it
+    libraries: tuple[ChosenLibrary, ...] = ()  # those it shall use
+
+    @property
+    def preload(self) -> tuple[Path, ...]:
+        """Libraries that the plug-in is linked to, opened before it."""
+        return tuple(one.path for one in self.libraries if one.preload)
 
     def program(self, job: Path) -> list[str]:
         """The command line that the supervisor starts."""
@@ -95,11 +102,12 @@ def _from_path(path: Path, case: Case) -> Contender:
         raise InputError(f"backend {str(path)!r}: there is no such file or folder")
     if path.suffix != ".so":
         raise InputError(f"backend {str(path)!r}: expected a plug-in (.so) or the folder of an adapter")
-    if path.read_bytes()[:4] != b"\x7fELF":
-        raise InputError(f"backend {str(path)!r}: this is not a shared object (no ELF header)")
+    problem = elf_problem(path)
+    if problem is not None:
+        raise InputError(f"backend {str(path)!r}: {problem}")
     _refuse(case, "isa", "a plug-in given by its path is one variant")
     _refuse(case, "python", "a native backend runs in no interpreter")
-    return _plugin(path.stem, path.resolve())
+    return _plugin(path.stem, path.resolve(), choose_libraries(case, None))
 
 
 def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender:
@@ -119,20 +127,22 @@ def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender
         chosen = next((manifest for manifest in variants if flags.issuperset(manifest.requires)), None)
         if chosen is None:
             raise Unavailable(f"{name} needs a CPU with {', '.join(variants[-1].requires)}")
-    return _plugin(name, chosen.library)
+    return _plugin(name, chosen.library, choose_libraries(case, name))
 
 
-def _plugin(name: str, path: Path) -> Contender:
-    fingerprint = _file_hash(path)
-    described = describe_plugin(path, fingerprint)
+def _plugin(name: str, path: Path, libraries: tuple[ChosenLibrary, ...]) -> Contender:
+    hashes = [_file_hash(file) for file in (path, *(one.path for one in libraries))]
+    fingerprint = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    described = describe_plugin(path, fingerprint, tuple(one.path for one in libraries if one.preload))
     return Contender(
         name,
         "native",
         path,
         fingerprint,
         isa=str(described["isa"]),
-        settings=tuple(described["settings"]),
+        settings=(*described["settings"], *(one.setting for one in libraries if one.preload)),
         flags=tuple(described["flags"]),
+        libraries=libraries,
     )
 
 

@@ -21,7 +21,8 @@ from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_s
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import JUDGE, judged
-from timetrial.launch.observe import Watch, hash_libraries
+from timetrial.launch.libraries import ChosenLibrary
+from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import tail
 from timetrial.launch.parity import Expected, compare, compare_losses, unproven
@@ -78,7 +79,7 @@ class _Launch:
         self.warnings: list[str] = []
         self.command: list[str] = []
         self.environment = Environment({}, [])
-        self.library_paths: list[Path] = []
+        self.libraries: tuple[ChosenLibrary, ...] = ()
         self.watch: Watch | None = None
         self.runner: SegmentRunner | None = None
 
@@ -102,6 +103,7 @@ class _Launch:
         for name in ("home", "tmp"):
             shutil.rmtree(self.plan.folder / name, ignore_errors=True)
         plan = self.plan
+        facts = {str(name): str(value) for name, value in self.ready.get("facts", {}).items()}
         return LaunchRecord(
             id=plan.id,
             case=plan.case.id,
@@ -116,14 +118,14 @@ class _Launch:
             duration_s=time.monotonic() - began,
             command=self.command,
             backend=dict(self.ready.get("backend", {})),
-            facts={str(name): str(value) for name, value in self.ready.get("facts", {}).items()},
+            facts=facts,
             phases=self.phases,
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
             evaluations=self.evaluations,
             memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
-            libraries=hash_libraries(self.library_paths),
+            libraries=describe_libraries(self.watch.libraries, self.libraries, facts) if self.watch else [],
             parity=self.parity,
             witnesses=seen,
             environment=self.environment.variables,
@@ -140,6 +142,7 @@ class _Launch:
 
     def _run_contender(self, contender: Contender) -> None:
         plan = self.plan
+        self.libraries = contender.libraries
         job = make_job(plan, contender)
         write_job(plan, job)
         self.environment = build_environment(
@@ -268,7 +271,7 @@ class _Launch:
         if self.watch is None:
             return
         with contextlib.suppress(OSError):
-            self.library_paths = self.watch.libraries() or self.library_paths
+            self.watch.look_at_libraries(self.libraries)
             self.watch.end(self.runner.segments if self.runner else [])
 
     # Judging ------------------------------------------------------------------------------------------
@@ -347,7 +350,7 @@ class _Launch:
         interpreter = str(contender.interpreter.executable) if contender.interpreter else None
         isa = str(backend.get("isa") or contender.isa)
         evidence = (
-            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter)
+            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter, self.libraries)
             if self.watch
             else Evidence()
         )

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.experiment.case import Case
+from timetrial.experiment.keys import PARALLEL, PROCESS_SETTINGS
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.launch.libraries import judge_library
 from timetrial.launch.registry import Contender
 from timetrial.records.model import Setting, SettingStatus, Thread
 
@@ -34,7 +37,14 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     known = (*COMMON_SETTINGS, *contender.settings)
     for name in case.settings:
         if name not in known:
-            raise InputError(f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}")
+            words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
+            # In an axis that spans every contender, some lack what others have.
+            raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
+    parallel = case.settings.get("parallel")
+    if parallel is not None and parallel not in PARALLEL:
+        raise InputError(
+            f"parallel={parallel!r}: expected {' or '.join(PARALLEL)}.{nearest(parallel, PARALLEL)}"
+        )
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:
@@ -61,9 +71,22 @@ def _beyond(is_axis: bool, words: str) -> TimetrialError:
     return Unavailable(words) if is_axis else InputError(words)
 
 
+def job_settings(case: Case, contender: Contender) -> dict[str, str]:
+    """What the contender is told: the words asked, and of libraries that it opens itself their files."""
+    asked = {name: str(value) for name, value in case.settings.items() if name not in PARENT_SETTINGS}
+    for library in contender.libraries:
+        if library.preload:
+            asked.pop(library.setting, None)
+        else:
+            asked[library.setting] = str(library.path)
+    return asked
+
+
 def setting_environment(case: Case, contender: Contender) -> dict[str, str]:
-    """The variables that a library reads its settings from: OMP_NUM_THREADS."""
-    return {
+    """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER."""
+    parallel = case.settings.get("parallel")
+    libraries = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
+    return libraries | {
         variable: str(case.settings[name])
         for name, variables in contender.setting_environment.items()
         if name in case.settings
@@ -81,12 +104,16 @@ class Evidence:
     steady_wall_ns: int = 0
     tasks: int | None = None  # threads that exist, declared helpers left out
     interpreter: str | None = None
+    libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
+    mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
 def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
     """One record per setting that was asked, and per setting that the contender reported on its own."""
     judged = []
     for name, asked in case.settings.items():
+        if name in evidence.libraries:
+            continue
         reading = evidence.readings.get(name, {})
         effective = _text(reading.get("effective"))
         source = _text(reading.get("how_read")) or ""
@@ -101,8 +128,11 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
                                   how_read="the path that was started", status="applied"))  # fmt: skip
         else:
             judged.append(_judge_plainly(name, asked, effective, source))
+    for name, path in evidence.libraries.items():
+        reading = evidence.readings.get(name, {})
+        judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped))
     for name, reading in evidence.readings.items():
-        if name not in case.settings:
+        if name not in case.settings and name not in evidence.libraries:
             judged.append(
                 Setting(
                     name=name,
