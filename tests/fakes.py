@@ -27,7 +27,9 @@ from timetrial.records.model import (
 
 STEP_NS = {"fast": 100_000, "slow": 200_000, "other": 150_000}
 FAILS: dict[str, Outcome] = {"crashes": "crash", "hangs": "hang", "is_nan": "nan"}
-BACKENDS = (*STEP_NS, *FAILS, "wrong", "mismatched", "absent", "flaky")
+KERNELS = {"other": "Haswell"}  # of the values of blas.library
+FLAGS = {"blind": ("reads_no_data",), "chancy": ()}
+BACKENDS = (*STEP_NS, *FAILS, *FLAGS, "wrong", "mismatched", "absent", "flaky")
 
 
 def network(name: str) -> SimpleNamespace:
@@ -78,7 +80,7 @@ class FakeEngine:
             resolve=self.resolve,
             validate_settings=self.validate_settings,
             check=self.check,
-            prepare=lambda workload, seed, epochs: SimpleNamespace(description={"dataset": workload.dataset}),
+            prepare=self.prepare,
             launch=self.launch,
             lock=self.lock,
             machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
@@ -91,12 +93,15 @@ class FakeEngine:
             raise InputError(f"There is no backend '{case.backend}'.")
         if case.backend == "absent":
             raise Unavailable("absent needs the module absent: pip install absent")
-        return SimpleNamespace(kind="native", fingerprint="0")
+        return SimpleNamespace(kind="native", fingerprint="0", flags=FLAGS.get(case.backend, ()))
 
     def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
         for name in case.settings:
-            if name not in ("threads", "affinity"):
+            if name not in ("threads", "affinity", "blas.library"):
                 raise InputError(f"backend '{case.backend}' has no setting '{name}'.")
+
+    def prepare(self, workload: Workload, seed: int, epochs: int, reads_data: bool) -> Any:
+        return SimpleNamespace(description={"dataset": workload.dataset}, reads_data=reads_data)
 
     def check(self, workload: Workload) -> Any:
         if workload.batch_size > 1437:
@@ -121,7 +126,7 @@ class FakeEngine:
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
             position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
             duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
-            facts={"blas.kernel": "SkylakeX"},
+            facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
         )  # fmt: skip
         record = _failed(record, backend, plan)
         if record.outcome not in ("ok", "mismatch"):
@@ -150,7 +155,9 @@ def _failed(record: LaunchRecord, backend: str, plan: Any) -> LaunchRecord:
     change: dict[str, Any] = {}
     if plan.purpose == "proof":
         change = {"parity": Parity(status="passed", judge="reference", max_error=1e-7, tensor="conv1.weight")}
-        if backend == "wrong":
+        if backend == "chancy":
+            change["parity"] = change["parity"].model_copy(update={"deterministic": False})
+        elif backend == "wrong":
             reason = "gradient conv1.weight: relative L2 error 0.5, tolerance 2e-05"
             parity = Parity(status="failed", max_error=0.5, tensor="conv1.weight", reason=reason)
             change = {"outcome": "wrong", "reason": reason, "parity": parity}

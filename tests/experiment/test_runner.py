@@ -62,6 +62,14 @@ def test_the_seed_decides_the_order() -> None:
     assert first != [shuffled_block(range(9), seed=2, purpose="speed", block=block) for block in range(3)]
 
 
+def test_no_files_for_those_who_look_at_no_data(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast,blind", "launches=1")
+    assert {plan.case.backend: plan.prepared.reads_data for plan in fake.log} == {
+        "fast": True,
+        "blind": False,
+    }
+
+
 def test_positions_are_balanced() -> None:
     firsts = Counter(shuffled_block("abcd", seed=1, purpose="speed", block=block)[0] for block in range(400))
     assert all(70 <= count <= 130 for count in firsts.values())
@@ -107,7 +115,7 @@ def test_no_learning_without_epochs_or_for_other_tasks(run: Run, fake: FakeEngin
     [
         (("backend=fst",), "no backend 'fst'"),
         (("backend=fast", "batch_size=2000"), "batch_size is 2000"),
-        (("backend=fast", "blas.library=mkl"), "no setting 'blas.library'"),
+        (("backend=fast", "no.knob=mkl"), "no setting 'no.knob'"),
     ],
 )
 def test_bad_input_leaves_nothing_behind(

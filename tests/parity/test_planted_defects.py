@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,26 @@ def test_a_defect_is_caught_and_named(
     if low is not None:
         assert record.parity.max_error is not None
         assert record.parity.max_error > low
+
+
+@pytest.mark.parametrize(
+    ("defect", "deterministic"), [("none", True), ("chance", False), ("gradient_leaves_a_trace", True)]
+)
+def test_two_runs_are_compared_bit_by_bit(tmp_path: Path, defect: str, deterministic: bool) -> None:
+    record = prove(tmp_path, defect)
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.deterministic is deterministic
+
+
+@pytest.mark.parametrize("backend", ["eigen", "pytorch"])
+def test_real_contenders_repeat_their_bits(tmp_path: Path, backend: str) -> None:
+    if backend == "pytorch":
+        pytest.importorskip("torch")
+    settings = {"threads": str(len(os.sched_getaffinity(0)))}
+    record = run_launch(make_plan(tmp_path / "proof", backend, settings=settings, purpose="proof"))
+    assert record.parity is not None
+    assert record.parity.deterministic is True
 
 
 def test_only_the_proof_sees_a_zero_gradient_through_pooling(tmp_path: Path) -> None:

@@ -43,6 +43,24 @@ def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
     assert lines[-2].startswith("  again: timetrial run network=mlp")
 
 
+def test_a_library_that_varies_stands_beside_the_kernel_it_chose(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("backend=fast", "blas.library=one,other", "threads=1", "launches=2")
+    lines = to_text(results, width=200).splitlines()
+    assert lines[1].split()[:5] == ["backend", "threads", "blas.library", "blas", "kernel"]
+    assert lines[2].startswith("fast     1        one           SkylakeX ")
+    assert lines[3].startswith("fast     1        other         Haswell ")
+    assert "blas kernel" not in to_text(measure("backend=fast", "blas.library=one", "launches=2"), width=150)
+
+
+def test_chance_is_noted(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("backend=fast,chancy", "launches=2", "threads=1")
+    assert "! chancy 1: not deterministic: five steps, taken twice" in to_text(results, width=150)
+    console = Console(width=150)
+    with console.capture() as capture:
+        console.print(CaseDetail(results.rows[1]))
+    assert "five steps, taken twice from the same weights, gave DIFFERENT numbers" in capture.get()
+
+
 def test_reference_asked_but_not_there(measure) -> None:  # type: ignore[no-untyped-def]
     text = to_text(measure("backend=absent,fast,slow", "launches=2", "reference=absent"), width=200)
     assert "reference: fast (the first contender that is ok)" in text

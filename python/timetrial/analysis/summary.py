@@ -219,6 +219,8 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
         if one.status in ("adjusted", "unverifiable") and one.asked is not None
     }
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
+    if parity and parity.deterministic is False:
+        notes.append("not deterministic: five steps, taken twice from the same weights, differ")
     return said + sorted(adjusted) + notes
 
 

@@ -22,7 +22,7 @@ class Engine:
     resolve: Callable[[Case], Contender]
     validate_settings: Callable[[Case, Contender, Collection[str]], None]
     check: Callable[[Workload], Checked]
-    prepare: Callable[[Workload, int, int], Prepared]  # workload, seed, epochs
+    prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
     lock: Callable[[], AbstractContextManager[Any]]
     machine: Callable[[], dict[str, Any]]
@@ -42,7 +42,9 @@ def real_engine() -> Engine:
             case, contender, spanned=spanned
         ),
         check=workloads.check,
-        prepare=lambda workload, seed, epochs: workloads.prepare(workload, seed=seed, epochs=epochs),
+        prepare=lambda workload, seed, epochs, reads_data: workloads.prepare(
+            workload, seed=seed, epochs=epochs, reads_data=reads_data
+        ),
         launch=launch.run_launch,
         lock=launch.MeasurementLock,
         machine=machine_facts,

@@ -15,6 +15,7 @@ from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.spec import Spec
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Purpose
@@ -22,6 +23,7 @@ from timetrial.records.results import Results
 
 if TYPE_CHECKING:
     from timetrial.launch import Measure
+    from timetrial.workloads import Prepared
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
@@ -119,10 +121,9 @@ def _launch(
     shown = " ".join(f"{key}={value}" for key, value in _short_axes(one).items())
     run.progress.next(f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip())
     spec = run.experiment.spec
-    epochs = spec.train.epochs if spec.train else 1
     plan = LaunchPlan(
         case=one.case,
-        prepared=run.engine.prepare(one.case.workload, seed, epochs),
+        prepared=_prepared(run.engine, one, spec, seed),
         purpose=purpose,
         folder=folder,
         seed=seed,
@@ -136,6 +137,12 @@ def _launch(
     record = run.engine.launch(plan)
     run.progress.done(record)
     return record
+
+
+def _prepared(engine: Engine, one: ReadyCase, spec: Spec, seed: int) -> Prepared:
+    """The files of a launch; none where the contender looks at no data."""
+    reads_data = one.contender is None or "reads_no_data" not in one.contender.flags
+    return engine.prepare(one.case.workload, seed, spec.train.epochs if spec.train else 1, reads_data)
 
 
 def _short_axes(one: ReadyCase) -> dict[str, str]:
@@ -162,8 +169,7 @@ def _experiment_record(
         counts.add(1)  # some backends use one thread unless asked
     workloads = {}
     for one in live:
-        prepared = engine.prepare(one.case.workload, spec.seed, spec.train.epochs if spec.train else 1)
-        workloads[repr(one.case.workload)] = prepared.description
+        workloads[repr(one.case.workload)] = _prepared(engine, one, spec, spec.seed).description
     return ExperimentRecord(
         id="",
         name=spec.name,

@@ -43,6 +43,8 @@ class Proof:
     # Of the contender only: the five steps once more, one by one, with the gradient before each.
     step_gradients: list[Tensors] = field(default_factory=list)
     stepwise_parameter: Tensors = field(default_factory=dict)
+    # Whether five steps, taken twice from the same state, gave the same bits; None where nobody looked.
+    deterministic: bool | None = None
 
     def to_arrays(self) -> Tensors:
         """For the cache: every tensor under one name."""
@@ -114,9 +116,21 @@ def run_proof(
                 proof.step_gradients.append(_dump(ask, "gradient", dumps / f"step{step}"))
                 runner.run_stage(Stage("train", 1))
             proof.stepwise_parameter = _dump(ask, "parameter", dumps / "stepwise")
+            proof.deterministic = _same_bits(proof.parameter, proof.stepwise_parameter)
+            if not proof.deterministic:
+                # The gradients in between may have made the difference, and that would not be chance.
+                ask("stream proof")
+                ask("reset")
+                _run(runner, files)
+                again = _dump(ask, "parameter", dumps / "again")
+                proof.deterministic = _same_bits(proof.parameter, again)
     finally:
         shutil.rmtree(dumps, ignore_errors=True)
     return proof
+
+
+def _same_bits(one: Tensors, other: Tensors) -> bool:
+    return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 
 def _number(value: object) -> float:

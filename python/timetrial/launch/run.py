@@ -93,7 +93,7 @@ class _Launch:
             self._run_contender(contender)
             self._judge_settings(contender)
             if self.plan.purpose == "proof":
-                self._prove(contender)
+                self._prove()
         except LaunchError as failure:
             self._fail(failure)
         except Unavailable as error:
@@ -290,14 +290,19 @@ class _Launch:
             stepwise=self.stepwise,
         )
 
-    def _prove(self, contender: Contender) -> None:
+    def _prove(self) -> None:
         if self.proof is None:
             return
+        parity = self._judged_parity(self.proof)
+        self.parity = parity.model_copy(update={"deterministic": self.proof.deterministic})
+        if parity.status == "failed" and self.outcome == "ok":
+            self._fail(LaunchError("wrong", parity.reason or "parity failed"))
+
+    def _judged_parity(self, proof: Proof) -> Parity:
         try:
             judge = judged(self.plan, self._run_judge)
         except (LaunchError, Unavailable) as failure:
-            self.parity = unproven(f"the judge could not run: {failure}", self.proof.train_losses)
-            return
+            return unproven(f"the judge could not run: {failure}", proof.train_losses)
         nodes = self.plan.prepared.job["network"]["nodes"]
         expected = Expected(
             initial={
@@ -308,9 +313,7 @@ class _Launch:
             nodes=[node["name"] for node in nodes if node["kind"] != "input"],
             optimizer=self.plan.prepared.job["optimizer"],
         )
-        self.parity = compare(self.proof, judge, expected, JUDGE)
-        if self.parity.status == "failed" and self.outcome == "ok":
-            self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))
+        return compare(proof, judge, expected, JUDGE)
 
     def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
         _make_folder(plan.folder)

@@ -115,6 +115,7 @@ class Parity(Model):
     notes: list[str] = Field(default_factory=list)  # "ties"
     comparisons: list[Comparison] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
+    deterministic: bool | None = None  # five steps taken twice gave the same bits; None: nobody looked
 
 
 class LaunchRecord(Model):

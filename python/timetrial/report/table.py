@@ -40,18 +40,20 @@ class CasesTable:
         self._results = results
         rows = results.rows
         self._axes = _shown_axes(rows)
+        self._facts = _shown_facts(rows, self._axes)
         self._accuracy = any(row.accuracy for row in rows)
         self._lines = [self._line(row) for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table in at least 60 columns; reasons wrap under themselves."""
         yield Text(header(self._results), style="bold")
-        titles = [*self._axes, *self._titles()]
+        named = [*self._axes, *self._facts]
+        titles = [*named, *self._titles()]
         widths = [len(title) for title in titles]
         for line in self._lines:
             for position, text in enumerate([*line.axes, *(cell for cell, _ in line.cells)]):
                 widths[position] = max(widths[position], len(text))
-        right = [False] * len(self._axes) + [True, False, True, True, True][: len(titles) - len(self._axes)]
+        right = [False] * len(named) + [True, False, True, True, True][: len(titles) - len(named)]
         yield self._text([(title, "dim") for title in titles], widths, right)
         for line in self._lines:
             cells = [(text, "") for text in line.axes] + line.cells
@@ -78,6 +80,7 @@ class CasesTable:
 
     def _line(self, row: Row) -> _Line:
         axes = [_word(row.case.axes.get(axis)) for axis in self._axes]
+        axes += [_word(_facts(row).get(fact)) for fact in self._facts.values()]
         if row.outcome != "ok" or row.step_time_ns is None:
             outcome = row.outcome or "not measured"
             reason = f"{outcome}: {_first_line(row.reason)}" if row.reason else outcome
@@ -200,6 +203,17 @@ def _shown_axes(rows: list[Row]) -> list[str]:
     keys = list(dict.fromkeys(key for row in rows for key in row.case.axes))
     varying = {key for key in keys if len({repr(row.case.axes.get(key)) for row in rows}) > 1}
     return [key for key in keys if key in varying or key in RESERVED_AXES[:1] or key == "threads"]
+
+
+def _shown_facts(rows: list[Row], axes: Iterable[str]) -> dict[str, str]:
+    """title -> fact: beside a library that varies, the kernel that it chose for this CPU."""
+    settings = [axis.removesuffix(".library") for axis in axes if axis.endswith(".library")]
+    facts = {f"{prefix} kernel": f"{prefix}.kernel" for prefix in settings}
+    return {title: fact for title, fact in facts.items() if any(fact in _facts(row) for row in rows)}
+
+
+def _facts(row: Row) -> dict[str, str]:
+    return row.launches[-1].record.facts if row.launches else {}
 
 
 def _common(words: Iterable[str]) -> list[str]:

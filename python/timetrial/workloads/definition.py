@@ -17,6 +17,11 @@ DEFAULT_OPTIMIZER: Mapping[str, Any] = {
 }
 
 
+def layer(name: str, kind: str, *, inputs: list[str] | None = None, **attributes: Any) -> Node:
+    """A node. Without `inputs` it takes the output of the node before; the first one takes the images."""
+    return {"name": name, "kind": kind, "attributes": attributes, **({"inputs": inputs} if inputs else {})}
+
+
 @dataclass(frozen=True)
 class NetworkDefinition:
     """Nodes in the order of the data, and what to train them on unless the user says otherwise.

@@ -13,7 +13,7 @@ import numpy as np
 DEFECTS = (
     "none", "wrong_stride", "swapped_padding", "transposed_weight", "transposed_square", "missing_bias",
     "forgotten_mean", "zero_gradient_through_pool", "no_update", "evaluation_mode", "reduced_precision",
-    "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset",
+    "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset", "chance", "gradient_leaves_a_trace",
 )  # fmt: skip
 
 
@@ -50,6 +50,7 @@ class Adapter:
         self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
         self.gradients = {}
         self.stale = dict(self.parameters)
+        self.traced = False
 
     def step(self):
         self._behave()
@@ -63,10 +64,20 @@ class Adapter:
             decayed = gradient + self.job.optimizer["weight_decay"] * self.parameters[name]
             self.velocity[name] = momentum * self.velocity[name] + decayed
             self.parameters[name] = (self.parameters[name] - rate * self.velocity[name]).astype(np.float32)
+        if self.defect == "chance":
+            self._nudge(np.frombuffer(os.urandom(1), np.uint8)[0] + 1)
+        elif self.traced:
+            self._nudge(1)
         return loss
 
     def gradient(self):
+        self.traced = self.defect == "gradient_leaves_a_trace"
         return self._forward_backward()
+
+    def _nudge(self, units):
+        """One weight by a few units in the last place: far below any tolerance."""
+        first = self.parameters[sorted(self.parameters)[0]].reshape(-1)
+        first[0] = np.nextafter(first[0], np.float32(np.inf)) + units * np.spacing(first[0])
 
     def forward(self):
         return self._forward(self.parameters)[self.job.output]

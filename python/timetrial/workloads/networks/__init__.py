@@ -7,6 +7,7 @@ from collections.abc import Callable
 from timetrial.errors import InputError, nearest
 from timetrial.workloads.definition import NetworkDefinition
 from timetrial.workloads.networks.cifar_small import cifar_small
+from timetrial.workloads.networks.dlbench_cifar import dlbench_cifar
 from timetrial.workloads.networks.lenet5 import lenet5
 from timetrial.workloads.networks.mlp import mlp
 from timetrial.workloads.networks.own import network_from_function, network_from_toml
@@ -15,6 +16,7 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "mlp": mlp,
     "lenet5": lenet5,
     "cifar-small": cifar_small,
+    "dlbench-cifar": dlbench_cifar,
 }
 
 
