@@ -3,7 +3,12 @@ set(TIMETRIAL_NATIVE_DIR ${CMAKE_BINARY_DIR}/native)
 set(TIMETRIAL_INSTALL_DIR timetrial/core/native)
 
 # The public headers travel along: `-I $(python -c "import timetrial.core as c; print(c.include_dir())")`.
-file(COPY ${PROJECT_SOURCE_DIR}/cpp/include/timetrial DESTINATION ${TIMETRIAL_NATIVE_DIR}/include)
+# A link in the build tree: a copy would be stale after the next edit.
+file(MAKE_DIRECTORY ${TIMETRIAL_NATIVE_DIR}/include ${TIMETRIAL_NATIVE_DIR}/sources ${TIMETRIAL_NATIVE_DIR}/backends)
+if(NOT IS_SYMLINK ${TIMETRIAL_NATIVE_DIR}/include/timetrial)
+  file(REMOVE_RECURSE ${TIMETRIAL_NATIVE_DIR}/include/timetrial)  # a copy, of an older build
+endif()
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/cpp/include/timetrial ${TIMETRIAL_NATIVE_DIR}/include/timetrial SYMBOLIC)
 install(DIRECTORY cpp/include/timetrial DESTINATION ${TIMETRIAL_INSTALL_DIR}/include)
 
 # timetrial_place(<target> <subfolder or .>)
@@ -39,5 +44,21 @@ function(timetrial_add_backend name)
   set(manifest ${TIMETRIAL_NATIVE_DIR}/backends/${file}.json)
   file(CONFIGURE OUTPUT ${manifest} CONTENT
     "{\"backend\": \"${name}\", \"isa\": \"${arg_ISA}\", \"requires\": [${requires}], \"library\": \"${file}.so\", \"rank\": ${rank}}\n")
+  install(FILES ${manifest} DESTINATION ${TIMETRIAL_INSTALL_DIR}/backends)
+endfunction()
+
+# timetrial_ship_sources(<name>): the sources of a backend travel along, to be built on the user's machine.
+function(timetrial_ship_sources name)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/cpp/backends/${name} ${TIMETRIAL_NATIVE_DIR}/sources/${name} SYMBOLIC)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/cpp/backends/${name} DESTINATION ${TIMETRIAL_INSTALL_DIR}/sources
+          FILES_MATCHING PATTERN "*.cpp" PATTERN "*.h")
+endfunction()
+
+# timetrial_add_lazy_backend(<name>): nothing is compiled now; the manifest names the recipe (timetrial.building).
+function(timetrial_add_lazy_backend name)
+  timetrial_ship_sources(${name})
+  set(manifest ${TIMETRIAL_NATIVE_DIR}/backends/${name}.json)
+  file(CONFIGURE OUTPUT ${manifest} CONTENT
+    "{\"backend\": \"${name}\", \"isa\": \"\", \"requires\": [], \"rank\": 0, \"recipe\": \"${name}\"}\n")
   install(FILES ${manifest} DESTINATION ${TIMETRIAL_INSTALL_DIR}/backends)
 endfunction()

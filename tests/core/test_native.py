@@ -18,8 +18,11 @@ def test_the_native_tree_is_complete() -> None:
     assert os.access(core.exec_path(), os.X_OK)
     assert (core.runtime_dir() / "_timetrial_runtime.abi3.so").is_file()
     manifests = core.backend_manifests()
-    assert {"null", "reference", "eigen"} <= {manifest.backend for manifest in manifests}
-    assert all(manifest.library.is_file() for manifest in manifests)
+    assert {"null", "reference", "eigen", "libtorch"} <= {manifest.backend for manifest in manifests}
+    shipped = [manifest for manifest in manifests if not manifest.recipe]
+    assert all(manifest.library is not None and manifest.library.is_file() for manifest in shipped)
+    built_here = [manifest for manifest in manifests if manifest.recipe]
+    assert all((native.sources_dir() / manifest.backend).is_dir() for manifest in built_here)
     eigen = [manifest for manifest in manifests if manifest.backend == "eigen"]
     assert [manifest.rank for manifest in eigen] == sorted((m.rank for m in eigen), reverse=True)
 
@@ -63,3 +66,7 @@ def test_broken_manifests_are_named(tmp_path: Path, text: str) -> None:
         json.dumps({"backend": "x", "isa": "", "requires": ["avx2"], "library": "x.so", "rank": 1})
     )
     assert native.read_manifest(path).library == tmp_path / "x.so"
+    path.write_text(
+        json.dumps({"backend": "x", "isa": "", "requires": [], "library": "x.so", "rank": 1, "recipe": "y"})
+    )
+    assert (native.read_manifest(path).library, native.read_manifest(path).recipe) == (None, "y")

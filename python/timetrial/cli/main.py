@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from timetrial.cli import doctor, listing, run, show
+from timetrial.cli import backends, doctor, listing, run, show
 from timetrial.errors import InputError, TimetrialError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -42,6 +42,10 @@ app.command("run")(guarded(run.run))
 app.command("show")(guarded(show.show))
 app.command("list")(guarded(listing.listing))
 app.command("doctor")(guarded(doctor.doctor))
+of_backends = typer.Typer(help="List native backends; build those that stand on a library of this machine.")
+of_backends.command("list")(guarded(backends.listing))
+of_backends.command("build")(guarded(backends.build))
+app.add_typer(of_backends, name="backends")
 
 
 def _version(wanted: bool) -> None:

@@ -66,8 +66,9 @@ class BackendManifest:
     backend: str
     isa: str  # "" if it runs on every x86-64
     requires: tuple[str, ...]  # CPU flags, as /proc/cpuinfo names them
-    library: Path
+    library: Path | None  # None: it is built on the user's machine, see `recipe`
     rank: int  # the highest that the CPU can run is preferred
+    recipe: str = ""  # by which it is built: a name of timetrial.building; "" if it came with timetrial
 
 
 @cache
@@ -108,21 +109,28 @@ def include_dir() -> Path:
     return _existing(native_dir() / "include")
 
 
+def sources_dir() -> Path:
+    """The sources of the backends that are built on the user's machine, one folder each."""
+    return _existing(native_dir() / "sources")
+
+
 def read_manifest(path: Path) -> BackendManifest:
     """The manifest in a file."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
+        recipe = str(fields["recipe"]) if "recipe" in fields else ""
         return BackendManifest(
             backend=str(fields["backend"]),
             isa=str(fields["isa"]),
             requires=tuple(str(flag) for flag in fields["requires"]),
-            library=path.parent / str(fields["library"]),
+            library=None if recipe else path.parent / str(fields["library"]),
             rank=int(fields["rank"]),
+            recipe=recipe,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is no backend manifest ({error!r}); expected JSON with backend, isa, "
-            "requires, library, rank"
+            "requires, rank, and library or recipe"
         ) from error
 
 

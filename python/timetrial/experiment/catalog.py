@@ -42,8 +42,10 @@ def _backends() -> Entries:
     found = {}
     for name in launch.known_backends():
         try:
-            contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})))
+            contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
             found[name] = f"{contender.kind}, ready{f' ({contender.isa})' if contender.isa else ''}"
+        except launch.NotBuiltYet as waiting:
+            found[name] = f"native, {waiting}"
         except Unavailable as lacking:
             found[name] = f"unavailable: {lacking}"
     return found

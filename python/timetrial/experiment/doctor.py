@@ -97,9 +97,11 @@ def _backend_checks() -> list[Check]:
     found = []
     for name in launch.known_backends():
         try:
-            contender = launch.resolve(Case(name, workload))
+            contender = launch.resolve(Case(name, workload), build=False)
             detail = f"{contender.kind}{f', {contender.isa}' if contender.isa else ''}: {contender.path}"
             found.append(Check(f"backend {name}", "ready", detail))
+        except launch.NotBuiltYet as waiting:
+            found.append(Check(f"backend {name}", "ready", f"native: {waiting}"))
         except Unavailable as lacking:
             reason, _, cure = str(lacking).partition(": ")
             found.append(Check(f"backend {name}", "missing", reason, cure or None))

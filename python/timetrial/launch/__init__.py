@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from timetrial.launch.lock import MeasurementLock
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
-from timetrial.launch.registry import Contender, frameworks, known_backends, native_backends, resolve
+from timetrial.launch.registry import (
+    Contender,
+    NotBuiltYet,
+    frameworks,
+    known_backends,
+    native_backends,
+    resolve,
+)
 from timetrial.launch.run import run_launch
 from timetrial.launch.settings import validate_settings
 
@@ -14,6 +21,7 @@ __all__ = [
     "Limits",
     "Measure",
     "MeasurementLock",
+    "NotBuiltYet",
     "frameworks",
     "known_backends",
     "native_backends",

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from timetrial.core.observer import Observation, Observer
+from timetrial.hashing import file_hash
 from timetrial.launch.libraries import ChosenLibrary
-from timetrial.launch.registry import hash_file
 from timetrial.launch.settings import Evidence
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
@@ -131,8 +131,7 @@ def describe_libraries(
     found = []
     for path in sorted(set(paths)):
         try:
-            status = path.stat()
-            digest = hash_file(str(path), status.st_size, status.st_mtime_ns)
+            digest: str | None = file_hash(path)
         except OSError:
             digest = None
         version = stated.get(path.resolve()) or version_of(path)

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import BackendManifest
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
+from timetrial.hashing import file_hash
 from timetrial.launch.interpreters import Interpreter, find_interpreter
 from timetrial.launch.libraries import ChosenLibrary, choose_libraries
 from timetrial.launch.plugins import describe_plugin
@@ -74,14 +74,21 @@ def known_backends() -> list[str]:
     return sorted({*native_backends(), *frameworks()})
 
 
-def resolve(case: Case) -> Contender:
-    """The contender of a case. InputError: no such thing. Unavailable: known, but not here."""
+class NotBuiltYet(Unavailable):
+    """This machine has everything to build the plug-in, and the first run will."""
+
+
+def resolve(case: Case, *, build: bool = True) -> Contender:
+    """The contender of a case. InputError: no such thing. Unavailable: known, but not here.
+
+    A plug-in that is built on the user's machine is built now; with `build` False, NotBuiltYet instead.
+    """
     name = case.backend
     if name.endswith(".so") or "/" in name:
         return _from_path(Path(name).expanduser(), case)
     variants = native_backends().get(name)
     if variants is not None:
-        return _native(name, variants, case)
+        return _native(name, variants, case, build)
     folder = frameworks().get(name)
     if folder is not None:
         return _framework(name, folder, case)
@@ -110,7 +117,7 @@ def _from_path(path: Path, case: Case) -> Contender:
     return _plugin(path.stem, path.resolve(), choose_libraries(case, None))
 
 
-def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender:
+def _native(name: str, variants: list[BackendManifest], case: Case, build: bool) -> Contender:
     _refuse(case, "python", "a native backend runs in no interpreter")
     flags = cpu_flags()
     isa = case.settings.get("isa")
@@ -127,11 +134,26 @@ def _native(name: str, variants: list[BackendManifest], case: Case) -> Contender
         chosen = next((manifest for manifest in variants if flags.issuperset(manifest.requires)), None)
         if chosen is None:
             raise Unavailable(f"{name} needs a CPU with {', '.join(variants[-1].requires)}")
-    return _plugin(name, chosen.library, choose_libraries(case, name))
+    return _plugin(name, chosen.library or _built(chosen.recipe, build), choose_libraries(case, name))
+
+
+def _built(recipe: str, build: bool) -> Path:
+    """The plug-in that a recipe makes on this machine."""
+    from timetrial import building  # it needs this package in its turn
+
+    plan = building.make_plan(building.recipe_named(recipe))
+    if build:
+        return building.ensure(plan)
+    found = building.lookup(plan)
+    if found is None:
+        raise NotBuiltYet(
+            f"not built for {plan.target.name} yet, the first run does it: timetrial backends build {recipe}"
+        )
+    return found
 
 
 def _plugin(name: str, path: Path, libraries: tuple[ChosenLibrary, ...]) -> Contender:
-    hashes = [_file_hash(file) for file in (path, *(one.path for one in libraries))]
+    hashes = [file_hash(file) for file in (path, *(one.path for one in libraries))]
     fingerprint = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     described = describe_plugin(path, fingerprint, tuple(one.path for one in libraries if one.preload))
     return Contender(
@@ -160,7 +182,7 @@ def _framework(name: str, folder: Path, case: Case) -> Contender:
             + str(described.get("install", "install it there")).format(python=interpreter.executable)
         )
     settings: dict[str, Any] = described.get("settings", {})
-    parts = [_file_hash(path) for path in sorted([*folder.glob("*.py"), *RUNTIME_FOLDER.glob("*.py")])]
+    parts = [file_hash(path) for path in sorted([*folder.glob("*.py"), *RUNTIME_FOLDER.glob("*.py")])]
     parts += [str(interpreter.executable), interpreter.version, json.dumps(versions, sort_keys=True)]
     return Contender(
         name,
@@ -184,19 +206,3 @@ def _refuse(case: Case, setting: str, why: str) -> None:
 def running_sys_path() -> list[str]:
     """The folders from which the running interpreter imports, for a contender in the same interpreter."""
     return [str(Path(entry or ".").resolve()) for entry in sys.path if Path(entry or ".").is_dir()]
-
-
-def _file_hash(path: Path) -> str:
-    status = path.stat()
-    return hash_file(str(path), status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def hash_file(path: str, size: int, mtime_ns: int) -> str:
-    """sha256 of a file; size and time are part of the cache's key."""
-    del size, mtime_ns
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -85,7 +85,7 @@ def cached(kind: str, recipe: Mapping[str, Any], make: Callable[[], Content]) ->
     try:
         _install(entry.folder, recipe, content)
     except OSError as error:
-        raise _cannot_write(error) from error
+        raise cannot_write(error) from error
     return entry
 
 
@@ -101,7 +101,7 @@ def _complete(folder: Path) -> bool:
 def _install(folder: Path, recipe: Mapping[str, Any], content: Content) -> None:
     parent = folder.parent
     parent.mkdir(parents=True, exist_ok=True)
-    _sweep(parent)
+    sweep_abandoned(parent)
     temporary = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
     try:
         files = {}
@@ -154,7 +154,7 @@ def _hash(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _sweep(parent: Path) -> None:
+def sweep_abandoned(parent: Path) -> None:
     """Takes away what processes that died left behind."""
     for leftover in parent.glob("making-*"):
         with contextlib.suppress(OSError):
@@ -162,7 +162,8 @@ def _sweep(parent: Path) -> None:
                 shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _cannot_write(error: OSError) -> InputError:
+def cannot_write(error: OSError) -> InputError:
+    """What to say when the cache folder takes no files."""
     folder = cache_folder()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         cure = "Make room there, or set TIMETRIAL_CACHE to a folder on another disk."

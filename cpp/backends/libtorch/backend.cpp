@@ -1,0 +1,203 @@
+// LibTorch: ATen's operations and its autograd from C++, without Python. The step is the one that a C++ user
+// writes: forward, loss.backward(), SGD. Built on the user's machine against the torch that is installed
+// there.
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "catalog.h"
+#include "graph.h"
+#include "library.h"
+#include "profile.h"
+#include "sgd.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::libtorch {
+namespace {
+
+constexpr const char* devices[] = {"cpu", nullptr};
+constexpr const char* dtypes[] = {"f32", nullptr};
+constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", nullptr};
+constexpr tt_description description{
+    .size = sizeof(tt_description),
+    .name = "libtorch",
+    .version = "0.1.0",
+    .library = "LibTorch " TORCH_VERSION,
+    .isa = "",
+    .tasks = TT_TRAIN | TT_GRADIENT | TT_FORWARD,
+    .parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE,
+    .flags = TT_PROFILES,
+    .devices = devices,
+    .dtypes = dtypes,
+    .layers = kinds,
+    .optimizers = optimizers,
+    .settings = settings,
+};
+
+class LibTorch final : public Backend {
+  public:
+    LibTorch() { check_version(); }
+
+    void configure(std::string_view name, std::string_view value) override {
+        in_plain_words([&] { set_setting(name, value, description); });
+    }
+    Reading read_setting(std::string_view name) override { return get_setting(name, description); }
+    Facts facts() override { return library_facts(); }
+
+    void build(const tt_build& build) override {
+        in_plain_words([&] {
+            graph_ = make_graph(*build.network);
+            update_ = Update(read_sgd(build.optimizer), graph_);
+        });
+    }
+
+    void reset() override {
+        graph_.reset();
+        update_.reset();
+    }
+
+    double step(uint32_t task, const tt_batch& batch) override {
+        return in_plain_words([&] {
+            if (task == TT_FORWARD) {
+                predict(batch);
+                return std::numeric_limits<double>::quiet_NaN();
+            }
+            const at::Tensor targets = labels(batch);
+            clear_gradients();
+            std::vector<at::Tensor> outputs = graph_.forward(images(batch), task == TT_GRADIENT);
+            const at::Tensor loss = graph_.loss(outputs[graph_.prediction], targets);
+            loss.backward();
+            if (task == TT_GRADIENT) activations_ = std::move(outputs);
+            if (task == TT_TRAIN) update_.all(graph_);
+            return loss.item<double>();
+        });
+    }
+
+    double part(uint32_t part, const tt_batch& batch) override {
+        return in_plain_words([&] {
+            if (part == TT_PART_FORWARD) {
+                clear_gradients();
+                prediction_ = graph_.forward(images(batch), false)[graph_.prediction];
+            } else if (part == TT_PART_LOSS) {
+                loss_ = graph_.loss(prediction_, labels(batch));
+                return loss_.item<double>();
+            } else if (part == TT_PART_BACKWARD) {
+                loss_.backward();
+            } else {
+                update_.all(graph_);
+                prediction_.reset();  // as at the end of step()
+                loss_.reset();
+            }
+            return std::numeric_limits<double>::quiet_NaN();
+        });
+    }
+
+    std::vector<LayerTime> profile(const tt_batch& batch) override {
+        return in_plain_words([&] {
+            const at::Tensor targets = labels(batch);
+            clear_gradients();
+            return profile_step(graph_, update_, images(batch), targets);
+        });
+    }
+
+    void evaluate(const tt_batch& batch, float* output) override {
+        in_plain_words([&] {
+            const at::Tensor prediction = predict(batch);
+            view_of(output, prediction.sizes().vec(), at::kFloat).copy_(prediction);
+        });
+    }
+
+    std::vector<tt_tensor> tensors(uint32_t role) override {
+        std::vector<tt_tensor> found;
+        for (const Parameter& p : graph_.parameters) {
+            if (role == TT_PARAMETER || role == TT_ROLE_GRADIENT)
+                found.push_back(make_tensor(p.name.c_str(), role, TT_F32, p.value.sizes().vec()));
+            if (role == TT_OPTIMIZER && !update_.velocities().empty())
+                found.push_back(make_tensor(p.velocity_name.c_str(), role, TT_F32, p.value.sizes().vec()));
+        }
+        for (const Node& node : graph_.nodes)
+            if (role == TT_ACTIVATION && node.operation)
+                found.push_back(make_tensor(node.name.c_str(), role, TT_F32, node.shape));
+        return found;
+    }
+
+    void read_tensor(tt_tensor& tensor) override {
+        in_plain_words(
+            [&] { view_of(tensor.data, shape_of(tensor), at::kFloat).copy_(find(tensor).detach()); });
+    }
+
+    void write_tensor(const tt_tensor& tensor) override {
+        if (tensor.role == TT_ACTIVATION)
+            throw Unsupported("activations cannot be written: a step computes them");
+        in_plain_words(
+            [&] { find(tensor).detach().copy_(view_of(tensor.data, shape_of(tensor), at::kFloat)); });
+    }
+
+  private:
+    at::Tensor images(const tt_batch& batch) const {
+        return view_of(batch_tensor(batch, graph_.nodes[0].name).data, graph_.nodes[0].shape, at::kFloat);
+    }
+
+    // Checked: torch leaves out labels of -100 without a word.
+    at::Tensor labels(const tt_batch& batch) const {
+        const Shape& prediction = graph_.nodes[graph_.prediction].shape;
+        const auto* found = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
+        for (int64_t n = 0; n < prediction[0]; ++n)
+            if (found[n] < 0 || found[n] >= prediction[1])
+                throw std::invalid_argument("label " + std::to_string(found[n]) + " of image " +
+                                            std::to_string(n) + " is outside 0 to " +
+                                            std::to_string(prediction[1] - 1));
+        return view_of(found, {prediction[0]}, at::kLong);
+    }
+
+    at::Tensor predict(const tt_batch& batch) const {
+        const c10::InferenceMode no_graph;
+        return graph_.forward(images(batch), false)[graph_.prediction];
+    }
+
+    // Without a gradient to add to, autograd keeps the one that it has computed: no copy.
+    void clear_gradients() {
+        activations_.clear();
+        for (Parameter& parameter : graph_.parameters) parameter.value.mutable_grad().reset();
+    }
+
+    at::Tensor find(const tt_tensor& wanted) {
+        const std::string_view name = wanted.name;
+        for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
+            Parameter& p = graph_.parameters[i];
+            if (wanted.role == TT_PARAMETER && name == p.name) return p.value;
+            if (wanted.role == TT_OPTIMIZER && name == p.velocity_name) return update_.velocities().at(i);
+            if (wanted.role != TT_ROLE_GRADIENT || name != p.name) continue;
+            if (!p.value.grad().defined()) p.value.mutable_grad() = at::zeros_like(p.value);
+            return p.value.grad();
+        }
+        for (std::size_t i = 0; wanted.role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
+            if (name != graph_.nodes[i].name) continue;
+            if (activations_.empty())
+                throw std::runtime_error(
+                    "activations are kept by a step of the task gradient only: take one first");
+            return activations_.at(i);
+        }
+        throw std::invalid_argument("the backend has no tensor '" + std::string(name) + "' of role " +
+                                    std::to_string(wanted.role));
+    }
+
+    Graph graph_;
+    Update update_;
+    std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient
+    at::Tensor prediction_, loss_;         // between the parts of a step
+};
+
+}  // namespace
+}  // namespace timetrial::libtorch
+
+extern "C" TT_EXPORT const tt_backend* tt_backend_table(uint32_t host_abi) {
+    return timetrial::backend_table<timetrial::libtorch::LibTorch>(host_abi,
+                                                                   timetrial::libtorch::description);
+}

@@ -1,0 +1,98 @@
+// The network as ATen operations in topological order, and its parameters.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <string>
+#include <vector>
+
+#include "catalog.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::libtorch {
+
+// A tensor around memory that someone else owns.
+inline at::Tensor view_of(const void* data, const Shape& shape, at::ScalarType type) {
+    return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(type));
+}
+
+struct Parameter {
+    std::string name, velocity_name;
+    at::Tensor value;  // a leaf: autograd leaves the gradient in value.grad()
+    const float* initial;
+};
+
+struct Node {
+    std::string name;
+    Shape shape;          // of the output, N first
+    Operation operation;  // empty for an input of the network and for the loss
+    std::size_t input = 0;
+    bool frees_input = false;  // no later node reads its input
+    std::vector<std::size_t> parameters;
+};
+
+struct Graph {
+    std::vector<Node> nodes;
+    std::vector<Parameter> parameters;
+    std::size_t prediction = 0, loss_node = 0;
+    Loss loss;
+
+    // The outputs of the nodes. Without `keep` each is let go when its last reader is done: what the
+    // backward pass needs, autograd holds.
+    std::vector<at::Tensor> forward(const at::Tensor& images, bool keep) const {
+        std::vector<at::Tensor> outputs(nodes.size());
+        outputs[0] = images;
+        for (std::size_t i = 1; i < nodes.size(); ++i) {
+            const Node& node = nodes[i];
+            if (!node.operation) continue;
+            outputs[i] = node.operation(outputs[node.input]);
+            if (node.frees_input && !keep) outputs[node.input].reset();
+        }
+        return outputs;
+    }
+
+    void reset() {
+        for (Parameter& parameter : parameters) {
+            parameter.value.detach().copy_(
+                view_of(parameter.initial, parameter.value.sizes().vec(), at::kFloat));
+            parameter.value.mutable_grad().reset();
+        }
+    }
+};
+
+inline Graph make_graph(const tt_network& network) {
+    const std::vector<Layer> layers = read_layers(network);
+    Graph graph;
+    graph.nodes.resize(layers.size());
+    graph.prediction = network.output;
+    graph.loss_node = network.loss;
+    graph.loss = make_loss(layers.at(network.loss));
+    std::vector<std::size_t> last_reader(layers.size(), 0);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        const Layer& layer = layers[i];
+        Node& node = graph.nodes[i];
+        node.name = layer.name;
+        node.shape = layer.shape;
+        if (layer.kind == "input" || i == network.loss) continue;
+        if (layer.inputs.size() != 1) throw Unsupported("layer '" + layer.name + "' has several inputs");
+        node.input = layer.inputs[0];
+        last_reader[node.input] = i;
+        std::vector<at::Tensor> values;
+        for (const ParameterSpec& spec : layer.parameters) {
+            values.push_back(at::empty(spec.shape, at::kFloat).set_requires_grad(true));
+            node.parameters.push_back(graph.parameters.size());
+            graph.parameters.push_back({spec.name, spec.name + ".velocity", values.back(), spec.initial});
+        }
+        node.operation = make_operation(layer, values);
+    }
+    for (std::size_t i = 1; i < layers.size(); ++i) {
+        Node& node = graph.nodes[i];
+        node.frees_input = node.operation && node.input != graph.prediction && last_reader[node.input] == i;
+    }
+    graph.reset();
+    return graph;
+}
+
+}  // namespace timetrial::libtorch

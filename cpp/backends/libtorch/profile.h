@@ -1,0 +1,59 @@
+// One training step, node by node: each node's output is cut off the graph behind it, so that its backward
+// pass can be run, and timed, by itself. Autograd computes the gradients of a node's input and parameters in
+// one go, hence one direction `backward`.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <vector>
+
+#include "graph.h"
+#include "sgd.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::libtorch {
+
+template <class Call>
+uint64_t nanoseconds(Call&& call) {
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+            .count());
+}
+
+// Gradients must be clear.
+inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, const at::Tensor& images,
+                                           const at::Tensor& labels) {
+    std::vector<LayerTime> times;
+    const auto record = [&](std::size_t node, tt_direction direction, auto&& call) {
+        times.push_back({graph.nodes[node].name.c_str(), direction, nanoseconds(call)});
+    };
+    std::vector<at::Tensor> outputs(graph.nodes.size());  // each with the graph of its own node
+    std::vector<at::Tensor> leaves(graph.nodes.size());   // the same values, without
+    leaves[0] = images;
+    for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
+        const Node& node = graph.nodes[i];
+        if (!node.operation) continue;
+        record(i, TT_DIRECTION_FORWARD, [&] { outputs[i] = node.operation(leaves[node.input]); });
+        leaves[i] = outputs[i].detach().set_requires_grad(outputs[i].requires_grad());
+    }
+    record(graph.loss_node, TT_DIRECTION_LOSS, [&] {
+        const at::Tensor loss = graph.loss(leaves[graph.prediction], labels);
+        if (loss.requires_grad()) loss.backward();
+    });
+    for (std::size_t i = graph.nodes.size(); i-- > 1;) {
+        const at::Tensor gradient = leaves[i].defined() ? leaves[i].grad() : at::Tensor();
+        if (!gradient.defined()) continue;  // an input, the loss, or nothing to learn before it
+        record(i, TT_DIRECTION_BACKWARD, [&] { outputs[i].backward(gradient); });
+    }
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+        const std::vector<std::size_t>& mine = graph.nodes[i].parameters;
+        if (!mine.empty())
+            record(i, TT_DIRECTION_UPDATE, [&] { update.run(graph, mine.front(), mine.back() + 1); });
+    }
+    return times;
+}
+
+}  // namespace timetrial::libtorch
