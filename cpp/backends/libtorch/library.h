@@ -27,10 +27,10 @@ inline std::string running_version() { return first_match(at::show_config(), "TO
 // LibTorch promises no binary interface: another version may compute nonsense before it crashes.
 inline void check_version() {
     if (running_version() != TORCH_VERSION)
-        throw std::runtime_error("this plug-in was built for torch " TORCH_VERSION
-                                 ", but the torch that is "
-                                 "mapped is " +
-                                 running_version() + ". Build it anew: timetrial backends build libtorch");
+        throw Unsupported("this plug-in was built for torch " TORCH_VERSION
+                          ", but the torch that is "
+                          "mapped is " +
+                          running_version() + ". Build it anew: timetrial backends build libtorch");
 }
 
 // What torch throws carries a stack trace, and lack of memory has no type of its own.

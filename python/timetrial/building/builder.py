@@ -40,8 +40,9 @@ def ensure(plan: Plan, say: Say = tell, *, again: bool = False) -> Path:
     if plan.key in _failed and not again:
         raise Unavailable(_failed[plan.key])
     with store.locked(plan, say):
-        found = store.lookup(plan)  # another process may have built it while we waited
+        found = store.lookup(plan)
         if found is not None:
+            say(f"{plan.recipe.name} was built by the other process")
             return found
         say(f"building {plan.recipe.name} for {plan.target.name}, once: about {plan.recipe.seconds} s")
         try:
@@ -104,6 +105,8 @@ def _words_of_failure(plan: Plan, status: int, log: Path) -> str:
     lines = [line for line in log.read_text("utf-8", "replace").splitlines()[1:] if line.strip()]
     telling = [line for line in lines if re.search(r"\b(error|undefined reference|cannot find)\b", line)]
     shown = telling[:_SHOWN_LINES] or lines[-_SHOWN_LINES:] or ["(it said nothing)"]
-    how = f"ended with signal {-status}" if status < 0 else f"failed with exit code {status}"
+    how = f"failed with exit code {status}" if status else "made no plug-in"
+    if status < 0:
+        how = f"ended with signal {-status}"
     said = f"{plan.recipe.name} could not be built for {plan.target.name}: the compiler {how}:"
     return "\n  ".join([said, *shown, f"all of it: {kept}"])

@@ -1,0 +1,274 @@
+"""libtorch against reference: bit for bit on small integers, within rounding on real numbers, with one thread
+and two; its settings, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from launching import make_plan, small_network, words
+from numpy.typing import NDArray
+
+from timetrial import building
+from timetrial.core import Backend, Network, native
+from timetrial.errors import InputError, TimetrialError, Unavailable
+from timetrial.launch import run_launch
+
+REFERENCE = native.native_dir() / "backends" / "reference.so"
+SGD = {"name": "sgd", "learning_rate": 0.0625, "momentum": 0.5, "weight_decay": 0.25}
+THREADS = pytest.mark.parametrize("threads", ["1", "2"])
+Weights = dict[str, NDArray[np.float32]]
+
+
+def layer(name: str, kind: str, *inputs: str, **attributes: Any) -> dict[str, Any]:
+    node = {"name": name, "kind": kind, "attributes": attributes}
+    return {**node, "inputs": list(inputs)} if inputs else node
+
+
+def behind_a_convolution(kind: str, **attributes: Any) -> list[dict[str, Any]]:
+    """A squared error's gradient is exact where N x F is a power of two."""
+    return [
+        layer("first", "conv2d", channels=2, kernel=1),
+        layer("middle", kind, **attributes),
+        layer("flat", "flatten"),
+        layer("loss", "squared_error", "flat", "labels"),
+    ]
+
+
+EXACT = {
+    "dense": (
+        [
+            layer("first", "dense", units=9),
+            layer("second", "dense", units=8, bias=False),
+            layer("loss", "squared_error", "second", "labels"),
+        ],
+        (7,),
+    ),
+    "conv2d": (behind_a_convolution("conv2d", channels=4, kernel=[3, 2]), (3, 6, 5)),
+    "strides and paddings": (
+        behind_a_convolution("conv2d", channels=4, kernel=3, stride=[2, 3], padding=[1, 2]),
+        (2, 7, 8),
+    ),
+    "same": (behind_a_convolution("conv2d", channels=4, kernel=3, padding="same", bias=False), (2, 8, 4)),
+    "max_pool2d": (behind_a_convolution("max_pool2d", kernel=2), (2, 9, 9)),
+    "max_pool2d overlapping": (
+        behind_a_convolution("max_pool2d", kernel=3, stride=2, padding=1),
+        (2, 8, 8),
+    ),
+    "avg_pool2d": (behind_a_convolution("avg_pool2d", kernel=[2, 4], stride=2, padding=[1, 2]), (2, 6, 6)),
+    "relu": (behind_a_convolution("relu"), (2, 4, 4)),
+}
+
+
+def classes(network: Network) -> int:
+    return next(node["shape"][1] for node in network.nodes if node["name"] == network.output)
+
+
+def integers(network: Network, seed: int) -> tuple[Weights, NDArray[np.float32], NDArray[np.int64]]:
+    draw = np.random.default_rng(seed)
+    weights = {p["name"]: draw.integers(-2, 3, p["shape"]).astype(np.float32) for p in network.parameters}
+    images = draw.integers(-2, 3, network.nodes[0]["shape"]).astype(np.float32)
+    return weights, images, draw.integers(0, classes(network), len(images))
+
+
+def built(plugin: Path, network: Network, weights: Weights, threads: str = "1") -> Backend:
+    backend = Backend(plugin)
+    backend.configure("threads", threads)
+    backend.build(network, weights, SGD, ["train", "gradient", "forward"])
+    return backend
+
+
+def assert_same(ours: dict[str, Any], judge: dict[str, Any], *, tolerance: float = 0.0) -> None:
+    assert set(ours) == set(judge)
+    for name, expected in judge.items():
+        if tolerance == 0.0:
+            np.testing.assert_array_equal(ours[name], expected, err_msg=name)
+        else:
+            error = np.linalg.norm(ours[name] - expected) / np.linalg.norm(expected)
+            assert error <= tolerance, name
+
+
+@THREADS
+@pytest.mark.parametrize("name", EXACT)
+def test_it_is_exact_on_integers(libtorch: Path, name: str, threads: str) -> None:
+    nodes, shape = EXACT[name]
+    network = Network(nodes, 4, shape)
+    weights, images, labels = integers(network, seed=1)
+    ours, judge = (built(plugin, network, weights, threads if plugin != REFERENCE else "1")
+                   for plugin in (libtorch, REFERENCE))  # fmt: skip
+    assert ours.step("gradient", images, labels) == judge.step("gradient", images, labels)
+    for role in ("activation", "gradient"):
+        assert_same(ours.tensors(role), judge.tensors(role))
+    assert_same(ours.tensors("parameter"), weights)
+    np.testing.assert_array_equal(ours.evaluate(images), judge.evaluate(images))
+    for _ in range(2):  # the second has a velocity
+        ours.step("train")
+        judge.step("train")
+    assert_same(ours.tensors("parameter"), judge.tensors("parameter"), tolerance=1e-6)
+    assert_same(ours.tensors("optimizer"), judge.tensors("optimizer"), tolerance=1e-6)
+
+
+def real_network() -> Network:
+    nodes = [
+        layer("conv", "conv2d", channels=4, kernel=3),
+        layer("tanh", "tanh"),
+        layer("pool", "max_pool2d", kernel=2),
+        layer("flat", "flatten"),
+        layer("fc1", "dense", units=20),
+        layer("sigmoid", "sigmoid"),
+        layer("fc2", "dense", units=5),
+        layer("loss", "softmax_cross_entropy", "fc2", "labels"),
+    ]
+    return Network(nodes, 16, (2, 8, 8))
+
+
+def real_numbers(network: Network) -> tuple[Weights, NDArray[np.float32], NDArray[np.int64]]:
+    draw = np.random.default_rng(7)
+    weights = {p["name"]: draw.normal(0, 0.3, p["shape"]).astype(np.float32) for p in network.parameters}
+    images = draw.normal(size=network.nodes[0]["shape"]).astype(np.float32)
+    return weights, images, draw.integers(0, classes(network), len(images))
+
+
+@THREADS
+def test_it_trains_as_the_reference_does_in_steps_and_in_parts(libtorch: Path, threads: str) -> None:
+    network = real_network()
+    weights, images, labels = real_numbers(network)
+    ours, judge = built(libtorch, network, weights, threads), built(REFERENCE, network, weights)
+    for backend in (ours, judge):
+        backend.step("train", images, labels)
+    losses = []
+    for part in ("forward", "loss", "backward", "update"):
+        losses.append(ours.part(part))
+    assert losses[1] == pytest.approx(judge.step("train"), rel=1e-6)
+    assert_same(ours.tensors("parameter"), judge.tensors("parameter"), tolerance=1e-6)
+    ours.reset()
+    assert_same(ours.tensors("parameter"), weights)
+    assert not any(velocity.any() for velocity in ours.tensors("optimizer").values())
+    assert np.isnan(ours.step("forward"))
+
+
+@THREADS
+def test_two_runs_are_bitwise_equal(libtorch: Path, threads: str) -> None:
+    network = real_network()
+    weights, images, labels = real_numbers(network)
+    runs = []
+    for _ in range(2):
+        backend = built(libtorch, network, weights, threads)
+        losses = [backend.step("train", images, labels) for _ in range(20)]
+        runs.append({**backend.tensors("parameter"), "losses": np.array(losses)})
+    assert_same(*runs)
+
+
+def test_tensors_can_be_read_and_written(libtorch: Path) -> None:
+    network = real_network()
+    weights, images, labels = real_numbers(network)
+    backend = built(libtorch, network, weights)
+    assert not any(gradient.any() for gradient in backend.tensors("gradient").values())
+    with pytest.raises(TimetrialError, match="kept by a step of the task gradient only"):
+        backend.tensors("activation")
+    backend.step("gradient", images, labels)
+    assert set(backend.tensors("activation")) == {node["name"] for node in network.nodes[2:-1]}
+    bias = np.array([0.0, 50.0, 0.0, 0.0, 0.0])
+    backend.write_tensor("fc2.bias", bias)
+    np.testing.assert_array_equal(backend.tensors("parameter")["fc2.bias"], bias)
+    assert (backend.evaluate(images).argmax(axis=1) == 1).all()
+    with pytest.raises(Unavailable, match="activations cannot be written"):
+        backend.write_tensor("fc2", np.zeros((16, 5)), role="activation")
+
+
+def test_settings_are_read_back(libtorch: Path) -> None:
+    backend = Backend(libtorch)
+    for count in ("2", "1"):
+        backend.configure("threads", count)
+        reading = backend.read_setting("threads")
+        assert (reading.effective, "omp_get_max_threads()" in reading.how_read) == (count, True)
+    backend.configure("parallel", "product")
+    assert backend.read_setting("parallel").effective == "product"
+    for word in ("false", "true"):
+        backend.configure("torch.mkldnn", word)
+        assert backend.read_setting("torch.mkldnn").effective == word
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("threads", "0", "threads = '0': expected a whole number from 1"),
+        ("parallel", "images", "parallel = 'images': LibTorch has its threads inside each operation only"),
+        ("torch.mkldnn", "yes", "torch.mkldnn = 'yes': expected true or false"),
+        ("thread", "1", "no setting 'thread'; it has: threads, parallel, torch.mkldnn"),
+    ],
+)
+def test_settings_that_cannot_be(libtorch: Path, name: str, value: str, said: str) -> None:
+    with pytest.raises(Unavailable) as raised:
+        Backend(libtorch).configure(name, value)
+    assert said in str(raised.value)
+
+
+def test_a_proof_launch_passes_and_names_what_ran(libtorch: Path, tmp_path: Path) -> None:
+    plan = make_plan(
+        tmp_path / "launch", str(libtorch), network=small_network(tmp_path), purpose="proof",
+        settings={"threads": "1", "parallel": "product"},
+    )  # fmt: skip
+    record = run_launch(plan)
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "passed"
+    assert {setting.name: setting.status for setting in record.settings}["parallel"] == "applied"
+    target = building.make_plan(building.recipe_named("libtorch")).target
+    assert target.version.startswith(record.facts["torch.version"])
+    assert record.facts["torch.parallel"] == "OpenMP"
+    mapped = {library.path for library in record.libraries}
+    assert {str(target.library), str(libtorch)} <= mapped
+    # The system's libgomp would have the same name: the record has the path of the one that is mapped.
+    assert {str(target.library.parent / "libgomp.so.1")} == {path for path in mapped if "libgomp" in path}
+
+
+def test_lack_of_memory_is_no_crash(libtorch: Path) -> None:
+    script = f"""
+import resource
+from timetrial.core import Backend, Network
+from timetrial.errors import TimetrialError
+backend = Backend({str(libtorch)!r})
+nodes = [dict(name="fc", kind="dense", attributes=dict(units=20000)),
+         dict(name="loss", kind="softmax_cross_entropy", inputs=["fc", "labels"])]
+network = Network(nodes, 4, (20000,))
+import numpy as np
+weights = {{p["name"]: np.zeros(p["shape"], np.float32) for p in network.parameters}}
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+# The weights alone take three times that.
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29), used + (1 << 29)))
+try:
+    backend.build(network, weights, dict(name="sgd", learning_rate=0.1))
+except (TimetrialError, MemoryError) as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.startswith("MemoryError"), done.stdout + done.stderr
+
+
+def test_labels_that_torch_would_leave_out(libtorch: Path, tmp_path: Path) -> None:
+    network = real_network()
+    weights, images, labels = real_numbers(network)
+    labels[3] = -100
+    with pytest.raises(InputError, match="label -100"):
+        built(libtorch, network, weights).step("train", images, labels)
+
+
+def test_a_plugin_for_another_torch_refuses_to_work(tmp_path: Path, own_cache: Path) -> None:
+    """Compiled with the headers of a version that is not the one that is mapped."""
+    plan = building.make_plan(building.recipe_named("libtorch"))
+    header = "torch/headeronly/version.h"
+    text = (plan.target.includes[0] / header).read_text()
+    other = tmp_path / "include" / header
+    other.parent.mkdir(parents=True)
+    other.write_text(re.sub(r'"(\d+\.\d+)\.\d+"', r'"\1.99"', text))
+    target = replace(plan.target, includes=(tmp_path / "include", *plan.target.includes))
+    plugin = building.ensure(replace(plan, target=target), lambda words: None)
+    with pytest.raises(Unavailable, match=r"was built for torch 2\.\d+\.99, but .* mapped is [\d.]+\. Build"):
+        Backend(plugin)
