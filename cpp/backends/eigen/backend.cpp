@@ -41,7 +41,7 @@ struct EigenProduct {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr const char* optimizers[] = {"sgd", nullptr};
-constexpr const char* settings[] = {"threads", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", nullptr};
 
 constexpr tt_description description{
     .size = sizeof(tt_description),
@@ -51,7 +51,7 @@ constexpr tt_description description{
     .isa = TIMETRIAL_ISA,
     .tasks = TT_TRAIN | TT_GRADIENT | TT_FORWARD,
     .parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE,
-    .flags = 0,
+    .flags = TT_PROFILES,
     .devices = devices,
     .dtypes = dtypes,
     .layers = timetrial::layers::kinds,

@@ -64,8 +64,7 @@ class Activation final : public Layer<T> {
         });
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        if (!input.gradient) return;
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
             const T *y = output.value + first, *dy = output.gradient + first;
             T* dx = input.gradient + first;
@@ -88,8 +87,7 @@ class Flatten final : public Layer<T> {
         });
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        if (!input.gradient) return;
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         for_each_piece(input.shape, images, [&](int64_t in, int64_t out, int64_t count) {
             const T* dy = output.gradient + out;
             T* dx = input.gradient + in;

@@ -17,6 +17,17 @@ struct Window {
     int64_t kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w;
 };
 
+// What is gathered at a time: whole images, or some output rows of one.
+struct Tile {
+    Share images;
+    Share rows;
+    // Of its output, in every channel: one contiguous run, since several images come with all their rows.
+    int64_t first(const Shape& out) const { return images.begin * out.plane() + rows.begin * out.width; }
+    int64_t positions(const Shape& out) const {
+        return (images.end - images.begin) * (rows.end - rows.begin) * out.width;
+    }
+};
+
 namespace detail {
 
 // Compilers turn a copy of a known length into one or two moves; a call of memcpy for eight floats costs more
@@ -69,21 +80,21 @@ inline Share inside(int64_t outputs, int64_t inputs, int64_t stride, int64_t off
     return {std::min(begin, outputs), std::max(end, std::min(begin, outputs))};
 }
 
-// Visits every (row k, image, output line) of a block: f(column line, input line or null, span, kernel
+// Visits every (row k, image, output line) of a tile: f(column line, input line or null, span, kernel
 // column).
 template <typename T, typename F>
 inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
-                          Share images, F&& f) {
-    const int64_t block = (images.end - images.begin) * out.plane();
+                          const Tile& tile, F&& f) {
+    const int64_t count = tile.positions(out);
     T* row = columns;
     for (int64_t c = 0; c < in.channels; ++c) {
         for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
-            for (int64_t kw = 0; kw < w.kernel_w; ++kw, row += block) {
+            for (int64_t kw = 0; kw < w.kernel_w; ++kw, row += count) {
                 const Share span = inside(out.width, in.width, w.stride_w, kw - w.padding_w);
                 T* line = row;
-                for (int64_t n = images.begin; n < images.end; ++n) {
+                for (int64_t n = tile.images.begin; n < tile.images.end; ++n) {
                     T* image = input + (c * in.batch + n) * in.plane();
-                    for (int64_t oh = 0; oh < out.height; ++oh, line += out.width) {
+                    for (int64_t oh = tile.rows.begin; oh < tile.rows.end; ++oh, line += out.width) {
                         const int64_t ih = oh * w.stride_h + kh - w.padding_h;
                         const bool visible = ih >= 0 && ih < in.height;
                         f(line, visible ? image + ih * in.width : nullptr, span, kw - w.padding_w);
@@ -97,17 +108,20 @@ inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T*
 // The same without padding and with stride 1 along the lines: f(column line, input line), nothing to ask.
 template <typename T, typename F>
 inline void for_each_full_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
-                               Share images, F&& f) {
+                               const Tile& tile, F&& f) {
     const int64_t step = w.stride_h * in.width;
     T* line = columns;
     for (int64_t c = 0; c < in.channels; ++c) {
         for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
             for (int64_t kw = 0; kw < w.kernel_w; ++kw) {
-                T* image = input + (c * in.batch + images.begin) * in.plane() + kh * in.width + kw;
-                for (int64_t n = images.begin; n < images.end; ++n, image += in.plane()) {
+                T* image = input + (c * in.batch + tile.images.begin) * in.plane() + tile.rows.begin * step +
+                           kh * in.width + kw;
+                for (int64_t n = tile.images.begin; n < tile.images.end; ++n, image += in.plane()) {
                     T* seen = image;
-                    for (int64_t oh = 0; oh < out.height; ++oh, line += out.width, seen += step)
+                    for (int64_t oh = tile.rows.begin; oh < tile.rows.end; ++oh) {
                         f(line, seen);
+                        line += out.width, seen += step;
+                    }
                 }
             }
         }
@@ -118,11 +132,11 @@ inline void for_each_full_line(const Shape& in, const Shape& out, const Window& 
 
 template <typename T>
 void gather_columns(const Shape& in, const Shape& out, const Window& w, const T* input, T* columns,
-                    Share images) {
+                    const Tile& tile) {
     T* source = const_cast<T*>(input);  // read only below; the visitor serves both directions
     if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
         detail::with_width(out.width, [&](auto width) {
-            detail::for_each_full_line(in, out, w, source, columns, images, [&](T* line, const T* from) {
+            detail::for_each_full_line(in, out, w, source, columns, tile, [&](T* line, const T* from) {
                 if constexpr (width.value > 0) {
                     detail::copy_line<T, width.value>(line, from);
                 } else {
@@ -132,7 +146,7 @@ void gather_columns(const Shape& in, const Shape& out, const Window& w, const T*
         });
         return;
     }
-    detail::for_each_line(in, out, w, source, columns, images, [&](T* line, T* from, Share span, int64_t kw) {
+    detail::for_each_line(in, out, w, source, columns, tile, [&](T* line, T* from, Share span, int64_t kw) {
         if (!from) return std::fill_n(line, out.width, T(0)), void();
         std::fill_n(line, span.begin, T(0));
         if (w.stride_w == 1) {
@@ -146,10 +160,11 @@ void gather_columns(const Shape& in, const Shape& out, const Window& w, const T*
 
 // The transpose: adds every column to the input position it was gathered from.
 template <typename T>
-void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* input, T* columns, Share images) {
+void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
+                     const Tile& tile) {
     if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
         detail::with_width(out.width, [&](auto width) {
-            detail::for_each_full_line(in, out, w, input, columns, images, [&](const T* line, T* to) {
+            detail::for_each_full_line(in, out, w, input, columns, tile, [&](const T* line, T* to) {
                 if constexpr (width.value > 0) {
                     detail::add_line<T, width.value>(to, line);
                 } else {
@@ -159,7 +174,7 @@ void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* inpu
         });
         return;
     }
-    detail::for_each_line(in, out, w, input, columns, images, [&](T* line, T* to, Share span, int64_t kw) {
+    detail::for_each_line(in, out, w, input, columns, tile, [&](T* line, T* to, Share span, int64_t kw) {
         if (!to) return;
         for (int64_t ow = span.begin; ow < span.end; ++ow) to[ow * w.stride_w + kw] += line[ow];
     });

@@ -1,6 +1,8 @@
 // conv2d (a cross-correlation, as every framework means it) by im2col and matrix products.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -17,20 +19,21 @@ class Convolution final : public Layer<T> {
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
         taps_ = input.shape.channels * window_.kernel_h * window_.kernel_w;
-        const int64_t per_image = taps_ * output.shape.plane();
-        block_ = std::clamp<int64_t>(columns_bytes / (per_image * int64_t{sizeof(T)}), 1, input.shape.batch);
+        const int64_t per_row = taps_ * output.shape.width, per_image = per_row * output.shape.height;
+        const int64_t room = columns_bytes() / int64_t{sizeof(T)};
+        images_ = std::clamp<int64_t>(room / per_image, 1, input.shape.batch);
+        rows_ = std::clamp<int64_t>(room / per_row, 1, output.shape.height);
         for (int thread = 0; thread < threads; ++thread) {
-            own_.push_back({Buffer<T>(per_image * block_), Buffer<T>(taps_ * output.shape.channels),
+            own_.push_back({Buffer<T>(per_row * rows_ * images_), Buffer<T>(taps_ * output.shape.channels),
                             Buffer<T>(output.shape.channels)});
         }
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
         const int64_t channels = output.shape.channels, row = output.shape.batch * output.shape.plane();
-        for_each_block(images, [&](Share block) {
-            const int64_t first = block.begin * output.shape.plane();
-            const int64_t count = (block.end - block.begin) * output.shape.plane();
-            const T* columns = gather(input, output, block, thread);
+        for_each_tile(images, output.shape, [&](const Tile& tile) {
+            const int64_t first = tile.first(output.shape), count = tile.positions(output.shape);
+            const T* columns = gather(input, output, tile, thread);
             if (const T* b = bias()) {
                 for (int64_t c = 0; c < channels; ++c)
                     std::fill_n(output.value + c * row + first, count, b[c]);
@@ -41,28 +44,35 @@ class Convolution final : public Layer<T> {
         });
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int thread, bool add) override {
+    void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
         const int64_t channels = output.shape.channels, row = output.shape.batch * output.shape.plane();
         Own& own = own_[static_cast<size_t>(thread)];
         own.weight_gradient.zero();
         own.bias_gradient.zero();
-        if (input.gradient && !add) clear(input, images);
-        for_each_block(images, [&](Share block) {
-            const int64_t first = block.begin * output.shape.plane();
-            const int64_t count = (block.end - block.begin) * output.shape.plane();
+        for_each_tile(images, output.shape, [&](const Tile& tile) {
+            const int64_t first = tile.first(output.shape), count = tile.positions(output.shape);
             const auto dy = matrix<const T>(output.gradient + first, channels, count, row);
-            const T* columns = gather(input, output, block, thread);
+            const T* columns = gather(input, output, tile, thread);
             // Transposed (taps x channels): the long extent first is the faster product.
             Product::template multiply<T>(matrix<const T>(columns, taps_, count), !dy,
                                           matrix(own.weight_gradient.data(), taps_, channels), true);
             for (int64_t c = 0; c < channels && bias(); ++c) {
                 own.bias_gradient.data()[c] += sum_of(dy.data + c * row, count);
             }
-            if (!input.gradient) return;
-            T* back = own.columns.data();
-            Product::template multiply<T>(!matrix<const T>(weight(), channels, taps_), dy,
-                                          matrix(back, taps_, count), false);
-            scatter_columns(input.shape, output.shape, window_, input.gradient, back, block);
+        });
+    }
+
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
+                       bool add) override {
+        const int64_t channels = output.shape.channels, row = output.shape.batch * output.shape.plane();
+        if (!add) clear(input, images);
+        for_each_tile(images, output.shape, [&](const Tile& tile) {
+            const int64_t first = tile.first(output.shape), count = tile.positions(output.shape);
+            T* columns = own_[static_cast<size_t>(thread)].columns.data();
+            Product::template multiply<T>(!matrix<const T>(weight(), channels, taps_),
+                                          matrix<const T>(output.gradient + first, channels, count, row),
+                                          matrix(columns, taps_, count), false);
+            scatter_columns(input.shape, output.shape, window_, input.gradient, columns, tile);
         });
     }
 
@@ -92,8 +102,6 @@ class Convolution final : public Layer<T> {
     }
 
   private:
-    static constexpr int64_t columns_bytes = 256 * 1024;  // a quarter to a half of today's L2 caches
-
     struct Own {
         Buffer<T> columns;
         Buffer<T> weight_gradient;  // taps x channels
@@ -101,15 +109,23 @@ class Convolution final : public Layer<T> {
     };
 
     template <typename F>
-    void for_each_block(Share images, F&& f) const {
-        for (int64_t n = images.begin; n < images.end; n += block_)
-            f(Share{n, std::min(n + block_, images.end)});
+    void for_each_tile(Share images, const Shape& out, F&& f) const {
+        for (int64_t n = images.begin; n < images.end; n += images_) {
+            for (int64_t row = 0; row < out.height; row += rows_)
+                f(Tile{{n, std::min(n + images_, images.end)}, {row, std::min(row + rows_, out.height)}});
+        }
     }
 
-    const T* gather(const Edge<T>& input, const Edge<T>& output, Share block, int thread) {
+    const T* gather(const Edge<T>& input, const Edge<T>& output, const Tile& tile, int thread) {
         T* columns = own_[static_cast<size_t>(thread)].columns.data();
-        gather_columns(input.shape, output.shape, window_, input.value, columns, block);
+        gather_columns(input.shape, output.shape, window_, input.value, columns, tile);
         return columns;
+    }
+
+    // Half of the L2 cache: the columns are written, and read by the product, while they are there.
+    static int64_t columns_bytes() {
+        const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1: the system does not say
+        return l2 <= 0 ? 256 * 1024 : std::clamp<int64_t>(l2 / 2, 128 * 1024, 1024 * 1024);
     }
 
     // In sixteen sums side by side: one after the other, each addition would wait for the one before.
@@ -137,8 +153,9 @@ class Convolution final : public Layer<T> {
     }
 
     const Window window_;
-    int64_t taps_ = 0;   // inputs per output: C * kernel_h * kernel_w
-    int64_t block_ = 1;  // images per product
+    int64_t taps_ = 0;    // inputs per output: C * kernel_h * kernel_w
+    int64_t images_ = 1;  // per product; one where not all its rows fit
+    int64_t rows_ = 0;    // of the output, per product
     std::vector<Own> own_;
 };
 

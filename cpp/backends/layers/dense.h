@@ -23,8 +23,7 @@ class Dense final : public Layer<T> {
                                       bias() != nullptr);
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        if (!input.gradient) return;
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         const int64_t features = input.shape.features(), units = output.shape.channels;
         const int64_t rows = images.end - images.begin;
         Product::template multiply<T>(matrix<const T>(output.gradient + images.begin * units, rows, units),

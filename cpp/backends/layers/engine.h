@@ -5,9 +5,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "layers/graph.h"
+#include "layers/stopwatch.h"
 #include "layers/threads.h"
 #include "timetrial/backend.hpp"
 
@@ -19,11 +21,18 @@ class Engine : public Backend {
     explicit Engine(const tt_description& description) : description_(description) {}
 
     void configure(std::string_view name, std::string_view value) override {
+        if (name == "parallel") {
+            if (value != "images")
+                throw Unsupported("parallel = '" + std::string(value) + "': the products of '" +
+                                  description_.name + "' have no threads of their own; it has: images");
+            return;
+        }
         if (name != "threads") throw unknown_setting(name, description_);
         threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
     }
 
     Reading read_setting(std::string_view name) override {
+        if (name == "parallel") return {"images", "the only way of the engine"};
         if (name != "threads") throw unknown_setting(name, description_);
         if (!pool_) return {std::to_string(threads_), "the number asked: the pool is made by build()"};
         return {std::to_string(pool_->size()), "size of the thread pool"};
@@ -34,7 +43,12 @@ class Engine : public Backend {
         pool_ = std::make_unique<ThreadPool>(threads_);
         graph_ = make_graph<T, Product>(*build.network, threads_);
         losses_.resize(static_cast<std::size_t>(threads_));
+        watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + 1);
         batch_size_ = build.batch_size;
+        Node<T>& input = graph_.nodes[0];
+        copies_images_ =
+            !std::is_same_v<T, float> || (!input.output.shape.flat && input.output.shape.channels > 1);
+        if (!copies_images_) input.value = Buffer<T>();
         reset();
     }
 
@@ -59,6 +73,23 @@ class Engine : public Backend {
         if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
         pool_->run([&](int thread) { gradients(thread, task == TT_TRAIN); });
         return loss();
+    }
+
+    std::vector<LayerTime> profile(const tt_batch& batch) override {
+        watch_.start();
+        step(TT_TRAIN, batch);
+        watch_.stop();
+        std::vector<LayerTime> times;
+        for (const tt_direction direction :
+             {TT_DIRECTION_FORWARD, TT_DIRECTION_LOSS, TT_DIRECTION_BACKWARD_DATA,
+              TT_DIRECTION_BACKWARD_WEIGHTS, TT_DIRECTION_UPDATE, TT_DIRECTION_REORDER}) {
+            for (std::size_t i = 0; i <= graph_.nodes.size(); ++i) {
+                const std::string& name = i < graph_.nodes.size() ? graph_.nodes[i].name : graph_.loss_name;
+                if (const uint64_t ns = watch_.slowest(i, direction))
+                    times.push_back({name.c_str(), direction, ns});
+            }
+        }
+        return times;
     }
 
     double part(uint32_t part, const tt_batch& batch) override {
@@ -100,8 +131,9 @@ class Engine : public Backend {
         }
         for (std::size_t i = 1; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
+            if (node.overwritten) continue;
             found.push_back(
-                make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.value.data()));
+                make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.output.value));
         }
         return found;
     }
@@ -125,7 +157,12 @@ class Engine : public Backend {
   private:
     // Checks what would corrupt memory, and keeps the pointers for the regions.
     void open_batch(const tt_batch& batch, bool needs_labels) {
-        images_ = static_cast<const float*>(batch_tensor(batch, graph_.nodes[0].name).data);
+        Node<T>& input = graph_.nodes[0];
+        images_ = static_cast<const float*>(batch_tensor(batch, input.name).data);
+        if constexpr (std::is_same_v<T, float>) {
+            // Layers only read their input.
+            if (!copies_images_) input.output.value = const_cast<float*>(images_);
+        }
         if (!needs_labels) return;
         labels_ = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
         const int64_t classes = graph_.nodes[graph_.prediction].output.shape.channels;
@@ -139,35 +176,51 @@ class Engine : public Backend {
     }
 
     void forward(Share images, int thread) {
-        load(images);
+        if (copies_images_) watch_.time(thread, 0, TT_DIRECTION_REORDER, [&] { load(images); });
         for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
-            node.layer->forward(graph_.nodes[node.input].output, node.output, images, thread);
+            watch_.time(thread, i, TT_DIRECTION_FORWARD, [&] {
+                node.layer->forward(graph_.nodes[node.input].output, node.output, images, thread);
+            });
         }
     }
 
     void lose(Share images, int thread) {
-        losses_[static_cast<std::size_t>(thread)] =
-            graph_.loss->evaluate(graph_.nodes[graph_.prediction].output, labels_, images);
+        watch_.time(thread, graph_.nodes.size(), TT_DIRECTION_LOSS, [&] {
+            losses_[static_cast<std::size_t>(thread)] =
+                graph_.loss->evaluate(graph_.nodes[graph_.prediction].output, labels_, images);
+        });
     }
 
     void backward(Share images, int thread) {
         for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
             Node<T>& node = graph_.nodes[i];
             if (!node.output.gradient) continue;
-            node.layer->backward(graph_.nodes[node.input].output, node.output, images, thread,
-                                 node.add_to_input);
+            const Edge<T>& input = graph_.nodes[node.input].output;
+            if (!node.layer->parameters.empty()) {
+                watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS,
+                            [&] { node.layer->backward_weights(input, node.output, images, thread); });
+            }
+            if (!input.gradient) continue;
+            watch_.time(thread, i, TT_DIRECTION_BACKWARD_DATA, [&] {
+                node.layer->backward_data(input, node.output, images, thread, node.add_to_input);
+            });
         }
     }
 
     void gradients(int thread, bool and_update) {
-        const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
-            if (and_update) update(parameter, begin, end);
-        };
         for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
-            node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread, threads_,
-                                            each);
+            if (node.layer->parameters.empty()) continue;
+            const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
+                if (!and_update) return;
+                watch_.time(thread, i, TT_DIRECTION_UPDATE, [&] { update(parameter, begin, end); });
+            };
+            const auto compute = [&] {
+                node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread,
+                                                threads_, each);
+            };
+            watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
         }
     }
 
@@ -219,6 +272,9 @@ class Engine : public Backend {
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     std::vector<double> losses_;
+    Stopwatch watch_;  // the loss stands behind the nodes
+    bool copies_images_ =
+        true;  // into the engine's layout; where it is the batch's own, they are read in place
     const float* images_ = nullptr;
     const int64_t* labels_ = nullptr;
 };

@@ -1,6 +1,6 @@
-// Max pooling with a 2 x 2 window and stride 2 over planes of even width: the usual case, in two passes that
-// compilers turn into vector code although an output line is short. First the rows of a pair are compared,
-// line by line; then neighbors, over many lines at once.
+// Max pooling with a 2 x 2 window and stride 2: the usual case, in two passes that compilers turn into vector
+// code although an output line is short. First the rows of a pair are compared, line by line; then neighbors,
+// over many lines at once. A last odd column, like a last odd row, belongs to no window.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ class Halving {
   public:
     static bool fits(const Window& w, const Shape& in) {
         return w.kernel_h == 2 && w.kernel_w == 2 && w.stride_h == 2 && w.stride_w == 2 && w.padding_h == 0 &&
-               w.padding_w == 0 && in.width % 2 == 0 && in.width <= room;
+               w.padding_w == 0 && in.width <= room;
     }
 
     // One plane, of any height: y and winner from x.
     static void forward(const Shape& in, const Shape& out, const T* x, T* y, Place<T>* winner) {
         T best[room];
         Place<T> below[room];
-        const int64_t lines = room / in.width;
+        const int64_t used = 2 * out.width, lines = room / used;
         for (int64_t oh = 0; oh < out.height; oh += lines) {
             const int64_t count = std::min(lines, out.height - oh);
-            detail::with_width(in.width, [&](auto width) {
+            detail::with_width(used, [&](auto width) {
                 for (int64_t line = 0; line < count; ++line) {
                     const T* upper = x + 2 * (oh + line) * in.width;
-                    compare_rows<width.value>(upper, in.width, best + line * in.width,
-                                              below + line * in.width);
+                    compare_rows<width.value>(upper, upper + in.width, used, best + line * used,
+                                              below + line * used);
                 }
             });
             compare_neighbors(count * out.width, best, below, y + oh * out.width, winner + oh * out.width);
@@ -47,19 +47,20 @@ class Halving {
                          bool add) {
         T gradient[room];
         Place<T> place[room];
-        const int64_t lines = room / in.width;
+        const int64_t used = 2 * out.width, lines = room / used;
         for (int64_t oh = 0; oh < out.height; oh += lines) {
             const int64_t count = std::min(lines, out.height - oh);
             spread(count * out.width, dy + oh * out.width, winner + oh * out.width, gradient, place);
-            detail::with_width(in.width, [&](auto width) {
+            detail::with_width(used, [&](auto width) {
                 for (int64_t line = 0; line < count; ++line) {
-                    T* upper = dx + 2 * (oh + line) * in.width;
-                    const T* g = gradient + line * in.width;
-                    const Place<T>* p = place + line * in.width;
+                    T *upper = dx + 2 * (oh + line) * in.width, *lower = upper + in.width;
+                    const T* g = gradient + line * used;
+                    const Place<T>* p = place + line * used;
                     if (add) {
-                        give<width.value, true>(g, p, in.width, upper);
+                        give<width.value, true>(g, p, used, upper, lower);
                     } else {
-                        give<width.value, false>(g, p, in.width, upper);
+                        give<width.value, false>(g, p, used, upper, lower);
+                        if (used < in.width) upper[used] = lower[used] = 0;
                     }
                 }
             });
@@ -70,9 +71,8 @@ class Halving {
     static constexpr int64_t room = 1024;
 
     template <int64_t W>
-    static void compare_rows(const T* __restrict upper, int64_t width, T* __restrict best,
-                             Place<T>* __restrict below) {
-        const T* __restrict lower = upper + width;
+    static void compare_rows(const T* __restrict upper, const T* __restrict lower, int64_t width,
+                             T* __restrict best, Place<T>* __restrict below) {
 #pragma GCC \
     unroll 1  // a loop of eight would otherwise be unrolled to scalars before anyone thinks of vectors
         for (int64_t j = 0; j < (W > 0 ? W : width); ++j) {
@@ -107,8 +107,7 @@ class Halving {
 
     template <int64_t W, bool Add>
     static void give(const T* __restrict gradient, const Place<T>* __restrict place, int64_t width,
-                     T* __restrict upper) {
-        T* __restrict lower = upper + width;
+                     T* __restrict upper, T* __restrict lower) {
 #pragma GCC \
     unroll 1  // a loop of eight would otherwise be unrolled to scalars before anyone thinks of vectors
         for (int64_t j = 0; j < (W > 0 ? W : width); ++j) {

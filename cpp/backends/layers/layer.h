@@ -63,10 +63,15 @@ class Layer {
     // The images [share.begin, share.end): output value from input value.
     virtual void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) = 0;
 
-    // The same images: input gradient from output gradient, added to what is there where `add`. Parameter
-    // gradients that are cheaper per image go to the thread's own store.
-    virtual void backward(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
-                          bool add) = 0;
+    // The same images: parameter gradients that are cheaper per image, into the thread's own store.
+    virtual void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) {
+        (void)input, (void)output, (void)images, (void)thread;
+    }
+
+    // The same images: input gradient from output gradient, added to what is there where `add`. Not called
+    // where nobody upstream learns.
+    virtual void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
+                               bool add) = 0;
 
     // All images, one share of each parameter: the gradient, into Parameter::gradient. `each` is called with
     // the part [begin, end) that is complete, while it is still in the cache.

@@ -45,8 +45,7 @@ class MaxPool final : public Layer<T> {
         });
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        if (!input.gradient) return;
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         if (halves_) {
             return for_each_tall(
                 input.shape, output.shape, images,
@@ -123,8 +122,7 @@ class AveragePool final : public Layer<T> {
         });
     }
 
-    void backward(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        if (!input.gradient) return;
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         if (!add) {
             for_each_plane(input.shape, output.shape, images, [&](int64_t in, int64_t) {
                 std::fill_n(input.gradient + in, input.shape.plane(), T(0));

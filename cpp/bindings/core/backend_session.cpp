@@ -9,6 +9,18 @@
 
 namespace timetrial::bindings {
 
+namespace {
+
+Plugin open_plugin(const std::string& path, const std::vector<std::string>& preload) {
+    for (const std::string& library : preload) preload_library(library);
+    return Plugin(path);
+}
+
+}  // namespace
+
+BackendSession::BackendSession(const std::string& path, const std::vector<std::string>& preload)
+    : plugin_(open_plugin(path, preload)), context_(plugin_) {}
+
 void BackendSession::check_weights(const Network& network, const Weights& weights) const {
     std::vector<std::string> names;
     const bool reads_data = (description().flags & TT_READS_NO_DATA) == 0;
@@ -30,7 +42,8 @@ void BackendSession::check_weights(const Network& network, const Weights& weight
 }
 
 void BackendSession::build(const Network& network, const std::string& optimizer,
-                           const OptimizerAttributes& attributes, Weights weights, std::uint32_t tasks) {
+                           const OptimizerAttributes& attributes, Weights weights, std::uint32_t tasks,
+                           std::uint32_t dtype) {
     if (network_) throw std::invalid_argument("the backend is built already: open another one");
     check_weights(network, weights);
     network_.emplace(network);
@@ -45,7 +58,7 @@ void BackendSession::build(const Network& network, const std::string& optimizer,
     optimizer_ = {sizeof(tt_optimizer), optimizer_name_.c_str(),
                   static_cast<std::uint32_t>(optimizer_attributes_.size()), optimizer_attributes_.data()};
     build_.size = sizeof build_;
-    build_.dtype = TT_F32;
+    build_.dtype = dtype;
     build_.tasks = tasks;
     build_.batch_size = network_->batch_size();
     build_.network = c_network_->get();
@@ -74,6 +87,8 @@ PluginContext& BackendSession::built_context() {
 double BackendSession::step(tt_task task) { return built_context().step(task, batch_); }
 
 double BackendSession::part(tt_part part) { return built_context().part(part, batch_); }
+
+std::vector<ProfiledTime> BackendSession::profile() { return built_context().profile(batch_); }
 
 std::vector<float> BackendSession::evaluate() {
     const Shape shape{network().batch_size(), network().classes()};

@@ -19,7 +19,8 @@ using OptimizerAttributes = std::map<std::string, double>;
 
 class BackendSession {
   public:
-    explicit BackendSession(const std::string& path) : plugin_(path), context_(plugin_) {}
+    // `preload`: libraries to open before the plug-in.
+    BackendSession(const std::string& path, const std::vector<std::string>& preload);
 
     const tt_description& description() const { return plugin_.description(); }
     // For what needs no network: settings.
@@ -28,7 +29,7 @@ class BackendSession {
     // Once. `optimizer` is empty where no task trains. Throws std::invalid_argument for weights that are not
     // the network's parameters.
     void build(const Network& network, const std::string& optimizer, const OptimizerAttributes& attributes,
-               Weights weights, std::uint32_t tasks);
+               Weights weights, std::uint32_t tasks, std::uint32_t dtype);
 
     // Everything below needs build() before it: otherwise std::invalid_argument.
     const Network& network() const;
@@ -37,6 +38,7 @@ class BackendSession {
     double step(tt_task task);
     double part(tt_part part);
     std::vector<float> evaluate();
+    std::vector<ProfiledTime> profile();
     PluginContext& built_context();
 
     // A segment of fused steps, or of parts with a stamp after each. Every step gathers its batch first

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "backend_session.h"
@@ -37,7 +39,7 @@ void check_labels(const I64Array& labels, std::int64_t classes) {
 
 void build(BackendSession& session, const Network& network, const std::string& optimizer,
            const OptimizerAttributes& attributes, const std::map<std::string, F32Array>& weights,
-           std::uint32_t tasks) {
+           std::uint32_t tasks, std::uint32_t dtype) {
     Weights copies;
     for (const auto& [name, array] : weights) {
         for (const Parameter& parameter : network.parameters())
@@ -45,7 +47,7 @@ void build(BackendSession& session, const Network& network, const std::string& o
         copies[name] = {array.data(), array.data() + array.size()};
     }
     const py::gil_scoped_release release;
-    session.build(network, optimizer, attributes, std::move(copies), tasks);
+    session.build(network, optimizer, attributes, std::move(copies), tasks, dtype);
 }
 
 void load_images(BackendSession& session, const F32Array& images) {
@@ -67,6 +69,23 @@ py::array_t<float> evaluate(BackendSession& session) {
     }
     return py::array_t<float>({session.network().batch_size(), session.network().classes()},
                               prediction.data());
+}
+
+std::map<std::string, std::string> facts(BackendSession& session) {
+    std::map<std::string, std::string> found;
+    for (Fact& fact : session.built_context().facts()) found[fact.name] = std::move(fact.value);
+    return found;
+}
+
+std::vector<std::tuple<std::string, std::uint32_t, std::uint64_t>> profile(BackendSession& session) {
+    std::vector<ProfiledTime> times;
+    {
+        const py::gil_scoped_release release;
+        times = session.profile();
+    }
+    std::vector<std::tuple<std::string, std::uint32_t, std::uint64_t>> found;
+    for (ProfiledTime& time : times) found.emplace_back(std::move(time.node), time.direction, time.ns);
+    return found;
 }
 
 py::array read_tensor(PluginContext& context, const TensorInfo& info) {
@@ -171,7 +190,9 @@ void register_backend(py::module_& module) {
         .def(py::init<BackendSession&, F32Array, I64Array, I64Array>(), py::arg("session"), py::arg("images"),
              py::arg("labels"), py::arg("order"), py::keep_alive<1, 2>())
         .def("rewind", [](Stream& stream) { stream.gather().next = 0; });
-    session_class.def(py::init<const std::string&>(), py::arg("path"))
+    session_class
+        .def(py::init<const std::string&, const std::vector<std::string>&>(), py::arg("path"),
+             py::arg("preload"))
         .def("description_words", &description_words)
         .def("description_masks", &description_masks)
         .def("description_lists", &description_lists)
@@ -189,7 +210,7 @@ void register_backend(py::module_& module) {
             },
             py::arg("name"))
         .def("build", &build, py::arg("network"), py::arg("optimizer"), py::arg("attributes"),
-             py::arg("weights"), py::arg("tasks"))
+             py::arg("weights"), py::arg("tasks"), py::arg("dtype"))
         .def("load_images", &load_images, py::arg("images"))
         .def("load_labels", &load_labels, py::arg("labels"))
         .def(
@@ -205,6 +226,8 @@ void register_backend(py::module_& module) {
             },
             py::arg("part"), release_gil())
         .def("evaluate", &evaluate)
+        .def("facts", &facts)
+        .def("profile", &profile)
         .def("reset", [](BackendSession& session) { session.built_context().reset(); })
         .def("tensors", &tensors, py::arg("role"))
         .def("write_tensor", &write_tensor, py::arg("role"), py::arg("name"), py::arg("values"))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from timetrial.core import _core
-from timetrial.core.codes import FLAGS, PARTS, ROLES, TASKS, code, words_of
+from timetrial.core.codes import DIRECTIONS, DTYPES, FLAGS, PARTS, ROLES, TASKS, code, words_of
 from timetrial.core.network import Network
 from timetrial.errors import InputError
 
@@ -60,8 +60,11 @@ class Backend:
     fails, BackendError.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._session = _core.BackendSession(os.fspath(path))
+    def __init__(
+        self, path: str | os.PathLike[str], *, preload: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
+        """preload: libraries that the plug-in needs, by absolute path, opened before it."""
+        self._session = _core.BackendSession(os.fspath(path), [os.fspath(library) for library in preload])
         self._network: Network | None = None
 
     @property
@@ -99,6 +102,7 @@ class Backend:
         weights: Mapping[str, NDArray[np.float32]],
         optimizer: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = ("train",),
+        dtype: str = "f32",
     ) -> None:
         """Builds a network, once. weights: all parameters by name. optimizer: name and its numbers."""
         attributes = dict(optimizer or {})
@@ -110,7 +114,7 @@ class Backend:
             mask |= code("task", task, TASKS)
         numbers = {key: float(value) for key, value in attributes.items()}
         arrays = {key: np.asarray(value, dtype=np.float32) for key, value in weights.items()}
-        self._session.build(network.native, name, numbers, arrays, mask)
+        self._session.build(network.native, name, numbers, arrays, mask, code("dtype", dtype, DTYPES))
         self._network = network
 
     def step(self, task: str, images: ArrayLike | None = None, labels: ArrayLike | None = None) -> float:
@@ -129,6 +133,18 @@ class Backend:
         """The prediction (N, classes) in inference mode."""
         self._load(images, None)
         return self._session.evaluate()
+
+    def facts(self) -> dict[str, str]:
+        """What the backend says about what it built: versions, kernels, formats."""
+        return self._session.facts()
+
+    def profile(
+        self, images: ArrayLike | None = None, labels: ArrayLike | None = None
+    ) -> list[tuple[str, str, int]]:
+        """One train step with a clock around every layer: (node, direction, nanoseconds)."""
+        self._load(images, labels)
+        words = {number: word for word, number in DIRECTIONS.items()}
+        return [(node, words[direction], ns) for node, direction, ns in self._session.profile()]
 
     def reset(self) -> None:
         """Initial weights and an empty optimizer."""

@@ -1,0 +1,43 @@
+// A BLAS that is loaded: how many threads it uses, what it is, which kernels it chose. One controller for the
+// four kinds of library that have an interface for that; the others answer nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace timetrial {
+
+class BlasControl {
+  public:
+    // `library` is a handle of dlopen(); `prefix` and `suffix` stand around its names ("scipy_", "64_").
+    BlasControl(void* library, std::string prefix, std::string suffix);
+
+    // "OpenBLAS", "BLIS", "MKL", "ATLAS"; "" for any other.
+    const std::string& vendor() const { return vendor_; }
+    // As the library states it: "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". "" if it has no words for it.
+    std::string version() const;
+    // The kernels in use, in the library's words: "SkylakeX", "zen3", "AVX512". "" if they were fixed when
+    // the library was built, or if it does not tell.
+    std::string kernel() const;
+
+    // The function that kernel() asks; "" if there is none.
+    std::string kernel_getter() const;
+
+    // False if the library cannot be told. What it does with the number is another question: see threads().
+    bool set_threads(int threads) const;
+    // The library's own answer, which is known to be wrong at times: BLIS's serial build repeats what it was
+    // told. Nothing if the library does not tell.
+    std::optional<int> threads() const;
+    // The function that threads() asks: "openblas_get_num_threads()". "" if there is none.
+    std::string threads_getter() const;
+
+  private:
+    void* find(const std::string& name) const;
+
+    void* library_;
+    std::string prefix_;
+    std::string suffix_;
+    std::string vendor_;
+};
+
+}  // namespace timetrial

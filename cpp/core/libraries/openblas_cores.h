@@ -1,0 +1,18 @@
+// OpenBLAS's core types: the sets of kernels that its builds for many CPUs choose from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace timetrial {
+
+// Why this CPU cannot run the kernels of a core type, in words; "" if it can. OpenBLAS itself checks nothing:
+// of an unknown name it says so on standard error and takes another, and with a type above the CPU the
+// process dies of an illegal instruction.
+std::string openblas_core_problem(std::string_view core);
+
+// The known names, from the oldest instructions to the newest.
+std::vector<std::string> openblas_cores();
+
+}  // namespace timetrial
