@@ -14,13 +14,16 @@ if(TIMETRIAL_SANITIZE)
 endif()
 
 # One object, one ISA: the flags of a variant, and what the CPU must have (names of /proc/cpuinfo).
-set(TIMETRIAL_ISAS avx2 avx512)
+set(TIMETRIAL_ISAS sse2 avx2 avx512)
+set(TIMETRIAL_FLAGS_sse2 -msse2)
 set(TIMETRIAL_FLAGS_avx2 -mavx2 -mfma)
 # GCC 12's own AVX-512 intrinsics read an undefined register on purpose and warn about it (GCC bug 105593).
 set(TIMETRIAL_FLAGS_avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512
                            -Wno-error=maybe-uninitialized -Wno-maybe-uninitialized -Wno-uninitialized)
+set(TIMETRIAL_REQUIRES_sse2 sse2)
 set(TIMETRIAL_REQUIRES_avx2 avx2 fma)
 set(TIMETRIAL_REQUIRES_avx512 avx512f avx512dq avx512bw avx512vl avx2 fma)
+set(TIMETRIAL_RANK_sse2 1)
 set(TIMETRIAL_RANK_avx2 2)
 set(TIMETRIAL_RANK_avx512 3)
 

@@ -40,7 +40,7 @@ Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
 }
 
 Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
-                 const std::map<std::string, std::string>& settings, const SgdSpec& sgd)
+                 const std::map<std::string, std::string>& settings, const SgdSpec& sgd, tt_dtype dtype)
     : images(problem.images), labels(problem.labels), problem_(problem) {
     ParameterValues values;
     for (const auto& [name, weight] : problem.weights) values[name] = weight.data();
@@ -52,9 +52,7 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
     build_ = {sizeof(tt_build),
               TT_TRAIN | TT_GRADIENT | TT_FORWARD,
               problem.network.batch_size(),
-              c_network_->get(),
-              &optimizer_,
-              TT_F32};
+              c_network_->get(), &optimizer_, dtype};
     context_ = std::make_unique<PluginContext>(Plugin(plugin_path));
     for (const auto& [name, value] : settings) context_->configure(name, value);
     context_->build(build_);
@@ -69,6 +67,8 @@ tt_batch Trainer::batch() {
 }
 
 double Trainer::step(tt_task task) { return context_->step(task, batch()); }
+std::vector<ProfiledTime> Trainer::profile() { return context_->profile(batch()); }
+
 double Trainer::part(tt_part part) { return context_->part(part, batch()); }
 
 std::vector<double> Trainer::evaluate() {
@@ -110,14 +110,17 @@ std::string plugin_path(const std::string& file) {
     return std::string(TIMETRIAL_NATIVE_DIR) + "/backends/" + file + ".so";
 }
 
-std::vector<std::string> eigen_variants() {
+std::vector<std::string> variants_of(const std::string& backend) {
     std::vector<std::string> found;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back("eigen-avx2");
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        found.push_back("eigen-avx512");
+        found.push_back(backend + "-avx512");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(backend + "-avx2");
+    found.push_back(backend + "-sse2");
     return found;
 }
+
+std::string test_blas() { return TIMETRIAL_TEST_BLAS; }
 
 double relative_l2(const std::vector<double>& a, const std::vector<double>& b) {
     double difference = 0, norm = 0;

@@ -37,10 +37,12 @@ struct SgdSpec {
 class Trainer {
   public:
     Trainer(const std::string& plugin_path, const Problem& problem,
-            const std::map<std::string, std::string>& settings = {}, const SgdSpec& sgd = {});
+            const std::map<std::string, std::string>& settings = {}, const SgdSpec& sgd = {},
+            tt_dtype dtype = TT_F32);
 
     double step(tt_task task = TT_TRAIN);
     double part(tt_part part);
+    std::vector<ProfiledTime> profile();
     std::vector<double> evaluate();
     std::map<std::string, std::vector<double>> read(tt_role role);
     void write(tt_role role, const std::string& name, const std::vector<double>& values);
@@ -62,9 +64,11 @@ class Trainer {
     std::unique_ptr<PluginContext> context_;
 };
 
-// Plug-ins of the build tree. eigen_variants() has those that this CPU can run.
+// Plug-ins of the build tree. variants_of() has those of a backend that this CPU can run, the best one first.
 std::string plugin_path(const std::string& file);
-std::vector<std::string> eigen_variants();
+std::vector<std::string> variants_of(const std::string& backend);
+// The CBLAS that comes from PyPI.
+std::string test_blas();
 
 // |a - b| / |b| in the L2 norm; infinity if the sizes differ or something is not finite.
 double relative_l2(const std::vector<double>& a, const std::vector<double>& b);
