@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from fakes import FakeEngine
+
+RUNTIME_MODULES = ("contender", "data", "failures", "job", "loading", "score")
 
 
 @pytest.fixture
@@ -24,3 +30,17 @@ def own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "measurement.lock"
     monkeypatch.setenv("TIMETRIAL_LOCK", str(path))
     return path
+
+
+@pytest.fixture
+def runtime() -> Iterator[Callable[[str], ModuleType]]:
+    """Imports modules of the runtime as main.py does, and forgets them again."""
+    from timetrial.launch.registry import RUNTIME_FOLDER
+
+    sys.path.insert(0, str(RUNTIME_FOLDER))
+    try:
+        yield importlib.import_module
+    finally:
+        sys.path.remove(str(RUNTIME_FOLDER))
+        for name in RUNTIME_MODULES:
+            sys.modules.pop(name, None)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from launching import make_plan, small_network, words
 
-from timetrial.launch import run_launch
+from timetrial.launch import resolve, run_launch
+from timetrial.launch.job import make_job, write_job
 
 torch = pytest.importorskip("torch")
 
@@ -110,6 +113,39 @@ def test_threads_are_applied_and_read_back(tmp_path: Path, threads: int) -> None
     assert {"onednn.version", "torch.cpu_capability"} <= timed.facts.keys()
     assert any("libtorch_cpu" in library.path for library in timed.libraries)
     assert {"detailed", "steady"} <= {segment.kind for segment in timed.segments}
+
+
+def test_a_profiled_step_trains_as_a_step_does(tmp_path: Path, runtime: Any) -> None:
+    plan = make_plan(tmp_path, "pytorch", network=small_network(tmp_path), purpose="profile")
+    contender = resolve(plan.case)
+    write_job(plan, make_job(plan, contender))
+    job = runtime("job").Job(str(tmp_path / "job.json"))
+    job.read_parameters()
+    generator = np.random.default_rng(1)
+    images = generator.normal(size=job.image_shape).astype(np.float32)
+    labels = generator.integers(0, job.classes, job.batch_size)
+    trained = []
+    for verb in ("step", "profile"):
+        adapter = runtime("loading").load_adapter(str(contender.path))
+        adapter.load({})
+        adapter.build(job, images, labels)
+        found = [getattr(adapter, verb)() for _ in range(3)][-1]
+        trained.append(adapter.tensors("parameter"))
+    for name, expected in trained[0].items():
+        np.testing.assert_allclose(trained[1][name], expected, rtol=1e-6, atol=1e-7, err_msg=name)
+    named = {(node, direction) for node, direction, _ in found}
+    forward = {(node.name, "forward") for node in job.nodes if node.name != job.loss}
+    backward = {(node, "backward") for node, _ in forward}
+    assert named == forward | backward | {("loss", "loss"), ("*", "update")}
+    assert all(ns > 0 for *_, ns in found)
+
+
+def test_profile_launch(tmp_path: Path) -> None:
+    network = small_network(tmp_path)
+    record = run_launch(make_plan(tmp_path / "launch", "pytorch", network=network, purpose="profile"))
+    assert record.outcome == "ok", words(record)
+    assert record.profiled_steps > 0
+    assert "profiles" in record.backend["flags"]
 
 
 def test_learning_goes_as_anybody_elses(tmp_path: Path) -> None:

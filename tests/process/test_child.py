@@ -45,7 +45,7 @@ def test_ready_says_phases_settings_and_backend(tmp_path: Path) -> None:
     assert ready["settings"]["threads"]["effective"] == "1"
     assert ready["backend"]["name"] == "reference"
     assert ready["backend"]["parts"] == ["forward", "loss", "backward", "update"]
-    assert ready["backend"]["flags"] == []
+    assert ready["backend"]["flags"] == ["profiles"]
 
 
 def test_run_stamps_every_step_and_its_first_loss_is_right(tmp_path: Path) -> None:
@@ -62,6 +62,39 @@ def test_run_stamps_every_step_and_its_first_loss_is_right(tmp_path: Path) -> No
     expected = cross_entropy(predictions(tmp_path, rows), array_of(tmp_path, "labels")[rows])
     assert losses[0] == pytest.approx(expected, rel=1e-6)
     assert len(losses) == 5
+
+
+def test_profile_times_every_layer_of_steps_that_train(tmp_path: Path) -> None:
+    with child(tmp_path, write_job(tmp_path)) as contender:
+        contender.expect("ready")
+        contender.do("run 4 0 0")
+        contender.do("reset")
+        done = contender.do("profile 3")
+        contender.do("run 1 0 1")
+        plain, after = contender.losses(0), contender.losses(1)
+    assert done["steps"] == 3
+    found = {(row["node"], row["direction"]): row["ns"] for row in done["layers"]}
+    assert {
+        ("fc", "forward"), ("fc", "backward"), ("fc", "update"), ("loss", "loss"), ("images", "forward")
+    } <= found.keys()  # fmt: skip
+    assert all(len(times) == 3 for times in found.values())
+    assert all(time > 0 for time in found["fc", "forward"])
+    assert after == [plain[3]], "three profiled steps are three steps"
+
+
+@pytest.mark.parametrize(
+    ("backend", "task", "words"),
+    [("null", "train", "does not time its layers"), ("reference", "gradient", "only a train step")],
+)
+def test_what_cannot_be_profiled_says_so(tmp_path: Path, backend: str, task: str, words: str) -> None:
+    job = write_job(tmp_path, backend)
+    job["task"] = task
+    with child(tmp_path, job) as contender:
+        contender.expect("ready")
+        contender.send("profile 3")
+        failed = contender.expect("failed")
+    assert (failed["outcome"], failed["where"]) == ("unavailable", "profile")
+    assert words in failed["text"]
 
 
 def test_run_ends_after_its_time(tmp_path: Path) -> None:

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-
-from timetrial.launch import registry
-
-MODULES = ("contender", "data", "failures", "job", "loading", "score")
-
-
-@pytest.fixture
-def runtime() -> Iterator[Any]:
-    """Imports modules of the runtime as main.py does, and forgets them again."""
-    sys.path.insert(0, str(registry.RUNTIME_FOLDER))
-
-    def get(name: str) -> ModuleType:
-        import importlib
-
-        return importlib.import_module(name)
-
-    try:
-        yield get
-    finally:
-        sys.path.remove(str(registry.RUNTIME_FOLDER))
-        for name in MODULES:
-            sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("kind", ["softmax_cross_entropy", "squared_error"])

@@ -221,3 +221,16 @@ def test_wrong_functions(here: Path, source: str, message: str) -> None:
 def test_wrong_optimizers(optimizer: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_optimizer(optimizer)
+
+
+def test_multiply_accumulates_of_lenet5_by_hand() -> None:
+    """N x outputs x inputs of each: 20 x 24 x 24 x 25, 50 x 8 x 8 x 20 x 25, 800 x 500, 500 x 10."""
+    network = Network(load_network("lenet5").nodes_for(10), 64, (1, 28, 28))
+    by_hand = {"conv1": 18_432_000, "conv2": 102_400_000, "fc1": 25_600_000, "fc2": 320_000}
+    for node in network.nodes:
+        products = network.work(node["name"])["multiply_accumulates"]
+        forward = by_hand.get(node["name"], 0)
+        data = 0 if node["name"] == "conv1" else forward  # nothing learns from the gradient of the images
+        assert products == {"forward": forward, "backward_data": data, "backward_weights": forward}
+    assert network.multiply_accumulates("train") == 3 * sum(by_hand.values()) - by_hand["conv1"]
+    assert network.work("relu1")["bytes"]["forward"] == 2 * 4 * 64 * 500

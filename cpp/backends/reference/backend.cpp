@@ -31,7 +31,7 @@ constexpr tt_description description{
     .isa = "",
     .tasks = TT_TRAIN | TT_GRADIENT | TT_FORWARD,
     .parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE,
-    .flags = 0,
+    .flags = TT_PROFILES,
     .devices = devices,
     .dtypes = dtypes,
     .layers = kinds,
@@ -97,6 +97,7 @@ class Reference final : public Backend {
         }
         prediction_ = build.network->output;
         loss_ = make_loss(layers[build.network->loss]);
+        loss_name_ = layers[build.network->loss].name;
         sgd_ = read_sgd(build.optimizer);
         reset();
     }
@@ -109,25 +110,37 @@ class Reference final : public Backend {
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
-        forward(batch);
+        NoTimer timer;
+        forward(batch, timer);
         if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
-        const double loss = loss_->forward(nodes_[prediction_].output, labels(batch));
-        backward(batch);
-        if (task == TT_TRAIN) update();
+        const double loss = lose(batch, timer);
+        backward(batch, timer);
+        if (task == TT_TRAIN) update(timer);
         return loss;
     }
 
     double part(uint32_t part, const tt_batch& batch) override {
+        NoTimer timer;
         double loss = std::numeric_limits<double>::quiet_NaN();
-        if (part == TT_PART_FORWARD) forward(batch);
-        if (part == TT_PART_LOSS) loss = loss_->forward(nodes_[prediction_].output, labels(batch));
-        if (part == TT_PART_BACKWARD) backward(batch);
-        if (part == TT_PART_UPDATE) update();
+        if (part == TT_PART_FORWARD) forward(batch, timer);
+        if (part == TT_PART_LOSS) loss = lose(batch, timer);
+        if (part == TT_PART_BACKWARD) backward(batch, timer);
+        if (part == TT_PART_UPDATE) update(timer);
         return loss;
     }
 
+    std::vector<LayerTime> profile(const tt_batch& batch) override {
+        LayerTimer timer;
+        forward(batch, timer);
+        lose(batch, timer);
+        backward(batch, timer);
+        update(timer);
+        return timer.times;
+    }
+
     void evaluate(const tt_batch& batch, float* output) override {
-        forward(batch);
+        NoTimer timer;
+        forward(batch, timer);
         for (const double value : nodes_[prediction_].output.value) *output++ = static_cast<float>(value);
     }
 
@@ -165,47 +178,85 @@ class Reference final : public Backend {
         return found;
     }
 
+    // Neither labels nor the loss: nothing flows through them.
+    static bool has_values(const Node& node) { return node.function || node.name == "images"; }
+
     // In the order of the nodes, in which each stands behind the one it reads.
-    void forward(const tt_batch& batch) {
+    template <class Timer>
+    void forward(const tt_batch& batch, Timer& timer) {
         for (Node& node : nodes_) {
-            if (node.function) {
-                node.function->forward(nodes_[node.input].output, node.output);
-            } else if (node.name == "images") {
-                const auto* pixels = static_cast<const float*>(batch_tensor(batch, "images").data);
-                std::copy_n(pixels, node.output.size(), node.output.value.begin());
-            }
+            if (!has_values(node)) continue;
+            timer.time(node.name.c_str(), TT_DIRECTION_FORWARD, [&] {
+                if (node.function) {
+                    node.function->forward(nodes_[node.input].output, node.output);
+                } else {
+                    const auto* pixels = static_cast<const float*>(batch_tensor(batch, "images").data);
+                    std::copy_n(pixels, node.output.size(), node.output.value.begin());
+                }
+            });
         }
     }
 
+    template <class Timer>
+    double lose(const tt_batch& batch, Timer& timer) {
+        double loss = 0;
+        timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
+                   [&] { loss = loss_->forward(nodes_[prediction_].output, labels(batch)); });
+        return loss;
+    }
+
     // From the loss back. A node's gradient is complete when all nodes behind it have been visited.
-    void backward(const tt_batch& batch) {
-        for (Node& node : nodes_) std::fill(node.output.gradient.begin(), node.output.gradient.end(), 0.0);
-        for_each_parameter([](Parameter& p) { std::fill(p.gradient.begin(), p.gradient.end(), 0.0); });
-        loss_->backward(nodes_[prediction_].output, labels(batch));
-        for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node)
-            if (node->function) node->function->backward(nodes_[node->input].output, node->output);
+    template <class Timer>
+    void backward(const tt_batch& batch, Timer& timer) {
+        for (Node& node : nodes_) {
+            if (!has_values(node)) continue;
+            timer.time(node.name.c_str(), TT_DIRECTION_BACKWARD, [&] {
+                std::fill(node.output.gradient.begin(), node.output.gradient.end(), 0.0);
+                for_each_parameter(
+                    node, [](Parameter& p) { std::fill(p.gradient.begin(), p.gradient.end(), 0.0); });
+            });
+        }
+        timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
+                   [&] { loss_->backward(nodes_[prediction_].output, labels(batch)); });
+        for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+            if (!node->function) continue;
+            timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD,
+                       [&] { node->function->backward(nodes_[node->input].output, node->output); });
+        }
     }
 
     // Stochastic gradient descent, as tt_optimizer in backend.h defines it.
-    void update() {
-        for_each_parameter([this](Parameter& p) {
-            for (std::size_t i = 0; i < p.size(); ++i) {
-                const double g = p.gradient[i] + sgd_.weight_decay * p.value[i];
-                p.velocity[i] = sgd_.momentum * p.velocity[i] + g;
-                p.value[i] -= sgd_.learning_rate * p.velocity[i];
-            }
-        });
+    template <class Timer>
+    void update(Timer& timer) {
+        for (Node& node : nodes_) {
+            if (!node.function || node.function->parameters.empty()) continue;
+            timer.time(node.name.c_str(), TT_DIRECTION_UPDATE,
+                       [&] { for_each_parameter(node, [this](Parameter& p) { descend(p); }); });
+        }
+    }
+
+    void descend(Parameter& p) const {
+        for (std::size_t i = 0; i < p.size(); ++i) {
+            const double g = p.gradient[i] + sgd_.weight_decay * p.value[i];
+            p.velocity[i] = sgd_.momentum * p.velocity[i] + g;
+            p.value[i] -= sgd_.learning_rate * p.velocity[i];
+        }
+    }
+
+    template <class Call>
+    static void for_each_parameter(Node& node, Call&& call) {
+        if (node.function)
+            for (auto& parameter : node.function->parameters) call(*parameter);
     }
 
     template <class Call>
     void for_each_parameter(Call&& call) {
-        for (Node& node : nodes_)
-            if (node.function)
-                for (auto& parameter : node.function->parameters) call(*parameter);
+        for (Node& node : nodes_) for_each_parameter(node, call);
     }
 
     std::vector<Node> nodes_;
     std::size_t prediction_ = 0;
+    std::string loss_name_;
     std::unique_ptr<Loss> loss_;
     Sgd sgd_;
 };

@@ -11,6 +11,7 @@
 #define TIMETRIAL_BACKEND_HPP
 
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -46,6 +47,27 @@ struct LayerTime {
     const char* node;
     tt_direction direction;
     uint64_t ns;
+};
+
+// For profile(): does a piece of work and keeps its wall time. Times of the same layer and direction add up.
+class LayerTimer {
+  public:
+    template <class Work>
+    void time(const char* node, tt_direction direction, Work&& work) {
+        const auto before = std::chrono::steady_clock::now();
+        work();
+        const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - before;
+        times.push_back({node, direction, static_cast<uint64_t>(took.count())});
+    }
+    std::vector<LayerTime> times;
+};
+
+// The same shape for a step that is not profiled: only does the work.
+struct NoTimer {
+    template <class Work>
+    void time(const char*, tt_direction, Work&& work) const {
+        work();
+    }
 };
 
 using Facts = std::vector<std::pair<std::string, std::string>>;  // name, value

@@ -70,6 +70,7 @@ double Trainer::step(tt_task task) { return context_->step(task, batch()); }
 std::vector<ProfiledTime> Trainer::profile() { return context_->profile(batch()); }
 
 double Trainer::part(tt_part part) { return context_->part(part, batch()); }
+std::vector<ProfiledTime> Trainer::profile() { return context_->profile(batch()); }
 
 std::vector<double> Trainer::evaluate() {
     const Node& node = problem_.network.node(problem_.network.output());

@@ -35,6 +35,13 @@ class Node(TypedDict):
     parameters: list[Parameter]
 
 
+class Work(TypedDict):
+    """Of one layer on the whole batch; keys are `forward`, `backward_data`, `backward_weights`."""
+
+    multiply_accumulates: dict[str, int]
+    bytes: dict[str, int]
+
+
 class Network:
     """A directed graph of layers. A wrong one raises NetworkError, which names layers and shapes.
 
@@ -114,6 +121,15 @@ class Network:
     def bytes(self, task: str = "train", layer: str | None = None) -> int:
         """The least memory traffic of one step: each tensor that a pass of a layer reads or writes, once."""
         return sum(self._native.bytes(name)[p] for name in self._names(layer) for p in _passes(task))
+
+    def work(self, layer: str) -> Work:
+        """Multiply-accumulates and least bytes of a layer, by pass: what a profile divides by times.
+
+        The first layer with parameters has no `backward_data`: nothing before it learns from that gradient.
+        """
+        return Work(
+            multiply_accumulates=self._native.multiply_accumulates(layer), bytes=self._native.bytes(layer)
+        )
 
     def to_job(self) -> dict[str, Any]:
         """The "network" of a job file (launch/PROTOCOL.md), without files of parameters."""

@@ -15,6 +15,8 @@ from timetrial.records.model import SegmentKind
 SEGMENT_NS = 250_000_000
 MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins with one of its own
 DETAILED_STAMPS_PER_STEP = 5
+PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
+MAX_PROFILED_STEPS = 250  # in a round
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,20 @@ def speed_stages(measure: Measure, *, has_parts: bool) -> Iterator[Stage]:
     if has_parts and measure.detailed_steps > 0:
         steps = min(measure.detailed_steps, MAX_SEGMENT_STEPS // DETAILED_STAMPS_PER_STEP)
         yield Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)
+
+
+def profile_stages(measure: Measure) -> Iterator[Stage]:
+    """First step, warm-up, and the plain segments around the rounds of profiled steps."""
+    yield Stage("first", 1)
+    yield Stage("warmup", measure.max_steps, measure.warmup_ns, min(SEGMENT_NS, measure.warmup_ns))
+    plain_ns = measure.steady_ns // (PROFILE_ROUNDS + 1)
+    for _ in range(PROFILE_ROUNDS + 1):
+        yield Stage("steady", measure.max_steps, plain_ns, min(SEGMENT_NS, plain_ns))
+
+
+def profiled_steps(plain: Progress) -> int:
+    """How many steps the next round profiles: as many as the plain segment before it had, within reason."""
+    return min(plain.steps, MAX_PROFILED_STEPS)
 
 
 def learning_stages(measure: Measure, steps_per_epoch: int) -> Iterator[Stage]:

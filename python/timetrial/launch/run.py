@@ -18,6 +18,7 @@ from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_stages, stop_reason
+from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import JUDGE, judged
@@ -27,6 +28,7 @@ from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import tail
 from timetrial.launch.parity import Expected, compare, compare_losses, unproven
 from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import Proof, run_proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
@@ -76,6 +78,7 @@ class _Launch:
         self.parity: Parity | None = None
         self.proof: Proof | None = None
         self.stepwise = True
+        self.layers = LayerTimes()
         self.warnings: list[str] = []
         self.command: list[str] = []
         self.environment = Environment({}, [])
@@ -127,6 +130,8 @@ class _Launch:
             threads=self.watch.threads if self.watch else [],
             libraries=describe_libraries(self.watch.libraries, self.libraries, facts) if self.watch else [],
             parity=self.parity,
+            profiled_steps=self.layers.steps,
+            profiled_layers=self.layers.layers(),
             witnesses=seen,
             environment=self.environment.variables,
             dropped_environment=self.environment.dropped,
@@ -193,6 +198,8 @@ class _Launch:
             self._run_proof(process, files)
         elif self.plan.purpose == "learning":
             self._run_learning(process)
+        elif self.plan.purpose == "profile":
+            self._run_profile(process, files)
         else:
             self._run_speed()
         self._check_end(process, files)
@@ -232,6 +239,22 @@ class _Launch:
                 steady = [segment for segment in self.runner.segments if segment.kind == "steady"]
                 self.watch.end_steady(steady)
         self.stop = stop_reason(stages)
+
+    def _run_profile(self, process: ContenderProcess, files: SampleFiles) -> None:
+        assert self.runner is not None
+        assert self.watch is not None
+        backend = self.ready.get("backend", {})
+        if "profiles" not in backend.get("flags", []):
+            raise LaunchError("unavailable", f"{backend.get('name')} does not time its layers")
+        self.layers = run_profile(
+            lambda command: self._ask(process, command),
+            self.runner,
+            self.watch,
+            files,
+            self.plan.measure,
+            self.plan.folder,
+        )
+        self.stop = "time"
 
     def _run_learning(self, process: ContenderProcess) -> None:
         assert self.runner is not None
@@ -333,20 +356,8 @@ class _Launch:
             if words is not None:
                 raise LaunchError("wrong", words)
         if self.plan.case.task == "train":
-            self._check_parameters(process)
-
-    def _check_parameters(self, process: ContenderProcess) -> None:
-        folder = self.plan.folder / "last"
-        with explained(folder):
-            folder.mkdir(exist_ok=True)
-        try:
-            self._ask(process, f"dump parameter {folder.resolve()}")
             tables = [p for node in self.plan.prepared.job["network"]["nodes"] for p in node["parameters"]]
-            changed = [_has_changed(folder / f"{table['name']}.npy", table) for table in tables]
-            if tables and not any(changed):
-                raise LaunchError("wrong", "no parameter has changed: nothing was trained")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            check_parameters(lambda command: self._ask(process, command), self.plan.folder, tables)
 
     def _judge_settings(self, contender: Contender) -> None:
         backend = self.ready.get("backend", {})
@@ -361,17 +372,6 @@ class _Launch:
         words = mismatch(self.settings)
         if words is not None and self.outcome == "ok":
             self._fail(LaunchError("mismatch", words))
-
-
-def _has_changed(path: Path, parameter: dict[str, Any]) -> bool:
-    """Whether a parameter differs from its initial value. LaunchError if it is missing or not finite."""
-    name = parameter["name"]
-    if not path.exists():
-        raise LaunchError("wrong", f"{name}: the contender has no parameter of this name at the end")
-    last = np.load(path, allow_pickle=False)
-    if not np.all(np.isfinite(last)):
-        raise LaunchError("nan", f"{name} is not finite at the end")
-    return not np.array_equal(last, np.load(parameter["file"], allow_pickle=False))
 
 
 @contextlib.contextmanager

@@ -41,6 +41,7 @@ class SampleFiles:
         self.stamps = 0
         self.losses = 0
         self.first_losses: list[float] = []
+        self._first_wanted = FIRST_LOSSES
         self._recent: NDArray[np.float64] = np.empty(0)
         self._folder = folder
         self._files: list[IO[bytes]] = []
@@ -56,8 +57,12 @@ class SampleFiles:
         self.stamps += len(stamps)
         self.losses += len(losses)
         self._recent = np.concatenate([self._recent, losses[-RECENT_LOSSES:]])[-RECENT_LOSSES:]
-        if len(self.first_losses) < FIRST_LOSSES:
-            self.first_losses += [float(loss) for loss in losses[: FIRST_LOSSES - len(self.first_losses)]]
+        wanted = self._first_wanted - len(self.first_losses)
+        self.first_losses += [float(loss) for loss in losses[:wanted]]
+
+    def first_losses_end(self) -> None:
+        """What is appended from here on is no longer compared with the proof."""
+        self._first_wanted = len(self.first_losses)
 
     def read_losses(self, first: int) -> list[float]:
         """The losses from number `first` on, which must be among the most recent."""

@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 1
 
 Purpose = Literal["proof", "speed", "learning", "profile"]
+TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain steps
 Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
+Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
 SegmentKind = Literal["first", "warmup", "steady", "train", "detailed"]
 
 
@@ -118,6 +120,13 @@ class Parity(Model):
     deterministic: bool | None = None  # five steps taken twice gave the same bits; None: nobody looked
 
 
+class ProfiledLayer(Model):
+    """A layer and what was done for it; its times are a row of layers.bin."""
+
+    node: str
+    direction: Direction
+
+
 class LaunchRecord(Model):
     """One launch. Its arrays lie beside it: stamps.bin and losses.bin."""
 
@@ -144,12 +153,24 @@ class LaunchRecord(Model):
     threads: list[Thread] = Field(default_factory=list)
     libraries: list[Library] = Field(default_factory=list)
     parity: Parity | None = None
+    profiled_steps: int = 0  # columns of layers.bin
+    profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
     dropped_environment: list[str] = Field(default_factory=list)
     stdout: str = ""
     stderr: str = ""
     warnings: list[str] = Field(default_factory=list)
+
+
+class LayerWork(Model):
+    """What a step costs a node at least. Keys of the tables: forward, backward_data, backward_weights."""
+
+    name: str
+    kind: str
+    parameters: int  # trained numbers
+    multiply_accumulates: dict[str, int]  # on the whole batch
+    bytes: dict[str, int]  # each tensor that a pass reads or writes, once
 
 
 class CaseRecord(Model):
@@ -166,6 +187,7 @@ class CaseRecord(Model):
     settings: dict[str, str]
     multiply_accumulates: int | None = None  # of one step of the task, whole batch
     parameters: int | None = None
+    layers: list[LayerWork] = Field(default_factory=list)  # the nodes of the network, in order
     unavailable: str | None = None  # why this case could not be launched at all
 
 
@@ -185,6 +207,7 @@ class ExperimentRecord(Model):
     reference: dict[str, Any] | None = None
     launches: int  # asked, per case
     learning_seeds: int
+    profiles: int = 0  # profile launches asked, per case
     workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets: recorded splits and hashes
     machine: dict[str, Any] = Field(default_factory=dict)
     peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads

@@ -26,6 +26,7 @@ EXPERIMENT_FILE = "experiment.json"
 RECORD_FILE = "record.json"
 STAMPS_FILE = "stamps.bin"  # u64, little-endian: nanoseconds << 8 | boundary
 LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
+LAYERS_FILE = "layers.bin"  # u64, little-endian: nanoseconds, a row per profiled layer and direction
 
 
 def check_writable(results: Path) -> None:
@@ -94,6 +95,18 @@ def read_stamps(folder: Path) -> npt.NDArray[np.uint64]:
 def read_losses(folder: Path) -> npt.NDArray[np.float64]:
     """losses.bin; empty where a launch made no step."""
     return _array(folder / LOSSES_FILE, "<f8").astype(np.float64, copy=False)
+
+
+def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64]:
+    """layers.bin: nanoseconds by (profiled layer, profiled step)."""
+    times = _array(folder / LAYERS_FILE, "<u8").astype(np.int64)
+    shape = (len(record.profiled_layers), record.profiled_steps)
+    if times.size != shape[0] * shape[1]:
+        raise InputError(
+            f"'{folder / LAYERS_FILE}' is damaged: {times.size} times, "
+            f"expected {shape[1]} steps of {shape[0]} layers and directions."
+        )
+    return times.reshape(shape)
 
 
 def find(path: str | Path, results: Path = Path("results")) -> Path:

@@ -78,7 +78,7 @@ class Contender(object):
             "version": str(adapter.version),
             "library": adapter.library,
             "isa": "",
-            "flags": [],
+            "flags": ["profiles"] if hasattr(adapter, "profile") else [],
             "parts": list(getattr(adapter, "parts", ())),
         }
 
@@ -97,6 +97,23 @@ class Contender(object):
     def parts(self, steps, max_ns, window):
         """A segment with a stamp after each part."""
         return self.run(steps, max_ns, window, in_parts=True)
+
+    def profile(self, steps):
+        """So many training steps with a clock around every layer."""
+        if self._job.task != "train":
+            raise UnsupportedError("only a train step can be profiled")
+        if not hasattr(self._adapter, "profile"):
+            raise UnsupportedError("the backend does not time its layers")
+        steps, times = int(steps), {}
+        for _ in range(steps):
+            self._gather()()
+            taken = {}
+            for node, direction, ns in self._adapter.profile():
+                taken[node, direction] = taken.get((node, direction), 0) + int(ns)
+            for key, ns in taken.items():
+                times.setdefault(key, []).append(ns)
+        layers = [{"node": key[0], "direction": key[1], "ns": ns} for key, ns in times.items()]
+        return {"steps": steps, "layers": layers}
 
     def stream(self, name):
         """The next steps use this stream, from its first batch."""

@@ -1,6 +1,8 @@
 """PyTorch, eager, on the CPU: the step that a PyTorch user writes."""
 
+import contextlib
 import re
+import time
 
 import numpy as np
 
@@ -150,6 +152,38 @@ class Adapter(object):
         self.optimizer.step()
         del self._prediction, self._loss
 
+    def profile(self):
+        """The same step, layer by layer: each works on leaves of its own, so that autograd stops there."""
+        taken, leaves, values, gradients = [], {}, {"images": self.images}, {}
+        nodes = [node for node in self._job.nodes if node.name != self._job.loss]
+        for node in nodes:
+            with _timed(taken, node.name, "forward"):
+                leaves[node.name] = [_leaf(values[name]) for name in node.inputs]
+                values[node.name] = self.model.layers[node.name](*leaves[node.name])
+        with _timed(taken, self._job.loss, "loss"):
+            prediction = _leaf(values[self._job.output])
+            loss = self.loss_function(prediction, self.labels)
+            loss.item()
+            (gradients[self._job.output],) = torch.autograd.grad(loss, prediction)
+        for node in reversed(nodes):
+            if values[node.name].requires_grad:
+                with _timed(taken, node.name, "backward"):
+                    self._backward(node, values.pop(node.name), leaves.pop(node.name), gradients)
+        with _timed(taken, "*", "update"):
+            self.optimizer.step()
+        return taken
+
+    def _backward(self, node, output, leaves, gradients):
+        """Gradients of a layer's inputs, added up by name, and of its parameters."""
+        parameters = list(self.model.layers[node.name].parameters())
+        inputs = [(name, leaf) for name, leaf in zip(node.inputs, leaves) if leaf.requires_grad]
+        wanted = [leaf for _, leaf in inputs] + parameters
+        found = torch.autograd.grad(output, wanted, gradients.pop(node.name))
+        for (name, _), gradient in zip(inputs, found):
+            gradients[name] = gradients[name] + gradient if name in gradients else gradient
+        for parameter, gradient in zip(parameters, found[len(inputs) :]):
+            parameter.grad = gradient
+
     def wait(self):
         """Eager CPU work is done when its call returns."""
 
@@ -184,6 +218,18 @@ class Adapter(object):
             for hook in hooks:
                 hook.remove()
         return {name: tensor.numpy().copy() for name, tensor in found.items()}
+
+
+def _leaf(tensor):
+    """The same values without their past; a gradient stops here if one comes so far."""
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
+@contextlib.contextmanager
+def _timed(taken, node, direction):
+    before = time.perf_counter_ns()
+    yield
+    taken.append((node, direction, time.perf_counter_ns() - before))
 
 
 def _squared_error(prediction, labels):

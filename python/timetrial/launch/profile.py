@@ -1,0 +1,82 @@
+"""The profile launch: plain steps and steps with a clock around every layer, in turns.
+
+The plain steps of the same launch show what the clocks cost and whether the layers add up to a step. They
+take turns, so that a slow drift of the machine falls on both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from timetrial.launch.decisions import profile_stages, profiled_steps
+from timetrial.launch.observe import Watch
+from timetrial.launch.outcome import LaunchError
+from timetrial.launch.plan import Measure
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.records.files import write_once
+from timetrial.records.model import Direction, ProfiledLayer
+from timetrial.records.store import LAYERS_FILE
+
+Ask = Callable[[str], dict[str, Any]]
+
+
+@dataclass
+class LayerTimes:
+    """Nanoseconds of each (layer, direction), one per profiled step, as the contender named them."""
+
+    steps: int = 0
+    rows: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def add(self, answer: dict[str, Any], asked: int) -> None:
+        """The answer to one `profile` command. LaunchError if it is not what PROTOCOL.md says."""
+        found = {(str(row["node"]), str(row["direction"])): list(row["ns"]) for row in answer["layers"]}
+        if self.rows and found.keys() != self.rows.keys():
+            odd = sorted(" ".join(key) for key in found.keys() ^ self.rows.keys())
+            raise LaunchError("crash", f"profile: not in every step: {', '.join(odd)}")
+        for (node, direction), times in found.items():
+            if direction not in get_args(Direction):
+                raise LaunchError("crash", f"profile: {node} has the unknown direction '{direction}'")
+            if len(times) != asked:
+                raise LaunchError(
+                    "crash", f"profile: {node} {direction} has {len(times)} times in {asked} steps"
+                )
+            self.rows.setdefault((node, direction), []).extend(int(ns) for ns in times)
+        self.steps += asked
+
+    def layers(self) -> list[ProfiledLayer]:
+        """The rows of layers.bin."""
+        return [ProfiledLayer.model_validate({"node": n, "direction": d}) for n, d in self.rows]
+
+    def write(self, folder: Path) -> None:
+        """layers.bin in the launch's folder."""
+        write_once(folder / LAYERS_FILE, np.array(list(self.rows.values()), "<u8").tobytes())
+
+
+def run_profile(
+    ask: Ask, runner: SegmentRunner, watch: Watch, files: SampleFiles, measure: Measure, folder: Path
+) -> LayerTimes:
+    """Warms up, then takes plain and profiled steps in turns, plain ones first and last."""
+    times = LayerTimes()
+    plain = None
+    for stage in profile_stages(measure):
+        if plain is not None:
+            # Profiled steps train too, and leave no losses: what follows is not the proof's sequence.
+            files.first_losses_end()
+            steps = profiled_steps(plain)
+            times.add(ask(f"profile {steps}"), steps)
+        elif stage.kind == "steady":
+            watch.begin_steady()
+        progress = runner.run_stage(stage)
+        if stage.kind == "first":
+            watch.after_first_step()
+        elif stage.kind == "steady":
+            if plain is None:
+                watch.end_steady(runner.segments)
+            plain = progress
+    times.write(folder)
+    return times
