@@ -21,6 +21,7 @@ from timetrial.records.model import (
     Memory,
     Outcome,
     Parity,
+    ProfiledLayer,
     Segment,
     Setting,
 )
@@ -30,6 +31,35 @@ FAILS: dict[str, Outcome] = {"crashes": "crash", "hangs": "hang", "is_nan": "nan
 KERNELS = {"other": "Haswell"}  # of the values of blas.library
 FLAGS = {"blind": ("reads_no_data",), "chancy": ()}
 BACKENDS = (*STEP_NS, *FAILS, *FLAGS, "wrong", "mismatched", "absent", "flaky")
+
+# A convolution without data gradient and a dense layer: 1,000,000 multiply-accumulates a step.
+NODES = [
+    {"name": name, "kind": kind, "parameters": [{"name": f"{name}.weight", "shape": shape}] if shape else []}
+    for name, kind, shape in (
+        ("images", "input", []), ("conv1", "conv2d", [2, 3]), ("relu1", "relu", []), ("fc1", "dense", [4]),
+        ("loss", "softmax_cross_entropy", []),
+    )
+]  # fmt: skip
+PASSES = ("forward", "backward_data", "backward_weights")
+WORK = {
+    name: {
+        "multiply_accumulates": dict(zip(PASSES, products, strict=True)),
+        "bytes": dict(zip(PASSES, moved, strict=True)),
+    }
+    for name, products, moved in (
+        ("images", (0, 0, 0), (0, 0, 0)),
+        ("conv1", (200_000, 0, 200_000), (8_000, 0, 8_000)),
+        ("relu1", (0, 0, 0), (4_000, 6_000, 0)),
+        ("fc1", (200_000, 200_000, 200_000), (2_000, 2_000, 2_000)),
+        ("loss", (0, 0, 0), (100, 100, 0)),
+    )
+}
+# What a profiled step takes by layer and direction, in thousandths, as a contender might name them.
+PROFILED = {
+    ("loss", "loss"): 10, ("conv1", "backward_weights"): 300, ("conv1", "forward"): 200,
+    ("relu1", "forward"): 20, ("relu1", "backward"): 30, ("fc1", "forward"): 140,
+    ("fc1", "backward_data"): 130, ("fc1", "backward_weights"): 120, ("*", "update"): 50,
+}  # fmt: skip
 
 
 def network(name: str) -> SimpleNamespace:
@@ -106,7 +136,12 @@ class FakeEngine:
     def check(self, workload: Workload) -> Any:
         if workload.batch_size > 1437:
             raise InputError(f"batch_size is {workload.batch_size}, but there are 1437 images.")
-        graph = SimpleNamespace(multiply_accumulates=lambda task: 1_000_000, parameter_count=10)
+        graph = SimpleNamespace(
+            multiply_accumulates=lambda task: 1_000_000,
+            parameter_count=10,
+            nodes=NODES,
+            work=WORK.__getitem__,
+        )
         return SimpleNamespace(network=graph, samples=1437)
 
     @contextlib.contextmanager
@@ -138,10 +173,27 @@ class FakeEngine:
                                     duration_ns=10**6)  # fmt: skip
             record = record.model_copy(update={"evaluations": [evaluation]})
             return write_launch(plan, record, [[STEP_NS.get(backend, 10**5)] * 10], ["train"])
+        if plan.purpose == "profile":
+            return self._profile(plan, record)
         step = STEP_NS.get(backend, 100_000) // int(plan.case.settings.get("threads", "1"))
         step += 1000 * plan.block  # launches differ, alike for all: blocks cancel it nearly
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
+
+    def _profile(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
+        """Layers that add up to a step, and plain steps that take 2 % less."""
+        backend = plan.case.backend
+        if backend == "other":
+            reason = "other does not time its layers"
+            record = record.model_copy(update={"outcome": "unavailable", "reason": reason})
+            return write_launch(plan, record, [], [])
+        step = STEP_NS[backend] // 1000
+        times = [[step * share - 100, step * share, step * share + 100] for share in PROFILED.values()]
+        layers = [ProfiledLayer(node=node, direction=direction) for node, direction in PROFILED]
+        record = record.model_copy(update={"profiled_steps": 3, "profiled_layers": layers})
+        record = write_launch(plan, record, [[980 * step] * 9] * 2, ["steady"] * 2)
+        np.array(times, "<u8").tofile(plan.folder / "layers.bin")
+        return record
 
 
 def _settings(case: Case) -> list[Setting]:

@@ -7,6 +7,7 @@
     results.sel(backend="eigen", threads=1)             # a part of it
     results.to_pandas("cases")                          # also "launches" and "steps"
     results.plot.step_times()
+    tt.profile("first-look", backend="pytorch")         # where a step's time goes, layer by layer
     results = tt.load("results/7f3a")                   # an earlier run
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
@@ -23,10 +24,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "run": "timetrial.experiment.run",
+    "profile": "timetrial.experiment.run",
     "load": "timetrial.records.results",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
+    "Profile": "timetrial.records.profile",
     "Recorder": "timetrial.core",
     "TimetrialError": "timetrial.errors",
     "InputError": "timetrial.errors",
@@ -38,6 +41,7 @@ __all__ = [
     "Experiment",
     "InputError",
     "MeasurementError",
+    "Profile",
     "Recorder",
     "Results",
     "TimetrialError",
@@ -45,6 +49,7 @@ __all__ = [
     "__version__",
     "doctor",
     "load",
+    "profile",
     "run",
 ]
 
@@ -53,7 +58,8 @@ if TYPE_CHECKING:
     from timetrial.errors import InputError, MeasurementError, TimetrialError, Unavailable
     from timetrial.experiment.doctor import doctor
     from timetrial.experiment.experiment import Experiment
-    from timetrial.experiment.run import run
+    from timetrial.experiment.run import profile, run
+    from timetrial.records.profile import Profile
     from timetrial.records.results import Results, load
 
 

@@ -27,6 +27,6 @@ def test_neighbours_are_counted_and_named() -> None:
         launch("proof", steal_ratio=0.9),
     ]
     assert disturbance(launches) == (
-        "2 of 3 speed launches disturbed (up to 3 % stolen by the hypervisor, "
+        "2 of 3 timed launches disturbed (up to 3 % stolen by the hypervisor, "
         "up to 50 % of the CPUs used by other programs): kept, marked"
     )

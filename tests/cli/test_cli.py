@@ -71,6 +71,62 @@ def test_bad_input_is_one_message_on_stderr(call: Any, words: tuple[str, ...], m
     assert "Traceback" not in done.stderr
 
 
+def test_profile(call: Any, tmp_path: Path) -> None:
+    done = call("profile", "network=mlp", "backend=fast,other,absent", "--figure", "a.png")
+    assert done.exit_code == 0
+    assert "plain step" in done.stdout
+    assert "other does not time its layers" in done.stdout
+    assert "again: timetrial profile network=mlp" in done.stdout
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    (folder,) = Path("results").iterdir()
+    shown = call("show", folder.name)
+    assert "plain step" in shown.stdout
+    assert "passed against reference" in shown.stdout
+    document = json.loads(call("show", folder.name, "--json").stdout)
+    assert document["cases"][0]["layers"][0]["node"] == "conv1"
+
+
+def test_profile_json_is_one_object_and_nothing_else(call: Any) -> None:
+    done = call("profile", "network=mlp", "backend=fast,slow", "threads=1,2", "--json")
+    assert done.exit_code == 0
+    assert [case["profiled_steps"] for case in json.loads(done.stdout)["cases"]] == [3] * 4
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("backends", "code"), [("fast,other", 0), ("fast,wrong", 1), ("crashes", 1)])
+def test_exit_codes_of_profile(call: Any, backends: str, code: int) -> None:
+    assert call("profile", "network=mlp", f"backend={backends}").exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Nothing to run"),
+        (("network=mlp", "backend=fst"), "There is no backend 'fst'"),
+        (("network=mlp", "backend=fast", "task=forward"), "only a train step can be profiled"),
+        (("network=mlp", "backend=fast", "task=train,gradient"), "task is 'gradient'"),
+        (("network=mlp", "backend=fast", "--figure", "a.doc"), "--figure is 'a.doc'"),
+    ],
+)
+def test_bad_input_of_profile(call: Any, fake: FakeEngine, words: tuple[str, ...], message: str) -> None:
+    done = call("profile", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert not fake.log, "nothing was started"
+
+
+def test_profile_interrupted(call: Any, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if len(fake.log) == 3:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    done = call("profile", "network=mlp", "backend=fast,slow", "--json")
+    assert done.exit_code == 130
+    assert sorted(case["profiled_steps"] for case in json.loads(done.stdout)["cases"]) == [0, 3]
+
+
 def test_interrupted(call: Any, fake: FakeEngine) -> None:
     def interrupt(plan: Any) -> None:
         if len(fake.log) == 3:

@@ -194,7 +194,7 @@ def test_again_runs_the_same(load: Callable[..., Experiment]) -> None:
     experiment = load(
         "blas-look.toml", "threads=1,2", "backend=eigen", 'optimizer={name = "sgd", learning_rate = 0.1}'
     )
-    program, verb, *words = shlex.split(experiment.again)
+    program, verb, *words = shlex.split(experiment.again_with("run"))
     assert (program, verb) == ("timetrial", "run")
     assert [planned.case.id for planned in load(*words).cases] == [
         planned.case.id for planned in experiment.cases
@@ -214,4 +214,4 @@ def test_shipped_experiments_are_valid(networks: Any) -> None:
     assert "first-look" in sources.shipped()
     for path in sources.shipped().values():
         spec = parse_spec({"name": path.stem, **read_toml(path, "The experiment")}, str(path))
-        assert module.build(spec, again="", load_network=networks, cpus=64).cases
+        assert module.build(spec, again=None, load_network=networks, cpus=64).cases

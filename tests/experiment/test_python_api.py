@@ -71,3 +71,14 @@ def test_unknown_names_of_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'race_car'"):
         _ = tt.race_car
     assert "run" in dir(tt)
+
+
+def test_profile_takes_what_run_takes() -> None:
+    profile = tt.profile(network="mlp", backend=["fast", "slow"], threads=1, quiet=True)
+    assert [case.row.case.backend for case in profile] == ["fast", "slow"]
+    assert "plain step" in repr(profile)
+    assert isinstance(tt.load(profile.path).profile, tt.Profile)
+    document = {**DOCUMENT, "measure": {}}
+    assert len(tt.profile(document, quiet=True, results="elsewhere")) == 2
+    with pytest.raises(tt.InputError, match="only a train step can be profiled"):
+        tt.profile(network="mlp", backend="fast", task="forward")

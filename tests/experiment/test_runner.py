@@ -12,7 +12,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment, load_words
 from timetrial.experiment.order import shuffled_block
-from timetrial.experiment.runner import Interrupted, run_experiment
+from timetrial.experiment.runner import Interrupted, profile_experiment, run_experiment
 from timetrial.experiment.validate import validate
 from timetrial.records.results import Results
 
@@ -162,3 +162,20 @@ def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 6, 2)
     assert 10 < expected.seconds < 60
     assert 0.02 < expected.visible_difference < 0.04
+
+
+def test_proofs_then_one_profile_of_what_is_proven(
+    load: Callable[..., Experiment], fake: FakeEngine, results_folder: Path
+) -> None:
+    experiment = load("backend=fast,wrong,slow", "threads=1,2", "epochs=12", "launches=5")
+    profile = profile_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+    assert [plan.purpose for plan in fake.log] == ["proof"] * 6 + ["profile"] * 4
+    assert all(plan.proof is not None for plan in fake.log if plan.purpose == "profile")
+    assert [case.step is not None for case in profile] == [True, True, False, False, True, True]
+    record = profile.experiment
+    assert (record.launches, record.learning_seeds, record.profiles) == (0, 0, 1)
+    work = {layer.name: layer for layer in record.cases[0].layers}
+    assert work["conv1"].parameters == 6
+    assert work["conv1"].multiply_accumulates == {
+        "forward": 200_000, "backward_data": 0, "backward_weights": 200_000
+    }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timetrial.records.model import LaunchRecord
+from timetrial.records.model import TIMED, LaunchRecord
 
 # Shares of all CPUs during a launch. Below, timings of a quiet machine do not tell them apart.
 STEAL_LIMIT = 0.02
@@ -18,7 +18,7 @@ def is_disturbed(record: LaunchRecord) -> bool:
 
 def disturbance(records: Sequence[LaunchRecord]) -> str | None:
     """One sentence about all timed launches; None if they were left alone."""
-    timed = [record for record in records if record.purpose == "speed"]
+    timed = [record for record in records if record.purpose in TIMED]
     disturbed = [record for record in timed if is_disturbed(record)]
     if not disturbed:
         return None
@@ -29,7 +29,7 @@ def disturbance(records: Sequence[LaunchRecord]) -> str | None:
         causes.append(f"up to {100 * steal:.0f} % stolen by the hypervisor")
     if others > OTHERS_LIMIT:
         causes.append(f"up to {100 * others:.0f} % of the CPUs used by other programs")
-    return f"{len(disturbed)} of {len(timed)} speed launches disturbed ({', '.join(causes)}): kept, marked"
+    return f"{len(disturbed)} of {len(timed)} timed launches disturbed ({', '.join(causes)}): kept, marked"
 
 
 def _share(record: LaunchRecord, name: str) -> float:

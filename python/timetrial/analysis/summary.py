@@ -12,7 +12,7 @@ from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, p
 from timetrial.analysis.noise import disturbance
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
-from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
+from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     speed = [launch for launch in launches if launch.record.purpose == "speed"]
     outcomes = Counter(str(launch.record.outcome) for launch in launches)
     failed = next((launch.record for launch in launches if launch.record.outcome != "ok"), None)
-    outcome = failed.outcome if failed else ("ok" if speed else None)
+    measured = any(launch.record.purpose in TIMED for launch in launches)
+    outcome = failed.outcome if failed else ("ok" if measured else None)
     parity = next(
         (one.record.parity for one in launches if one.record.purpose == "proof" and one.record.parity), None
     )
@@ -173,14 +174,21 @@ def _percent_of_peak(
     launch: LaunchRecord | None,
     experiment: ExperimentRecord,
 ) -> float | None:
-    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads: those asked,
-    otherwise those the backend reports. Only where a proof says that they were computed."""
-    reported = {one.name: one.effective for one in launch.settings} if launch else {}
-    peak = experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
+    """2 x multiply-accumulates of a step, against the measured f32 peak at the case's threads. Only where a
+    proof says that they were computed."""
+    peak = peak_flops_of(case, launch, experiment)
     proven = parity is not None and parity.status == "passed"
     if step is None or not proven or not case.multiply_accumulates or not peak:
         return None
     return 100.0 * 2 * case.multiply_accumulates / (step.estimate * 1e-9) / peak
+
+
+def peak_flops_of(
+    case: CaseRecord, launch: LaunchRecord | None, experiment: ExperimentRecord
+) -> float | None:
+    """The measured f32 peak at the case's threads: those asked, otherwise those the backend reports."""
+    reported = {one.name: one.effective for one in launch.settings} if launch else {}
+    return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
 
 
 def _with_ratios(rows: list[Row], fixed: Mapping[str, Any]) -> list[Row]:

@@ -21,14 +21,16 @@ def show(
     from timetrial.records.results import Results
 
     found = Results(store.find(record, results))
+    profiled = found.experiment.profiles > 0
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        document = found.profile.to_json() if profiled else found.to_json()
+        typer.echo(json.dumps(document, indent=1, allow_nan=False))
         return
     from timetrial.cli.console import stdout
     from timetrial.report.detail import CaseDetail, ExperimentDetail
 
     console = stdout()
-    console.print(found.table())
+    console.print(found.profile.table() if profiled else found.table())
     console.print(ExperimentDetail(found))
     for row in found.rows:
         console.print(CaseDetail(row))

@@ -19,6 +19,7 @@ from timetrial.experiment.spec import Spec, parse_spec
 from timetrial.toml import read_toml
 
 if TYPE_CHECKING:
+    from timetrial.records.profile import Profile
     from timetrial.records.results import Results
     from timetrial.workloads.definition import NetworkDefinition
 
@@ -40,7 +41,7 @@ class Experiment:
 
     spec: Spec
     cases: tuple[PlannedCase, ...]
-    again: str  # the words that run the same again
+    again: str | None  # the words that say the same again behind a verb; None: made from Python
 
     @classmethod
     def load(cls, source: str | None = None, /, **keywords: Any) -> Experiment:
@@ -51,7 +52,7 @@ class Experiment:
     def from_dict(cls, document: Mapping[str, Any]) -> Experiment:
         """The same document that a TOML file would hold."""
         where = f"experiment '{document.get('name', 'without a name')}'"
-        return build(parse_spec(document, where), again=f"(from Python) {document.get('name', '')}".strip())
+        return build(parse_spec(document, where), again=None)
 
     @property
     def sizes(self) -> Sizes:
@@ -59,11 +60,21 @@ class Experiment:
         measure = self.spec.measure
         return sizes(measure.effort, launches=measure.launches, learning_seeds=measure.learning_seeds)
 
+    def again_with(self, verb: str) -> str:
+        """The command that does the same again."""
+        return f"(from Python) {self.spec.name}" if self.again is None else f"timetrial {verb} {self.again}"
+
     def run(self, *, results: str | Path = "results", quiet: bool = False) -> Results:
         """Measures it. Ctrl-C (or a cancelled cell) ends every contender and keeps the records."""
         from timetrial.experiment.runner import run_experiment
 
         return run_experiment(self, Path(results), quiet=quiet)
+
+    def profile(self, *, results: str | Path = "results", quiet: bool = False) -> Profile:
+        """Where a step's time goes in each case. Ctrl-C ends every contender and keeps the records."""
+        from timetrial.experiment.runner import profile_experiment
+
+        return profile_experiment(self, Path(results), quiet=quiet)
 
     def __repr__(self) -> str:
         backends = list(dict.fromkeys(planned.case.backend for planned in self.cases))
@@ -92,7 +103,7 @@ def load(
         spec = parse_spec(override.apply(spec, overrides, where), where)
     words = [to_word(key, values) for key, values in overrides.items() if key != "seed"]
     again = shlex.join([*([source] if source else []), *words, f"seed={spec.seed}"])
-    return build(spec, again=f"timetrial run {again}", load_network=load_network)
+    return build(spec, again=again, load_network=load_network)
 
 
 def load_words(
@@ -106,7 +117,7 @@ def load_words(
 def build(
     spec: Spec,
     *,
-    again: str,
+    again: str | None,
     load_network: Callable[[str], NetworkDefinition] = _load_network,
     cpus: int | None = None,
 ) -> Experiment:

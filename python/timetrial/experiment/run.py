@@ -1,4 +1,4 @@
-"""timetrial.run(): an experiment from Python, in one call."""
+"""timetrial.run() and timetrial.profile(): an experiment from Python, in one call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
 
 if TYPE_CHECKING:
+    from timetrial.records.profile import Profile
     from timetrial.records.results import Results
+
+AnyExperiment = str | Path | Mapping[str, Any] | Experiment
 
 
 def run(
-    experiment: str | Path | Mapping[str, Any] | Experiment | None = None,
+    experiment: AnyExperiment | None = None,
     /,
     *,
     results: str | Path = "results",
@@ -27,13 +30,27 @@ def run(
     nothing (then the keys are the experiment). `keys` replace what it says, as on the command line; a list
     spans: threads=[1, 2]. Keys with a dot: **{"optimizer.learning_rate": 0.01}. Records go under `results`.
     """
+    return _experiment(experiment, keys).run(results=results, quiet=quiet)
+
+
+def profile(
+    experiment: AnyExperiment | None = None,
+    /,
+    *,
+    results: str | Path = "results",
+    quiet: bool = False,
+    **keys: Any,
+) -> Profile:
+    """Profiles a step of each case, layer by layer: where does its time go? Arguments as in run()."""
+    return _experiment(experiment, keys).profile(results=results, quiet=quiet)
+
+
+def _experiment(experiment: AnyExperiment | None, keys: Mapping[str, Any]) -> Experiment:
     if isinstance(experiment, Experiment | Mapping):
         if keys:
             raise InputError(
                 f"The experiment is given as {type(experiment).__name__}: put {', '.join(keys)} into it. "
                 "Keys replace those of an experiment's name or path."
             )
-        ready = experiment if isinstance(experiment, Experiment) else Experiment.from_dict(experiment)
-    else:
-        ready = Experiment.load(str(experiment) if experiment is not None else None, **keys)
-    return ready.run(results=results, quiet=quiet)
+        return experiment if isinstance(experiment, Experiment) else Experiment.from_dict(experiment)
+    return Experiment.load(str(experiment) if experiment is not None else None, **keys)

@@ -6,11 +6,13 @@ The order within one purpose is in order.py, the sizes in effort.py, what a laun
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from timetrial.errors import InputError
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.order import shuffled_block
@@ -18,10 +20,12 @@ from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.spec import Spec
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
-from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, Parity, Purpose
+from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, LayerWork, Parity, Purpose
+from timetrial.records.profile import Profile
 from timetrial.records.results import Results
 
 if TYPE_CHECKING:
+    from timetrial.core.network import Network
     from timetrial.launch import Measure
     from timetrial.workloads import Prepared
 
@@ -58,25 +62,65 @@ def run_experiment(
 ) -> Results:
     """Measures and returns the results. Raises InputError before anything starts, Interrupted on Ctrl-C,
     MeasurementError if records can no longer be kept."""
+    return _session(experiment, results, _measure, {}, quiet=quiet, engine=engine)
+
+
+def profile_experiment(
+    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+) -> Profile:
+    """Proves each case and profiles it in one launch of its own. Raises as run_experiment() does."""
+    for planned in experiment.cases:
+        if planned.case.task != "train":
+            raise InputError(
+                f"task is '{planned.case.task}': only a train step can be profiled. Leave task out."
+            )
+    # What `run` makes and this does not.
+    record = {"launches": 0, "learning_seeds": 0, "profiles": 1, "again": experiment.again_with("profile")}
+    return _session(experiment, results, _profile, record, quiet=quiet, engine=engine).profile
+
+
+def _session(
+    experiment: Experiment,
+    results: Path,
+    measure: Callable[[_Run, Sequence[ReadyCase]], None],
+    record: Mapping[str, Any],
+    *,
+    quiet: bool,
+    engine: Engine | None,
+) -> Results:
+    """Validates, takes the lock, writes experiment.json (`record` replaces fields of it), measures."""
     engine = engine or real_engine()
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
     with engine.lock():
-        record = _experiment_record(experiment, ready, engine)
+        written = _experiment_record(experiment, ready, engine)
         folder = store.new_folder(results)
-        store.write_experiment(folder, record.model_copy(update={"id": folder.name}))
+        store.write_experiment(folder, written.model_copy(update={**record, "id": folder.name}))
         live = [one for one in ready if one.unavailable is None]
         try:
             with progress(quiet=quiet) as bar:
-                _measure(_Run(experiment, engine, folder, _measure_sizes(experiment), bar), live)
+                measure(_Run(experiment, engine, folder, _measure_sizes(experiment), bar), live)
         except KeyboardInterrupt:
             raise Interrupted(Results(folder)) from None
     return Results(folder)
 
 
+def _profile(run: _Run, live: Sequence[ReadyCase]) -> None:
+    distinct = _distinct(live)
+    run.progress.total(len(distinct) + len(live))
+    for position, one in enumerate(distinct):
+        _prove(run, one, position)
+    _block(run, live, "profile", 0, run.experiment.spec.seed)
+
+
+def _distinct(live: Sequence[ReadyCase]) -> list[ReadyCase]:
+    """Without repetitions (A/A): one proof serves them all."""
+    return list({one.case.content_id: one for one in reversed(live)}.values())[::-1]
+
+
 def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     sizes, train = run.experiment.sizes, run.experiment.spec.train
-    distinct = list({one.case.content_id: one for one in reversed(live)}.values())[::-1]
+    distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
     learners = [one for one in live if one.case.task == "train"]
     run.progress.total(len(distinct) + len(live) * sizes.launches + len(learners) * learning_seeds)
@@ -177,7 +221,7 @@ def _experiment_record(
         seed=spec.seed,
         created_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         timetrial_version=timetrial.__version__,
-        again=experiment.again,
+        again=experiment.again_with("run"),
         spec=spec.model_dump(mode="json", exclude_none=True),
         cases=[_case_record(one) for one in ready],
         reference=spec.measure.reference,
@@ -204,5 +248,18 @@ def _case_record(one: ReadyCase) -> CaseRecord:
         settings=dict(case.settings),
         multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
         parameters=network.parameter_count if network else None,
+        layers=_layer_work(network) if network else [],
         unavailable=one.unavailable,
     )
+
+
+def _layer_work(network: Network) -> list[LayerWork]:
+    return [
+        LayerWork(
+            name=node["name"],
+            kind=node["kind"],
+            parameters=sum(math.prod(parameter["shape"]) for parameter in node["parameters"]),
+            **network.work(node["name"]),
+        )
+        for node in network.nodes
+    ]

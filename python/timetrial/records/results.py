@@ -13,11 +13,12 @@ from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
 from timetrial.records import store
-from timetrial.records.model import ExperimentRecord, LaunchRecord
+from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from timetrial.records.profile import Profile
     from timetrial.report.plots import Plots
     from timetrial.report.table import CasesTable
 
@@ -105,6 +106,17 @@ class Results:
         return CasesTable(self)
 
     @property
+    def profile(self) -> Profile:
+        """Where the steps' time goes, of an experiment that was profiled. InputError if it was not."""
+        from timetrial.records.profile import Profile
+
+        if not self.experiment.profiles:
+            raise InputError(
+                f"'{self.path}' has no profile launches: `timetrial profile` and tt.profile() make them."
+            )
+        return Profile(self)
+
+    @property
     def plot(self) -> Plots:
         """Figures: plot.step_times() and the like (needs matplotlib)."""
         from timetrial.report.plots import Plots
@@ -134,7 +146,7 @@ def load(path: str | Path) -> Results:
 
 
 def _as_launch(files: LaunchFiles) -> Launch:
-    step = launch_step_time_ns(files.steps()) if files.record.purpose == "speed" else None
+    step = launch_step_time_ns(files.steps()) if files.record.purpose in TIMED else None
     return Launch(files.record, step, str(files.folder))
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.summary import Launch, Row
+from timetrial.records.model import TIMED
 from timetrial.report.numbers import duration, memory
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class CaseDetail:
             yield "accuracy", f"{100 * row.accuracy.estimate:.2f} % over {row.accuracy.n} seeds"
         if row.parity:
             yield from self._proof()
-        first = next((launch.record for launch in row.launches if launch.record.purpose == "speed"), None)
+        first = next((launch.record for launch in row.launches if launch.record.purpose in TIMED), None)
         if first is None:
             return
         yield (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from timetrial.analysis.intervals import Estimate
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+UNIT_NS = {unit: scale for scale, unit in _TIMES}
 _BYTES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 
@@ -58,3 +59,8 @@ def ratio_words(ratio: Estimate) -> str:
 
 def _factor(value: float) -> str:
     return f"{value:.2f}" if value < 10 else significant(value)
+
+
+def first_line(text: str | None) -> str:
+    """Of a reason that may hold a traceback."""
+    return text.strip().splitlines()[0] if text and text.strip() else ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.errors import Unavailable
+from timetrial.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,17 @@ def new_figure(
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(labelsize=9)
     return figure, axes
+
+
+def check_figure_file(path: Path) -> None:
+    """Before anything is measured: InputError if no figure can become this file, Unavailable without
+    matplotlib."""
+    figure, _ = new_figure(1.0, 1.0)
+    kinds = sorted(figure.canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in kinds:
+        raise InputError(f"--figure is '{path}': expected a name that ends with one of: {', '.join(kinds)}.")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"--figure is '{path}': there is no folder '{path.resolve().parent}'.")
 
 
 def color(position: int) -> str:

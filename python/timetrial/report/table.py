@@ -7,21 +7,19 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.summary import Row
 from timetrial.experiment.case import RESERVED_AXES
-from timetrial.report.numbers import duration, memory, plus_minus, ratio_words
+from timetrial.records.model import ExperimentRecord
+from timetrial.report.columns import GAP, aligned, closing_lines, column_widths, outcome_style
+from timetrial.report.numbers import duration, first_line, memory, plus_minus, ratio_words
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
-
-_GAP = "  "
-_BAD = "bold red"
-_STYLES = {"unavailable": "yellow", "not measured": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,17 @@ class CasesTable:
         yield Text(header(self._results), style="bold")
         named = [*self._axes, *self._facts]
         titles = [*named, *self._titles()]
-        widths = [len(title) for title in titles]
-        for line in self._lines:
-            for position, text in enumerate([*line.axes, *(cell for cell, _ in line.cells)]):
-                widths[position] = max(widths[position], len(text))
+        cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self._lines]
+        widths = column_widths([titles, *cells_of])
         right = [False] * len(named) + [True, False, True, True, True][: len(titles) - len(named)]
-        yield self._text([(title, "dim") for title in titles], widths, right)
+        yield aligned([(title, "dim") for title in titles], widths, right)
         for line in self._lines:
             cells = [(text, "") for text in line.axes] + line.cells
             if line.reason is None:
-                yield self._text(cells, widths, right)
+                yield aligned(cells, widths, right)
                 continue
-            start = self._text(cells, widths, right)
-            start.append(_GAP)
+            start = aligned(cells, widths, right)
+            start.append(GAP)
             room = max(options.max_width - len(start.plain), 30)
             wrapped = textwrap.wrap(line.reason[0], room) or [""]
             start.append(wrapped[0], style=line.reason[1])
@@ -70,9 +66,7 @@ class CasesTable:
                 yield Text(" " * (len(start.plain) - len(wrapped[0])) + more, style=line.reason[1])
         for warning in warnings(self._results):
             yield Text(f"! {warning}", style="yellow")
-        records, again = f"  records: {self._results.path}", f"again: {self._results.experiment.again}"
-        fits = len(records) + len(again) + 4 <= options.max_width
-        yield Text(f"{records}    {again}" if fits else f"{records}\n  {again}", style="dim")
+        yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
     def _titles(self) -> list[str]:
         titles = ["step", f"vs {reference_name(self._results)}", "of peak", "memory"]
@@ -83,11 +77,11 @@ class CasesTable:
         axes += [_word(_facts(row).get(fact)) for fact in self._facts.values()]
         if row.outcome != "ok" or row.step_time_ns is None:
             outcome = row.outcome or "not measured"
-            reason = f"{outcome}: {_first_line(row.reason)}" if row.reason else outcome
+            reason = f"{outcome}: {first_line(row.reason)}" if row.reason else outcome
             if len(row.outcomes) > 1:
                 counts = ", ".join(f"{count} {name}" for name, count in row.outcomes.items())
                 reason += f" ({counts})"
-            return _Line(axes, [("-", "dim")], (reason, _STYLES.get(outcome, _BAD)))
+            return _Line(axes, [("-", "dim")], (reason, outcome_style(outcome)))
         step = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns):>7}".rstrip()
         peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
         held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
@@ -106,29 +100,26 @@ class CasesTable:
         style = "green" if "faster" in words else "red" if "slower" in words else ""
         return words, style
 
-    @staticmethod
-    def _text(cells: list[tuple[str, str]], widths: list[int], right: list[bool]) -> Text:
-        text = Text(no_wrap=True, overflow="ellipsis")
-        for position, (cell, style) in enumerate(cells):
-            last = position == len(widths) - 1
-            padded = cell.rjust(widths[position]) if right[position] else cell.ljust(widths[position])
-            text.append(padded if right[position] or not last else cell, style=style)
-            text.append("" if position == len(cells) - 1 else _GAP)
-        return text
+
+class HasTable(Protocol):
+    """Results, a profile: anything with a table for rich."""
+
+    def table(self) -> Any:
+        """A renderable."""
 
 
-def to_text(results: Results, width: int = 120) -> str:
+def to_text(results: HasTable, width: int = 120) -> str:
     """The table without colors."""
     console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
-    console.print(CasesTable(results))
+    console.print(results.table())
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text.rstrip("\n")
 
 
-def to_html(results: Results, width: int = 140) -> str:
+def to_html(results: HasTable, width: int = 140) -> str:
     """The table for a notebook: colors inline, no script."""
     console = Console(file=io.StringIO(), width=width, record=True, highlight=False, force_jupyter=False)
-    console.print(CasesTable(results))
+    console.print(results.table())
     code = (
         '<pre style="font-family:monospace; line-height:1.35; white-space:pre; overflow-x:auto">{code}</pre>'
     )
@@ -137,20 +128,27 @@ def to_html(results: Results, width: int = 140) -> str:
 
 def header(results: Results) -> str:
     """The experiment in one line: what is the same for every row."""
-    experiment, rows = results.experiment, results.rows
+    experiment = results.experiment
+    launches = f"{experiment.launches} launch{'es' if experiment.launches != 1 else ''} each"
+    parts = [*common_facts(experiment, results.rows, launches)]
+    reference = results.reference
+    if reference and reference != experiment.reference:
+        parts.append(f"reference: {reference_name(results)} (the first contender that is ok)")
+    return " · ".join(parts)
+
+
+def common_facts(experiment: ExperimentRecord, rows: list[Row], measured: str) -> list[str]:
+    """Name, workload, what was measured, machine, proof: what is the same for every row."""
     parts = [experiment.name]
     parts += _common(row.case.network for row in rows)
     parts += _common(row.case.dataset for row in rows)
     parts += [f"batch {size}" for size in _common(str(row.case.batch_size) for row in rows)]
-    parts.append(f"{experiment.launches} launch{'es' if experiment.launches != 1 else ''} each")
+    parts.append(measured)
     machine = experiment.machine
     if machine.get("cpu"):
         parts.append(f"{machine['cpu']}, {_plural(int(machine.get('usable_cpus', 1)), 'core')}")
     parts.append(proof_state(rows))
-    reference = results.reference
-    if reference and reference != experiment.reference:
-        parts.append(f"reference: {reference_name(results)} (the first contender that is ok)")
-    return " · ".join(part for part in parts if part)
+    return [part for part in parts if part]
 
 
 def proof_state(rows: list[Row]) -> str:
@@ -238,7 +236,3 @@ def _word(value: Any) -> str:
 
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count != 1 else ''}"
-
-
-def _first_line(text: str | None) -> str:
-    return text.strip().splitlines()[0] if text and text.strip() else ""

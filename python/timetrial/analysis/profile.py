@@ -1,0 +1,184 @@
+"""Where a step's time goes: one row per layer and direction, from the record of a profile launch.
+
+A layer's time is its median over the profiled steps. `share` is of the sum of these medians, so shares add up
+to 1. The step that was not profiled, measured in the same launch, stands beside the sum: it tells what the
+clocks cost. Work per time is counted as for a whole step: 2 x multiply-accumulates; a gradient that nobody
+needs (of the data in front of the first layer that learns) counts as none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
+
+DIRECTIONS: tuple[Direction, ...] = (
+    "forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder",
+)  # fmt: skip
+ALL_LAYERS = "*"  # the node of an update that one call makes for all layers
+
+# Which passes of LayerWork a direction does.
+_PASSES: dict[str, tuple[str, ...]] = {
+    "forward": ("forward",),
+    "backward": ("backward_data", "backward_weights"),
+    "backward_data": ("backward_data",),
+    "backward_weights": ("backward_weights",),
+}
+_F32 = 4
+# A layer of this kind may be a change of shape alone, which moves nothing.
+_MOVES_NOTHING = ("flatten",)
+DISTURBED = 0.05  # the sum of medians and the median of sums of a quiet launch are nearer
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Of steps of one launch, in nanoseconds. Not a confidence interval: those steps are not independent."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike) -> Quartiles:
+        """Of at least one value."""
+        low, median, high = np.quantile(np.asarray(values, np.float64), [0.25, 0.5, 0.75])
+        return cls(float(low), float(median), float(high))
+
+    @property
+    def half_width(self) -> float:
+        """Half of the distance between the quartiles, as a fraction of the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A layer in one direction. None: there is no such work, or it cannot be known."""
+
+    node: str  # ALL_LAYERS: one call for all
+    kind: str  # of the node; "" for ALL_LAYERS
+    direction: Direction
+    time_ns: Quartiles
+    share: float
+    multiply_accumulates: int | None = None
+    flops_per_s: float | None = None
+    percent_of_peak: float | None = None
+    bytes_per_s: float | None = (
+        None  # where nothing is multiplied: the least traffic there can be, per second
+    )
+
+
+@dataclass(frozen=True)
+class StepProfile:
+    """A profiled case: its rows in the order of the network, and what they should add up to."""
+
+    steps: int  # profiled
+    rows: list[LayerRow]
+    layers_ns: float  # the rows' medians together
+    profiled_step_ns: Quartiles  # of the sums of single steps
+    plain_step_ns: Quartiles | None  # of the steps of the same launch that were not profiled
+    peak_flops: float | None  # measured, at the case's threads
+    multiply_accumulates: int | None  # of a step
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def overhead(self) -> float | None:
+        """By how much a profiled step is longer than a plain one, as a fraction."""
+        if self.plain_step_ns is None:
+            return None
+        return self.profiled_step_ns.median / self.plain_step_ns.median - 1
+
+    @property
+    def peak_ns(self) -> float | None:
+        """What a step would take at 100 % of the measured peak."""
+        if not self.peak_flops or not self.multiply_accumulates:
+            return None
+        return 2e9 * self.multiply_accumulates / self.peak_flops
+
+    def flops_per_s(self, ns: float) -> float | None:
+        """Of a whole step that takes so long."""
+        return 2e9 * self.multiply_accumulates / ns if self.multiply_accumulates and ns else None
+
+    def percent_of_peak(self, ns: float) -> float | None:
+        """Of a whole step that takes so long."""
+        return 100 * self.peak_ns / ns if self.peak_ns is not None and ns else None
+
+
+def profile_of(
+    case: CaseRecord,
+    layers: Sequence[ProfiledLayer],
+    times_ns: npt.NDArray[np.int64],
+    plain_ns: npt.NDArray[np.int64],
+    peak_flops: float | None,
+) -> StepProfile:
+    """`times_ns`: by (layer, profiled step); `plain_ns`: durations of the steady steps."""
+    total = float(np.median(times_ns, axis=1).sum())
+    work = {layer.name: layer for layer in case.layers}
+    rows = [
+        _row(layer, work.get(layer.node), times, total, case, peak_flops)
+        for layer, times in zip(layers, times_ns, strict=True)
+    ]
+    places = {layer.name: place for place, layer in enumerate(case.layers)}
+    rows.sort(key=lambda row: (places.get(row.node, len(places)), DIRECTIONS.index(row.direction)))
+    sums = Quartiles.of(times_ns.sum(axis=0))
+    return StepProfile(
+        steps=times_ns.shape[1],
+        rows=rows,
+        layers_ns=total,
+        profiled_step_ns=sums,
+        plain_step_ns=Quartiles.of(plain_ns) if len(plain_ns) else None,
+        peak_flops=peak_flops,
+        multiply_accumulates=case.multiply_accumulates,
+        warnings=_disturbed(total, sums.median),
+    )
+
+
+def _row(
+    layer: ProfiledLayer,
+    work: LayerWork | None,
+    times_ns: npt.NDArray[np.int64],
+    total_ns: float,
+    case: CaseRecord,
+    peak_flops: float | None,
+) -> LayerRow:
+    time = Quartiles.of(times_ns)
+    passes = _PASSES.get(layer.direction, ())
+    products = sum(work.multiply_accumulates.get(one, 0) for one in passes) if work else 0
+    flops = 2e9 * products / time.median if products and time.median else None
+    moved = None if products else _least_bytes(layer, work, case)
+    return LayerRow(
+        node=layer.node,
+        kind=work.kind if work else "",
+        direction=layer.direction,
+        time_ns=time,
+        share=time.median / total_ns if total_ns else 0.0,
+        multiply_accumulates=products or None,
+        flops_per_s=flops,
+        percent_of_peak=100 * flops / peak_flops if flops and peak_flops else None,
+        bytes_per_s=1e9 * moved / time.median if moved and time.median else None,
+    )
+
+
+def _least_bytes(layer: ProfiledLayer, work: LayerWork | None, case: CaseRecord) -> int | None:
+    """What the row reads and writes at least; None where that is not known."""
+    if layer.direction == "update":
+        parameters = case.parameters if layer.node == ALL_LAYERS else work.parameters if work else None
+        # Reads gradient and weight, writes the weight; with momentum the velocity is read and written too.
+        touched = 5 if case.optimizer.get("momentum") else 3
+        return touched * _F32 * parameters if parameters else None
+    if work is None or work.kind in _MOVES_NOTHING or work.multiply_accumulates.get("forward"):
+        return None
+    return sum(work.bytes.get(one, 0) for one in _PASSES.get(layer.direction, ())) or None
+
+
+def _disturbed(total_ns: float, typical_sum_ns: float) -> list[str]:
+    """Medians of layers leave disturbances out that fall on another layer in each step; sums do not."""
+    if typical_sum_ns <= (1 + DISTURBED) * total_ns:
+        return []
+    return [
+        f"the layers' medians add up to {100 * total_ns / typical_sum_ns:.0f} % of the median profiled step: "
+        "single layers were disturbed. Measure again on a quiet machine"
+    ]

@@ -1,0 +1,54 @@
+"""timetrial profile EXPERIMENT [key=value,value ...]"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from timetrial.cli.run import Words
+
+if TYPE_CHECKING:
+    from timetrial.records.profile import Profile
+
+
+def profile(
+    words: Words = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Also draw a stacked bar per case into this file (.png, .svg, .pdf).")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
+) -> None:
+    """Say where a training step's time goes: per layer and direction, against the machine's measured peak.
+
+    Each case is proven, then profiled in a launch of its own. Exit codes as in `run`.
+    """
+    from timetrial.experiment.experiment import load_words
+    from timetrial.experiment.runner import Interrupted, profile_experiment
+
+    experiment = load_words(words or [])
+    if figure is not None:
+        from timetrial.report.plots_style import check_figure_file
+
+        check_figure_file(figure)
+    try:
+        measured = profile_experiment(experiment, results, quiet=as_json)
+    except Interrupted as interrupted:
+        _print(interrupted.results.profile, as_json=as_json)
+        raise typer.Exit(130) from None
+    _print(measured, as_json=as_json)
+    if figure is not None:
+        measured.plot().savefig(figure, dpi=150)
+    raise typer.Exit(0 if all(case.row.outcome in ("ok", "unavailable") for case in measured) else 1)
+
+
+def _print(profile: Profile, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(profile.to_json(), indent=1, allow_nan=False))
+    else:
+        from timetrial.cli.console import stdout
+
+        stdout().print(profile.table())
