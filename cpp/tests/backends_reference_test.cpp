@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "support/trainer.h"
 
@@ -190,6 +192,33 @@ TEST(Reference, RefusesBadInput) {
     }
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"threads", "2"}}), BackendError);
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"thread", "1"}}), BackendError);
+}
+
+// A profiled step is a step, and it names every layer that has work.
+TEST(Reference, ProfilesAStep) {
+    const Problem problem(
+        {node("conv1", "conv2d", {{"channels", 3.0}, {"kernel", 3.0}}), node("relu1", "relu"),
+         node("flat", "flatten"), node("fc1", "dense", {{"units", 4.0}}), loss_of("fc1")},
+        4, {2, 8, 8}, Numbers::kReal);
+    Trainer stepped(plugin_path("reference"), problem), profiled(plugin_path("reference"), problem);
+    std::set<std::pair<std::string, tt_direction>> seen;
+    for (int i = 0; i < 3; ++i) {
+        stepped.step();
+        for (const ProfiledTime& time : profiled.profile()) seen.insert({time.node, time.direction});
+    }
+    EXPECT_EQ(profiled.read(TT_PARAMETER), stepped.read(TT_PARAMETER));
+    for (const char* layer : {"conv1", "relu1", "flat", "fc1"}) {
+        EXPECT_TRUE(seen.contains({layer, TT_DIRECTION_FORWARD})) << layer;
+        EXPECT_TRUE(seen.contains({layer, TT_DIRECTION_BACKWARD})) << layer;
+    }
+    EXPECT_TRUE(seen.contains({"fc1", TT_DIRECTION_UPDATE}));
+    EXPECT_TRUE(seen.contains({"loss", TT_DIRECTION_LOSS}));
+}
+
+TEST(Null, DoesNotTimeItsLayersAndSaysSo) {
+    const Problem problem(mlp(), 2, {4}, Numbers::kReal);
+    Trainer trainer(plugin_path("null"), problem);
+    EXPECT_THROW(trainer.profile(), BackendError);
 }
 
 }  // namespace

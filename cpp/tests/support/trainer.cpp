@@ -52,7 +52,9 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
     build_ = {sizeof(tt_build),
               TT_TRAIN | TT_GRADIENT | TT_FORWARD,
               problem.network.batch_size(),
-              c_network_->get(), &optimizer_, dtype};
+              c_network_->get(),
+              &optimizer_,
+              dtype};
     context_ = std::make_unique<PluginContext>(Plugin(plugin_path));
     for (const auto& [name, value] : settings) context_->configure(name, value);
     context_->build(build_);
@@ -70,7 +72,6 @@ double Trainer::step(tt_task task) { return context_->step(task, batch()); }
 std::vector<ProfiledTime> Trainer::profile() { return context_->profile(batch()); }
 
 double Trainer::part(tt_part part) { return context_->part(part, batch()); }
-std::vector<ProfiledTime> Trainer::profile() { return context_->profile(batch()); }
 
 std::vector<double> Trainer::evaluate() {
     const Node& node = problem_.network.node(problem_.network.output());
