@@ -8,13 +8,16 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "clock/clock.h"
 #include "commands.h"
 #include "contender.h"
 #include "events.h"
 #include "job.h"
+#include "loader/context.h"
 #include "loader/plugin.h"
 #include "words.h"
 
@@ -93,14 +96,32 @@ int run_job(const char* job_file) {
     }
 }
 
+// Configures a context and reads everything back: what a contender would do before build().
+Json try_settings(const Plugin& plugin, char** settings) {
+    PluginContext context(plugin);
+    std::vector<std::string> names;
+    for (; *settings != nullptr; ++settings) {
+        const std::string word = *settings;
+        const std::size_t equals = word.find('=');
+        if (equals == std::string::npos) throw std::invalid_argument("'" + word + "' is no name=value");
+        names.push_back(word.substr(0, equals));
+        context.configure(names.back(), word.substr(equals + 1));
+    }
+    Json readings = Json::object();
+    for (const std::string& name : names) readings[name] = context.read_setting(name).effective;
+    return readings;
+}
+
 // Libraries may print when they load; standard output is for the description alone.
-int describe(const char* path, char** preload) {
+int describe(const char* path, char** rest) {
     const int output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     try {
-        for (; *preload != nullptr; ++preload) preload_library(*preload);
+        for (; *rest != nullptr && std::strcmp(*rest, "--") != 0; ++rest) preload_library(*rest);
         const Plugin plugin(path);
-        Events(output).send(full_description(plugin.table()));
+        Json description = full_description(plugin.table());
+        if (*rest != nullptr) description["tried"] = try_settings(plugin, rest + 1);
+        Events(output).send(description);
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "timetrial-child: %s\n", error.what());
@@ -114,6 +135,6 @@ int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return std::puts(TIMETRIAL_VERSION) < 0;
     if (argc >= 3 && std::strcmp(argv[1], "--describe") == 0) return describe(argv[2], argv + 3);
     if (argc == 2 && argv[1][0] != '-') return run_job(argv[1]);
-    std::fputs("usage: timetrial-child JOB.json | --describe PLUGIN.so [LIBRARY...] | --version\n", stderr);
+    std::fputs("usage: timetrial-child JOB.json | --describe PLUGIN.so [LIBRARY...] [-- NAME=VALUE...] | --version\n", stderr);
     return 2;
 }

@@ -16,6 +16,7 @@ from timetrial.experiment.case import Case
 from timetrial.experiment.keys import PARALLEL, PROCESS_SETTINGS
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.launch.libraries import judge_library
+from timetrial.launch.plugins import try_settings
 from timetrial.launch.registry import Contender
 from timetrial.records.model import Setting, SettingStatus, Thread
 
@@ -65,6 +66,19 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
                 f"affinity={affinity}: this process may not use core {format_cpus(outside)}, "
                 f"only {format_cpus(allowed)}",
             )
+    _try_settings(case, contender, spanned)
+
+
+def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) -> None:
+    """What only the plug-in and its library can judge: a file that is no CBLAS, an ISA that is none."""
+    settings = job_settings(case, contender)
+    if contender.kind != "native" or not settings.keys() - {"threads"}:
+        return
+    environment = setting_environment(case, contender)
+    try:
+        try_settings(contender.path, contender.fingerprint, contender.preload, settings, environment)
+    except InputError as error:
+        raise _beyond(any(name in spanned for name in settings), str(error)) from None
 
 
 def _beyond(is_axis: bool, words: str) -> TimetrialError:
