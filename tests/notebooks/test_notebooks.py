@@ -14,7 +14,7 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.experiment.experiment import load_words
-from timetrial.experiment.runner import run_experiment
+from timetrial.experiment.runner import profile_experiment, run_experiment
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -37,7 +37,7 @@ def faults(content: dict[str, Any]) -> list[str]:
 
 
 def test_there_is_a_notebook() -> None:
-    assert [notebook.stem for notebook in NOTEBOOKS] == ["first-look"]
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["first-look", "where-time-goes"]
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
@@ -58,18 +58,23 @@ def test_begins_with_one_question(notebook: Path) -> None:
     assert title.endswith("?")
 
 
-def conclusion(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What first-look says about scripted contenders."""
+def conclusion_of(notebook: str, variable: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the notebook says about the records of a folder."""
     pytest.importorskip("IPython")
-    experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-    results = run_experiment(experiment, folder, quiet=True, engine=FakeEngine().engine())
-    monkeypatch.setenv("TIMETRIAL_RESULTS", str(results.path))
+    monkeypatch.setenv(variable, str(folder))
     monkeypatch.setattr("IPython.display.display", lambda *things: None)
     names: dict[str, Any] = {}
-    for source in cells(FOLDER / "first-look.ipynb", "code"):
-        exec(compile(source, "first-look", "exec"), names)
+    for source in cells(FOLDER / f"{notebook}.ipynb", "code"):
+        exec(compile(source, notebook, "exec"), names)
     text: str = names["conclusion"]
     return text
+
+
+def conclusion(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What first-look says about scripted contenders."""
+    experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+    results = run_experiment(experiment, folder, quiet=True, engine=FakeEngine().engine())
+    return conclusion_of("first-look", "TIMETRIAL_RESULTS", results.path, monkeypatch)
 
 
 def test_conclusion_names_the_faster(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +99,29 @@ def test_conclusion_with_failures(results_folder: Path, monkeypatch: pytest.Monk
     assert "Fewer than two proven contenders have a time" in text
     assert "**absent** has no time: unavailable, absent needs the module absent" in text
     assert "has no time: crash, the contender crashes." in text
+
+
+@pytest.mark.parametrize(
+    ("backends", "said"),
+    [
+        (
+            "fast,slow,other",
+            [
+                "**fast**: the layers add up to 0.1 ms, a plain step takes 0.098 ms.",
+                "Products take 89% of it, at 22% of the peak.",
+                "Most is to be gained in conv1: up to 0.042 ms",
+                "**slow**: the layers add up to 0.2 ms",
+                "**other** has no profile: unavailable, other does not time its layers.",
+            ],
+        ),
+        ("absent", ["**absent** has no profile: unavailable, absent needs the module absent"]),
+    ],
+)
+def test_where_time_goes(
+    backends: str, said: list[str], results_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = load_words(["network=mlp", f"backend={backends}", "threads=1"], load_network=fakes.network)
+    profile = profile_experiment(experiment, results_folder, quiet=True, engine=FakeEngine().engine())
+    text = conclusion_of("where-time-goes", "TIMETRIAL_PROFILE", profile.path, monkeypatch)
+    for words in said:
+        assert words in text

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.analysis.summary import beyond_peak
 from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
 
 DIRECTIONS: tuple[Direction, ...] = (
@@ -124,6 +125,7 @@ def profile_of(
     places = {layer.name: place for place, layer in enumerate(case.layers)}
     rows.sort(key=lambda row: (places.get(row.node, len(places)), DIRECTIONS.index(row.direction)))
     sums = Quartiles.of(times_ns.sum(axis=0))
+    most = max((row.percent_of_peak for row in rows if row.percent_of_peak is not None), default=None)
     return StepProfile(
         steps=times_ns.shape[1],
         rows=rows,
@@ -132,7 +134,7 @@ def profile_of(
         plain_step_ns=Quartiles.of(plain_ns) if len(plain_ns) else None,
         peak_flops=peak_flops,
         multiply_accumulates=case.multiply_accumulates,
-        warnings=_disturbed(total, sums.median),
+        warnings=[*_disturbed(total, sums.median), *beyond_peak(most)],
     )
 
 

@@ -162,7 +162,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         parity=parity,
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
-        warnings=[*_missing(speed, experiment), *_beyond_peak(percent), *_warnings(launches, parity)],
+        warnings=[*_missing(speed, experiment), *beyond_peak(percent), *_warnings(launches, parity)],
         launches=launches,
     )
 
@@ -232,7 +232,8 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     return said + sorted(adjusted) + notes
 
 
-def _beyond_peak(percent: float | None) -> list[str]:
+def beyond_peak(percent: float | None) -> list[str]:
+    """A warning where the percent of the peak cannot be."""
     if percent is None or percent <= 100:
         return []
     return ["faster than the measured peak: something disturbed the measurement of the peak. Measure again"]

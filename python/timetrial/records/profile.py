@@ -62,6 +62,13 @@ class Profile:
         launches = {one.record.case: one for one in self._results.launches if one.record.purpose == "profile"}
         return [self._case(row, launches.get(row.case.id)) for row in self._results.rows]
 
+    @property
+    def labels(self) -> list[str]:
+        """What tells the cases apart, one per case: the backend, and every axis in which they differ."""
+        from timetrial.report.plots_data import case_labels
+
+        return case_labels([case.row for case in self.cases])
+
     def sel(self, **axes: Any) -> Profile:
         """The cases with these values of axes or settings; a list takes any of its values."""
         return Profile(self._results.sel(**axes))
@@ -82,8 +89,8 @@ class Profile:
             raise Unavailable("to_pandas() needs pandas: pip install 'timetrial[report]'") from None
         frame: pd.DataFrame = pd.DataFrame(
             [
-                {"case": case["id"], **case["axes"], **_flat(layer)}
-                for case in self.to_json()["cases"]
+                {"case": case["id"], "label": label, **case["axes"], **_flat(layer)}
+                for case, label in zip(self.to_json()["cases"], self.labels, strict=True)
                 for layer in case["layers"]
             ]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from timetrial.report.plots_data import learning_cases, speed_cases
+from timetrial.report.plots_data import figure_title, learning_cases, speed_cases
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,8 +49,4 @@ class Plots:
         return accuracy_figure(learning_cases(self._results), self._title("test accuracy"))
 
     def _title(self, what: str) -> str:
-        rows = self._results.rows
-        shared = [self._results.experiment.name]
-        for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
-            shared += list(words) if len(words) == 1 else []
-        return " · ".join([*dict.fromkeys(shared), what])
+        return figure_title(self._results.experiment, self._results.rows, what)

@@ -12,6 +12,7 @@ from timetrial.errors import InputError
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Row
+    from timetrial.records.model import ExperimentRecord
     from timetrial.records.results import LaunchFiles, Results
 
 FloatArray = npt.NDArray[np.float64]
@@ -103,6 +104,14 @@ def case_labels(rows: list[Row]) -> list[str]:
         others = [key for key in varying if key != "backend" and row.case.axes.get(key) is not None]
         labels.append(", ".join([row.case.backend, *(f"{key} {row.case.axes[key]}" for key in others)]))
     return labels
+
+
+def figure_title(experiment: ExperimentRecord, rows: list[Row], what: str) -> str:
+    """Name, what all cases share of the workload, and what is drawn."""
+    shared = [experiment.name]
+    for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
+        shared += list(words) if len(words) == 1 else []
+    return " · ".join([*dict.fromkeys(shared), what])
 
 
 def _launches(results: Results, row: Row, purpose: str) -> list[LaunchFiles]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.analysis.profile import ALL_LAYERS, StepProfile
 from timetrial.errors import InputError
 from timetrial.report.numbers import significant
-from timetrial.report.plots_data import case_labels
+from timetrial.report.plots_data import figure_title
 from timetrial.report.plots_style import MUTED, new_figure, time_unit
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ OTHERS = "other layers"
 # Paul Tol's "muted" scheme: nine colors that every kind of color vision tells apart, for many layers at once.
 _LAYERS = ("#332288", "#88CCEE", "#CC6677", "#DDCC77", "#117733", "#882255", "#44AA99", "#999933", "#AA4499")
 _UPDATE, _OTHERS_COLOR = "#555555", "#BBBBBB"
-# Directions by hatch and strength; both of the backward ones look like it.
+# Directions by hatch and strength: both gradients in one piece have both of their hatches.
 _LOOKS: dict[str, dict[str, Any]] = {
     "forward": {"alpha": 1.0},
     "loss": {"alpha": 1.0},
-    "backward": {"alpha": 0.62, "hatch": "////"},
-    "backward_data": {"alpha": 0.62, "hatch": "////"},
-    "backward_weights": {"alpha": 0.62, "hatch": r"\\\\"},
+    "backward": {"alpha": 0.6, "hatch": "xxxx"},
+    "backward_data": {"alpha": 0.7, "hatch": "////"},
+    "backward_weights": {"alpha": 0.5, "hatch": r"\\\\"},
     "update": {"alpha": 1.0},
     "reorder": {"alpha": 0.35, "hatch": "...."},
 }
@@ -70,8 +70,8 @@ class Bar:
 
 def bars(profile: Profile) -> list[Bar]:
     """What the figure draws. InputError if no case has a profile."""
-    labels = case_labels([case.row for case in profile.cases])
-    profiled = [(label, case.step) for label, case in zip(labels, profile.cases, strict=True) if case.step]
+    cases = zip(profile.labels, profile.cases, strict=True)
+    profiled = [(label, case.step) for label, case in cases if case.step]
     if not profiled:
         raise InputError("No case has a profile to draw. The table says why: profile.table().")
     small = _small_layers([step for _, step in profiled])
@@ -95,7 +95,9 @@ def profile_figure(profile: Profile) -> Figure:
     panel.set_xlabel(f"time of a training step [{unit}]")
     panel.grid(axis="x", alpha=0.25)
     panel.set_axisbelow(True)
-    panel.set_title(_title(profile), loc="left", fontsize=11)
+    rows = [case.row for case in profile.cases]
+    title = figure_title(profile.experiment, rows, "where a step's time goes")
+    panel.set_title(title, loc="left", fontsize=11)
     _legend(figure, drawn, colors)
     return figure
 
@@ -173,16 +175,6 @@ def _draw(panel: Axes, place: int, bar: Bar, scale: float, colors: dict[str, str
 def _words(bar: Bar, scale: float, unit: str) -> str:
     words = f"{significant((bar.plain_s or bar.end_s) * scale)} {unit}"
     return words if bar.percent_of_peak is None else f"{words}, {bar.percent_of_peak:.0f} % of peak"
-
-
-def _title(profile: Profile) -> str:
-    experiment, rows = profile.experiment, [case.row for case in profile.cases]
-    parts = [experiment.name]
-    for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
-        parts += list(words) if len(words) == 1 else []
-    batches = {row.case.batch_size for row in rows}
-    parts += [f"batch {size}" for size in batches if len(batches) == 1]
-    return " · ".join([*dict.fromkeys(parts), "where a step's time goes"])
 
 
 def _legend(figure: Figure, drawn: list[Bar], colors: dict[str, str]) -> None:

@@ -11,7 +11,6 @@ from rich.text import Text
 from timetrial.analysis.profile import ALL_LAYERS, LayerRow, Quartiles, StepProfile
 from timetrial.report.columns import aligned, closing_lines, column_widths, outcome_style
 from timetrial.report.numbers import UNIT_NS, duration, first_line
-from timetrial.report.plots_data import case_labels
 from timetrial.report.table import common_facts
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class ProfileTable:
         yield Text(" · ".join(common_facts(profile.experiment, rows, "profile")), style="bold")
         blocks = [list(_lines(case.step)) if case.step else [] for case in profile.cases]
         widths = column_widths([list(_TITLES), *(line for block in blocks for line in block)])
-        for case, label, block in zip(profile.cases, case_labels(rows), blocks, strict=True):
+        for case, label, block in zip(profile.cases, profile.labels, blocks, strict=True):
             yield Text()
             yield _title(case, label)
             if case.step is None:
