@@ -1,4 +1,4 @@
-"""timetrial measuring itself: `make self`, or `python benchmarks/self/run.py [clock] [contender] [speed]`.
+"""timetrial measuring itself: `make self`, or `run.py GROUP...`; README.md here has the groups.
 
 Prints each figure beside its target. Not a test: absolute times belong to a machine and a moment.
 """
@@ -11,11 +11,17 @@ import sys
 from clock import clock_figures
 from contender import contender_figures
 from figures import Figure
+from product import product_figures
 from rich.console import Console
 from rich.table import Table
 from speed import speed_figures
 
-GROUPS = {"clock": clock_figures, "contender": contender_figures, "speed": speed_figures}
+GROUPS = {
+    "clock": clock_figures,
+    "contender": contender_figures,
+    "product": product_figures,
+    "speed": speed_figures,
+}
 
 
 def main() -> int:
