@@ -109,10 +109,11 @@ def make_plan(
     task: str = "train",
     seed: int = 1,
     dataset: str = "synthetic",
+    batch_size: int = 16,
     learning_rate: float = 0.02,
     **more: Any,
 ) -> LaunchPlan:
-    work = workload(network, dataset, learning_rate=learning_rate)
+    work = workload(network, dataset, batch_size, learning_rate)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
     prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
     return LaunchPlan(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from timetrial.launch.flips import follows_its_own_gradients
 from timetrial.launch.proof import Proof, Tensors, relative_l2
 from timetrial.records.model import Comparison, Parity
+from timetrial.workloads import Prepared
 
 LOSS_TOLERANCE = 5e-6  # relative
 GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
@@ -43,6 +44,20 @@ class Expected:
     initial: Tensors
     nodes: Sequence[str]
     optimizer: Mapping[str, Any]
+
+
+def expected_of(prepared: Prepared) -> Expected:
+    """What a prepared workload says."""
+    nodes = prepared.job["network"]["nodes"]
+    return Expected(
+        initial={
+            parameter["name"]: np.load(parameter["file"], mmap_mode="r", allow_pickle=False)
+            for node in nodes
+            for parameter in node["parameters"]
+        },
+        nodes=[node["name"] for node in nodes if node["kind"] != "input"],
+        optimizer=prepared.job["optimizer"],
+    )
 
 
 def compare(contender: Proof, judge: Proof, expected: Expected, judge_name: str) -> Parity:

@@ -129,6 +129,13 @@ def run_proof(
     return proof
 
 
+def sequence_steps(task: str) -> dict[str, int]:
+    """How many passes of each kind the sequence of a task has for the judge (not stepwise)."""
+    if task == "forward":
+        return {"forward": 1}
+    return {"gradient": 2, "train": PROOF_STEPS * (2 if task == "train" else 1), "forward": 1}
+
+
 def _same_bits(one: Tensors, other: Tensors) -> bool:
     return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
 

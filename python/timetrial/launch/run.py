@@ -21,12 +21,12 @@ from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_s
 from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.job import make_job, write_job
-from timetrial.launch.judge import JUDGE, judged
+from timetrial.launch.judge import NoJudge, judged
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import tail
-from timetrial.launch.parity import Expected, compare, compare_losses, unproven
+from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import Proof, run_proof
@@ -167,9 +167,13 @@ class _Launch:
             with _recorder() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
                 try:
                     self._talk(contender, process, recorder, files)
-                except LaunchError:
+                except LaunchError as failure:
                     if self.runner:
                         self.runner.salvage()
+                    if failure.outcome == "crash" and not self.ready and self.libraries:
+                        # What a library does when it is loaded, it says to nobody.
+                        files = ", ".join(f"{one.setting} = {one.path}" for one in self.libraries)
+                        raise LaunchError("crash", f"{failure.reason}, with {files}") from failure
                     raise
                 finally:
                     self._last_look()
@@ -323,20 +327,10 @@ class _Launch:
 
     def _judged_parity(self, proof: Proof) -> Parity:
         try:
-            judge = judged(self.plan, self._run_judge)
-        except (LaunchError, Unavailable) as failure:
-            return unproven(f"the judge could not run: {failure}", proof.train_losses)
-        nodes = self.plan.prepared.job["network"]["nodes"]
-        expected = Expected(
-            initial={
-                parameter["name"]: np.load(parameter["file"], mmap_mode="r", allow_pickle=False)
-                for node in nodes
-                for parameter in node["parameters"]
-            },
-            nodes=[node["name"] for node in nodes if node["kind"] != "input"],
-            optimizer=self.plan.prepared.job["optimizer"],
-        )
-        return compare(proof, judge, expected, JUDGE)
+            answer, name = judged(self.plan, self._run_judge)
+        except NoJudge as reason:
+            return unproven(str(reason), proof.train_losses)
+        return compare(proof, answer, expected_of(self.plan.prepared), name)
 
     def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
         _make_folder(plan.folder)
