@@ -92,8 +92,8 @@ def _try_judge(plan: LaunchPlan, run: Run) -> None:
 
 
 def trial_problem(parity: Parity) -> str | None:
-    """Why a judge with this parity must not judge, in words; None: it may. Doubles that compute the same agree
-    far better than a contender in f32 has to; only on the workload's own images may ties part them."""
+    """Why a judge with this parity must not judge, in words; None: it may. Doubles that compute the same
+    agree far better than a contender in f32 has to; only on the workload's own images may ties part them."""
     if parity.status != "passed":
         return parity.reason or parity.status
     for one in parity.comparisons:

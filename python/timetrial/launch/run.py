@@ -170,15 +170,18 @@ class _Launch:
                 except LaunchError as failure:
                     if self.runner:
                         self.runner.salvage()
-                    if failure.outcome == "crash" and not self.ready and self.libraries:
-                        # What a library does when it is loaded, it says to nobody.
-                        files = ", ".join(f"{one.setting} = {one.path}" for one in self.libraries)
-                        raise LaunchError("crash", f"{failure.reason}, with {files}") from failure
-                    raise
+                    raise self._with_libraries(failure) from None
                 finally:
                     self._last_look()
         finally:
             files.close()
+
+    def _with_libraries(self, failure: LaunchError) -> LaunchError:
+        """What kills a contender that loads a library may be the library."""
+        if failure.outcome != "crash" or self.ready or not self.libraries:
+            return failure
+        named = ", ".join(f"{one.setting} = {one.path}" for one in self.libraries)
+        return LaunchError("crash", f"{failure.reason}, with {named}")
 
     def _talk(
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
