@@ -11,6 +11,7 @@ from fakes import FakeEngine
 from typer.testing import CliRunner, Result
 
 from timetrial.cli.main import app
+from timetrial.errors import InputError
 
 
 @pytest.fixture
@@ -178,6 +179,16 @@ def test_list_names_everything(call: Any) -> None:
     assert "digits28" in lists["datasets"]
     assert all(words for entries in lists.values() for words in entries.values())
     assert "threads" in lists["settings"]
+
+
+def test_a_broken_backend_breaks_no_list(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(case: Any, **options: Any) -> Any:
+        raise InputError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("timetrial.launch.resolve", resolve)
+    done = call("list", "backends", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["backends"]["eigen"].startswith("broken: libgomp.so.1")
 
 
 def test_doctor(call: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timetrial.errors import InputError, Unavailable, nearest
+from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.experiment import sources
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.keys import PARALLEL
@@ -48,6 +48,8 @@ def _backends() -> Entries:
             found[name] = f"native, {waiting}"
         except Unavailable as lacking:
             found[name] = f"unavailable: {lacking}"
+        except TimetrialError as error:
+            found[name] = f"broken: {error}"
     return found
 
 
