@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.launch.contender_process import Command, ContenderProcess
