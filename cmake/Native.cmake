@@ -54,11 +54,22 @@ function(timetrial_ship_sources name)
           FILES_MATCHING PATTERN "*.cpp" PATTERN "*.h")
 endfunction()
 
-# timetrial_add_lazy_backend(<name>): nothing is compiled now; the manifest names the recipe (timetrial.building).
+# timetrial_add_lazy_backend(<name> [RECIPE <recipe>] [NEEDS <library>])
+# Nothing is compiled now: the manifest names the recipe of timetrial.building, by default called as the backend.
+# It is the variant to take where the chosen library is <library> ("libdnnl.so.2"); without NEEDS, always.
 function(timetrial_add_lazy_backend name)
+  cmake_parse_arguments(arg "" "RECIPE;NEEDS" "" ${ARGN})
+  set(recipe ${name})
+  if(arg_RECIPE)
+    set(recipe ${arg_RECIPE})
+  endif()
+  set(rank 0)
+  if(arg_NEEDS)
+    set(rank 1)  # before the variant that takes any library
+  endif()
   timetrial_ship_sources(${name})
-  set(manifest ${TIMETRIAL_NATIVE_DIR}/backends/${name}.json)
+  set(manifest ${TIMETRIAL_NATIVE_DIR}/backends/${recipe}.json)
   file(CONFIGURE OUTPUT ${manifest} CONTENT
-    "{\"backend\": \"${name}\", \"isa\": \"\", \"requires\": [], \"rank\": 0, \"recipe\": \"${name}\"}\n")
+    "{\"backend\": \"${name}\", \"isa\": \"\", \"requires\": [], \"rank\": ${rank}, \"recipe\": \"${recipe}\", \"needs\": \"${arg_NEEDS}\"}\n")
   install(FILES ${manifest} DESTINATION ${TIMETRIAL_INSTALL_DIR}/backends)
 endfunction()

@@ -272,3 +272,22 @@ def test_a_plugin_for_another_torch_refuses_to_work(tmp_path: Path, own_cache: P
     plugin = building.ensure(replace(plan, target=target), lambda words: None)
     with pytest.raises(Unavailable, match=r"was built for torch 2\.\d+\.99, but .* mapped is [\d.]+\. Build"):
         Backend(plugin)
+
+
+def test_a_profiled_step_is_a_training_step_node_by_node(libtorch: Path) -> None:
+    network = real_network()
+    weights, images, labels = real_numbers(network)
+    ours, judge = built(libtorch, network, weights), built(libtorch, network, weights)
+    for backend in (ours, judge):
+        backend.step("train", images, labels)
+    times = ours.profile(images, labels)
+    judge.step("train")
+    assert_same(ours.tensors("parameter"), judge.tensors("parameter"))
+    assert all(ns > 0 for _, _, ns in times)
+    outside = ("input", "softmax_cross_entropy")
+    layers = [str(node["name"]) for node in network.nodes if node["kind"] not in outside]
+    found: dict[str, list[str]] = {}
+    for node, direction, _ in times:
+        found.setdefault(direction, []).append(node)
+    with_weights = ["conv", "fc1", "fc2"]
+    assert found == {"forward": layers, "loss": ["loss"], "backward": layers[::-1], "update": with_weights}

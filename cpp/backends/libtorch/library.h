@@ -5,7 +5,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <c10/util/Exception.h>
-#include <torch/headeronly/version.h>
+#include <torch/version.h>
 
 #include <new>
 #include <regex>

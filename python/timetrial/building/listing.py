@@ -34,7 +34,8 @@ def backend_states() -> list[BackendState]:
     """Changes nothing and builds nothing."""
     from timetrial import launch
 
-    shipped = [name for name, variants in launch.native_backends().items() if variants[0].library]
+    backends = launch.native_backends()
+    shipped = [name for name in backends if any(variant.library for variant in backends[name])]
     found = [*map(_shipped, shipped), *map(_built_here, RECIPES.values())]
     return sorted(found, key=lambda state: state.name)
 

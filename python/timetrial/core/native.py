@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -69,6 +70,12 @@ class BackendManifest:
     library: Path | None  # None: it is built on the user's machine, see `recipe`
     rank: int  # the highest that the CPU can run is preferred
     recipe: str = ""  # by which it is built: a name of timetrial.building; "" if it came with timetrial
+    needs: str = ""  # "libdnnl.so.2": for this library only; "" for whatever library is chosen
+
+    def fits(self, libraries: Iterable[Path]) -> bool:
+        """Whether it can be used with these libraries, by the name behind their links."""
+        names = (path.resolve().name for path in libraries)
+        return not self.needs or any(f"{name}.".startswith(f"{self.needs}.") for name in names)
 
 
 @cache
@@ -126,6 +133,7 @@ def read_manifest(path: Path) -> BackendManifest:
             library=None if recipe else path.parent / str(fields["library"]),
             rank=int(fields["rank"]),
             recipe=recipe,
+            needs=str(fields["needs"]) if "needs" in fields else "",
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(

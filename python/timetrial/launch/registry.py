@@ -120,6 +120,8 @@ def _from_path(path: Path, case: Case) -> Contender:
 def _native(name: str, variants: list[BackendManifest], case: Case, build: bool) -> Contender:
     _refuse(case, "python", "a native backend runs in no interpreter")
     flags = cpu_flags()
+    libraries = choose_libraries(case, name)
+    variants = [manifest for manifest in variants if manifest.fits(one.path for one in libraries)]
     isa = case.settings.get("isa")
     if isa is not None:
         known = [manifest.isa for manifest in variants if manifest.isa]
@@ -134,7 +136,7 @@ def _native(name: str, variants: list[BackendManifest], case: Case, build: bool)
         chosen = next((manifest for manifest in variants if flags.issuperset(manifest.requires)), None)
         if chosen is None:
             raise Unavailable(f"{name} needs a CPU with {', '.join(variants[-1].requires)}")
-    return _plugin(name, chosen.library or _built(chosen.recipe, build), choose_libraries(case, name))
+    return _plugin(name, chosen.library or _built(chosen.recipe, build), libraries)
 
 
 def _built(recipe: str, build: bool) -> Path:
