@@ -104,6 +104,7 @@ class FakeEngine:
     log: list[Any] = field(default_factory=list)
     before: Callable[[Any], None] = lambda plan: None
     locked: int = 0
+    witnesses: dict[str, float | None] = field(default_factory=dict)  # of every launch
 
     def engine(self) -> Engine:
         return Engine(
@@ -162,6 +163,7 @@ class FakeEngine:
             position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
             duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
             facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
+            witnesses=self.witnesses,
         )  # fmt: skip
         record = _failed(record, backend, plan)
         if record.outcome not in ("ok", "mismatch"):

@@ -84,6 +84,26 @@ def test_a_second_experiment_is_told_who_measures(tmp_path: Path, environment: d
     assert first.returncode == 130
 
 
+def test_a_profile_of_real_contenders(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = ["network=mlp", "dataset=synthetic", "backend=reference,eigen,null", "threads=1", "--json"]
+    running = start("profile", *words, cwd=tmp_path, env=environment)
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+    reference, eigen, null = json.loads(out)["cases"]
+    for case in (reference, eigen):
+        assert (case["outcome"], case["parity"]) == ("ok", "passed")
+        assert case["profiled_steps"] > 0
+        assert sum(layer["share"] for layer in case["layers"]) == pytest.approx(1)
+        products = {
+            layer["node"]: layer["multiply_accumulates"]
+            for layer in case["layers"]
+            if layer["direction"] == "forward" and layer["multiply_accumulates"]
+        }
+        assert products == {"fc1": 64 * 784 * 512, "fc2": 64 * 512 * 512, "fc3": 64 * 512 * 10}
+    assert null["outcome"] == "unavailable"
+    assert null["warnings"] == ["null does not time its layers"]
+
+
 def test_one_cpu_has_unavailable_rows_and_ends_well(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1,2", "launches=1", "--json"]
     cpu = min(os.sched_getaffinity(0))

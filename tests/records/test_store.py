@@ -119,6 +119,20 @@ def test_old_records_load(folder: Path) -> None:
         for row in results
     ]
     assert "records:" in repr(results)
+    expected = folder / "expected_profile.json"
+    if expected.exists():
+        assert json.loads(expected.read_text(encoding="utf-8")) == [
+            {
+                "backend": case["axes"]["backend"],
+                "outcome": case["outcome"],
+                "profiled_steps": case["profiled_steps"],
+                "layers": [
+                    [layer["node"], layer["direction"], layer["time_ns"]["median"]]
+                    for layer in case["layers"]
+                ],
+            }
+            for case in results.profile.to_json()["cases"]
+        ]
 
 
 def test_records_are_found_by_the_beginning_of_their_id(measured: Results, results_folder: Path) -> None:

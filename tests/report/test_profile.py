@@ -134,6 +134,12 @@ def test_without_a_proof_no_percent_of_peak(profiled: Any, fake: FakeEngine) -> 
     assert case["layers"][0]["flops_per_s"] > 0
 
 
+def test_a_disturbed_launch_is_named(profiled: Any, fake: FakeEngine) -> None:
+    fake.witnesses = {"other_cpu_ratio": 0.3}
+    text = to_text(profiled("backend=fast,slow", "threads=1"))
+    assert "! 2 of 2 timed launches disturbed (up to 30 % of the CPUs used by other programs)" in text
+
+
 def test_numbers_of_the_bars(profiled: Any) -> None:
     fast, slow = bars(profiled("backend=fast,other,slow", "threads=1"))
     assert [bar.label for bar in (fast, slow)] == ["fast", "slow"]

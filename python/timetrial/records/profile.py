@@ -63,6 +63,11 @@ class Profile:
         return [self._case(row, launches.get(row.case.id)) for row in self._results.rows]
 
     @property
+    def warnings(self) -> list[str]:
+        """What concerns the whole experiment."""
+        return self._results.warnings
+
+    @property
     def labels(self) -> list[str]:
         """What tells the cases apart, one per case: the backend, and every axis in which they differ."""
         from timetrial.report.plots_data import case_labels

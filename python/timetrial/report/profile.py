@@ -45,6 +45,8 @@ class ProfileTable:
                 yield aligned([(cell, style) for cell in line], widths, _RIGHT)
             yield from _warnings(case, case.step)
         yield Text()
+        for warning in profile.warnings:
+            yield Text(f"! {warning}", style="yellow")
         yield Text("  time: median of the profiled steps; spread: half of their middle half", style="dim")
         yield closing_lines(profile.path, profile.experiment.again, options.max_width)
 

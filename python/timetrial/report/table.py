@@ -129,7 +129,8 @@ def to_html(results: HasTable, width: int = 140) -> str:
 def header(results: Results) -> str:
     """The experiment in one line: what is the same for every row."""
     experiment = results.experiment
-    launches = f"{experiment.launches} launch{'es' if experiment.launches != 1 else ''} each"
+    count = experiment.launches
+    launches = "profile" if experiment.profiles else f"{count} launch{'es' if count != 1 else ''} each"
     parts = [*common_facts(experiment, results.rows, launches)]
     reference = results.reference
     if reference and reference != experiment.reference:
