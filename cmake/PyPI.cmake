@@ -29,6 +29,13 @@ timetrial_pypi_file(cmeel-eigen Eigen/Core eigen_folder)
 add_library(eigen_headers INTERFACE)
 target_include_directories(eigen_headers SYSTEM INTERFACE ${eigen_folder})
 
+# The headers and the library are two packages; both lie outside site-packages, under the environment's prefix.
+timetrial_pypi_file(onednn-devel-cpu-gomp oneapi/dnnl/dnnl.hpp onednn_headers)
+timetrial_pypi_file(onednn-cpu-gomp libdnnl.so.3 onednn_folder)
+add_library(onednn_library INTERFACE)
+target_include_directories(onednn_library SYSTEM INTERFACE ${onednn_headers})
+target_link_libraries(onednn_library INTERFACE ${onednn_folder}/libdnnl.so.3 gomp)
+
 timetrial_pypi_file(pybind11 pybind11Config.cmake pybind11_DIR)
 find_package(pybind11 CONFIG REQUIRED)
 

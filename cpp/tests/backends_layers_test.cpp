@@ -8,7 +8,7 @@
 #include <map>
 #include <ostream>
 
-#include "support/trainer.h"
+#include "support/against_reference.h"
 
 namespace timetrial::testing {
 namespace {
@@ -50,38 +50,15 @@ class Layers : public ::testing::TestWithParam<Variant> {
         return Trainer(plugin_path(GetParam().plugin), problem, GetParam().settings, sgd, GetParam().dtype);
     }
 
-    // What is there must be right. An activation may be absent: one that works in place has overwritten it.
-    void expect_same(Trainer& ours, Trainer& judge, tt_role role, double tolerance) const {
-        const auto expected = judge.read(role);
-        const auto found = ours.read(role);
-        ASSERT_GE(found.size(), role == TT_ACTIVATION ? 1u : expected.size());
-        for (const auto& [name, values] : found) {
-            ASSERT_TRUE(expected.contains(name)) << name;
-            if (tolerance == 0) {
-                EXPECT_EQ(values, expected.at(name)) << name;
-            } else {
-                EXPECT_LE(relative_l2(values, expected.at(name)), tolerance) << name;
-            }
-        }
+    MakeTrainer maker() const {
+        return [this](const Problem& problem, const SgdSpec& sgd) { return make(problem, sgd); };
     }
-
-    // All activations and all gradients of one step.
     void expect_step(const std::vector<NodeSpec>& specs, const Shape& input, std::int64_t batch,
                      Numbers numbers, double tolerance) const {
-        const Problem problem(specs, batch, input, numbers);
-        Trainer ours = make(problem), judge(plugin_path("reference"), problem);
-        const double loss = ours.step(TT_GRADIENT), expected = judge.step(TT_GRADIENT);
-        EXPECT_LE(std::abs(loss - expected), (tolerance == 0 ? 1e-12 : tolerance) * std::abs(expected));
-        expect_same(ours, judge, TT_ACTIVATION, tolerance);
-        expect_same(ours, judge, TT_ROLE_GRADIENT, tolerance);
+        testing::expect_step(maker(), specs, input, batch, numbers, tolerance);
     }
-
-    // `middle` behind a convolution, which gets its gradient through it, and before a squared error, whose
-    // gradient is exact in f32 when N * F is a power of two.
     void expect_exact(const NodeSpec& middle, const Shape& input, std::int64_t batch = 4) const {
-        expect_step({node("first", "conv2d", {{"channels", 2.0}, {"kernel", 1.0}}), middle,
-                     node("flat", "flatten"), loss_of("flat", "squared_error")},
-                    input, batch, Numbers::kIntegers, 0);
+        testing::expect_exact(maker(), middle, input, batch);
     }
 };
 
@@ -166,46 +143,12 @@ TEST_P(Layers, RealConvolutions) {
         {3, 20, 20}, 16, Numbers::kReal, 1e-6 * std::sqrt(sum) / 10);
 }
 
-class LayersNetworks : public Layers {
-  protected:
-    // The largest error of a gradient and of five steps, in units of the tolerances by which timetrial proves
-    // a backend.
-    double training_error(const std::vector<NodeSpec>& specs, const SgdSpec& sgd, std::uint64_t seed) const {
-        const Problem problem(specs, 6, {1, 28, 28}, Numbers::kReal, seed);
-        Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
-        double worst = 0;
-        const auto compare = [&](tt_role role, double tolerance) {
-            const auto expected = judge.read(role);
-            for (const auto& [name, found] : ours.read(role))
-                worst = std::max(worst, relative_l2(found, expected.at(name)) / tolerance);
-        };
-        ours.step(TT_GRADIENT);
-        judge.step(TT_GRADIENT);
-        compare(TT_ROLE_GRADIENT, 2e-5);
-        for (int step = 0; step < 5; ++step) {
-            const double expected = judge.step();
-            worst = std::max(worst, std::abs(ours.step() - expected) / (5e-6 * expected));
-        }
-        compare(TT_PARAMETER, 1e-5);
-        compare(TT_OPTIMIZER, 1e-4);
-        worst = std::max(worst, relative_l2(ours.evaluate(), judge.evaluate()) / 1e-5);
-        return worst;
-    }
-
-    // Two of three seeds: in about one of twenty, two values in a pooling window or a ReLU's zero are so
-    // close that f32 and f64 decide differently, and the runs part.
-    void expect_training(const std::vector<NodeSpec>& specs, const SgdSpec& sgd) const {
-        int agreed = 0;
-        for (const std::uint64_t seed : {1, 2, 3})
-            if (agreed < 2 && training_error(specs, sgd, seed) <= 1) ++agreed;
-        EXPECT_EQ(agreed, 2) << "seeds of three";
-    }
-};
+class LayersNetworks : public Layers {};
 
 INSTANTIATE_TEST_SUITE_P(Variants, LayersNetworks, ::testing::ValuesIn(variants({"1", "2"})), name_of);
 
-TEST_P(LayersNetworks, LeNet5) { expect_training(lenet5(), {0.02, 0.9, 0.0}); }
-TEST_P(LayersNetworks, Mlp) { expect_training(mlp(), {0.02, 0.9, 0.001}); }
+TEST_P(LayersNetworks, LeNet5) { expect_training(maker(), lenet5(), {0.02, 0.9, 0.0}); }
+TEST_P(LayersNetworks, Mlp) { expect_training(maker(), mlp(), {0.02, 0.9, 0.001}); }
 
 // ---- what a plug-in promises besides arithmetic
 

@@ -106,7 +106,8 @@ class Backend {
     // One training step, layer by layer; only asked of a backend marked TT_PROFILES.
     virtual std::vector<LayerTime> profile(const tt_batch& batch);
 
-  private:
+  protected:
+    // The entry of tensors() with this role and name. Throws if there is none, or if dtype or shape differ.
     tt_tensor find_tensor(const tt_tensor& like);
 };
 

@@ -1,0 +1,106 @@
+// relu, tanh, sigmoid and flatten: layers that treat each value alone.
+//
+// Each derivative is written in terms of the output, so a dense or convolution primitive in front may apply
+// the function to its result before it stores it, and the gradient is multiplied in place.
+#pragma once
+
+#include "onednn/layer.h"
+
+namespace timetrial::onednn {
+
+class Activation final : public Layer {
+  public:
+    // `derivative`: the algorithm that finds the derivative from the output.
+    Activation(dnnl::algorithm function, dnnl::algorithm derivative)
+        : function_(function), derivative_(derivative) {}
+
+    dnnl::algorithm function() const { return function_; }
+    bool is_relu() const { return function_ == dnnl::algorithm::eltwise_relu; }
+
+    void build_forward(Builder& builder, Node& input, Node& output) override {
+        const Tensor& source = input.value.made();
+        if (input.fused) {
+            output.value = Value(source);
+            input.is_overwritten = true;
+            return;
+        }
+        output.value = Value(allocate(builder.engine(), source.desc));
+        const auto description = describe_forward(builder, function_, source.desc);
+        const Form form{description.impl_info_str(),
+                        {{DNNL_ARG_SRC, source.desc}},
+                        {{DNNL_ARG_DST, source.desc}},
+                        description.scratchpad_desc(),
+                        [description] { return dnnl::eltwise_forward(description); }};
+        const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
+        builder.facts.emplace_back(purpose.text(), form.text());
+        builder.append(builder.forward, purpose, form, {{DNNL_ARG_SRC, &input.value}},
+                       {{DNNL_ARG_DST, &output.value.made()}});
+    }
+
+    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) override {
+        if (!wants_input_gradient) return;
+        if (!is_done_) mask(builder, output, output);
+        const Tensor& gradient = builder.in(builder.backward, output.purpose(TT_DIRECTION_BACKWARD_DATA),
+                                            output.gradient, input.value.desc(), "gradient");
+        input.gradient = Value(gradient);
+    }
+
+    // A relu in front of max pooling: the gradient that pooling is about to scatter is multiplied instead of
+    // the scattered one, which is several times larger. Where the largest value of a window is 0 the gradient
+    // is 0, and elsewhere the largest value is the one that passes it on: the same result.
+    void build_backward_behind_pooling(Builder& builder, const Node& relu, Node& pool) {
+        mask(builder, relu, pool);
+        is_done_ = true;
+    }
+
+  private:
+    // at.gradient *= derivative at the value that stands there, as work of the node `of`.
+    void mask(Builder& builder, const Node& of, Node& at) {
+        const Purpose purpose = of.purpose(TT_DIRECTION_BACKWARD_DATA);
+        const Desc& desc = at.value.desc();
+        const Tensor& gradient = builder.in(builder.backward, purpose, at.gradient, desc, "gradient");
+        const auto hint = describe_forward(builder, derivative_, desc);
+        const auto description =
+            describe_eltwise_backward(builder.engine(), builder.attributes(), hint, derivative_, desc);
+        const Form form{description.impl_info_str(),
+                        {{DNNL_ARG_DST, desc}, {DNNL_ARG_DIFF_DST, desc}},
+                        {{DNNL_ARG_DIFF_SRC, desc}},
+                        description.scratchpad_desc(),
+                        [description] { return dnnl::eltwise_backward(description); }};
+        builder.facts.emplace_back(purpose.text(), form.text());
+        builder.append(builder.backward, purpose, form,
+                       {{DNNL_ARG_DST, &at.value}, {DNNL_ARG_DIFF_DST, &at.gradient}},
+                       {{DNNL_ARG_DIFF_SRC, &gradient}});
+        at.gradient = Value(gradient);  // other copies are not multiplied
+    }
+
+    static dnnl::eltwise_forward::primitive_desc describe_forward(const Builder& builder,
+                                                                  dnnl::algorithm algorithm,
+                                                                  const Desc& desc) {
+        return describe_eltwise(builder.engine(), builder.attributes(), builder.purpose(), algorithm, desc);
+    }
+
+    const dnnl::algorithm function_, derivative_;
+    bool is_done_ = false;
+};
+
+// No copy: images in a plain format become flat, others keep their format and extents, which a dense layer
+// reads as they are.
+class Flatten final : public Layer {
+  public:
+    void build_forward(Builder& builder, Node& input, Node& output) override {
+        const Tensor& source = input.value.made();
+        output.value = Value(source.desc == plain(dims_of(source.desc))
+                                 ? alias(builder.engine(), source, plain(output.shape))
+                                 : source);
+    }
+
+    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) override {
+        if (!wants_input_gradient) return;
+        const Tensor& gradient = builder.in(builder.backward, output.purpose(TT_DIRECTION_BACKWARD_DATA),
+                                            output.gradient, output.value.desc(), "gradient");
+        input.gradient = Value(alias(builder.engine(), gradient, input.value.desc()));
+    }
+};
+
+}  // namespace timetrial::onednn

@@ -1,0 +1,303 @@
+// oneDNN: primitives and memory made once, formats that the library likes from layer to layer. See README.md.
+#include <malloc.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onednn/graph.h"
+#include "onednn/settings.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::onednn {
+namespace {
+
+constexpr const char* devices[] = {"cpu", nullptr};
+constexpr const char* dtypes[] = {"f32", nullptr};
+constexpr const char* kinds[] = {"input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
+                                 "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
+                                 "squared_error", nullptr};
+constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", nullptr};
+
+std::string library_version() {
+    const dnnl_version_t& version = *dnnl_version();
+    return std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
+           std::to_string(version.patch);
+}
+
+// Not a constant: the library that is loaded says which it is.
+const tt_description& description() {
+    static const std::string library = "oneDNN " + library_version();
+    static const tt_description described{
+        .size = sizeof(tt_description),
+        .name = "onednn",
+        .version = "0.1.0",
+        .library = library.c_str(),
+        .isa = "",
+        .tasks = TT_TRAIN | TT_GRADIENT | TT_FORWARD,
+        .parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE,
+        .flags = TT_PROFILES,
+        .devices = devices,
+        .dtypes = dtypes,
+        .layers = kinds,
+        .optimizers = optimizers,
+        .settings = settings,
+    };
+    return described;
+}
+
+class OneDnn final : public Backend {
+  public:
+    void configure(std::string_view name, std::string_view value) override {
+        if (name == "threads") {
+            threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
+            omp_set_num_threads(threads_);
+        } else if (name == "parallel") {
+            if (value != "product")
+                throw Unsupported(
+                    "parallel = '" + std::string(value) +
+                    "': onednn splits each of its operations over the threads; expected product");
+        } else if (name == "onednn.max_cpu_isa") {
+            limit_isa(value);
+        } else {
+            throw unknown_setting(name, description());
+        }
+    }
+
+    Reading read_setting(std::string_view name) override {
+        if (name == "threads") return {std::to_string(omp_get_max_threads()), "omp_get_max_threads()"};
+        if (name == "parallel") return {"product", "onednn: has no other"};
+        if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
+        throw unknown_setting(name, description());
+    }
+
+    void build(const tt_build& build) override {
+        use_threads();
+        engine_ = dnnl::engine(dnnl::engine::kind::cpu, 0);
+        stream_ = dnnl::stream(engine_);
+        batch_size_ = build.batch_size;
+        learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
+        losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
+        choose_layout(build);
+        reset();
+        malloc_trim(0);  // what the trials used
+    }
+
+    void reset() override {
+        for (Parameter* parameter : graph_.parameters) {
+            import(parameter->initial, parameter->outside, parameter->value.made());
+            if (!learns_) continue;
+            std::fill_n(parameter->gradient.data(), parameter->gradient.stored_elements(), 0.0F);
+            std::fill_n(parameter->velocity.data(), parameter->velocity.stored_elements(), 0.0F);
+        }
+    }
+
+    double step(uint32_t task, const tt_batch& batch) override {
+        open_batch(batch, task != TT_FORWARD);
+        for (const Operation& operation : graph_.forward) operation.run();
+        if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
+        const double loss = lose();
+        for (const Operation& operation : graph_.backward)
+            if (task == TT_TRAIN || operation.direction != TT_DIRECTION_UPDATE) operation.run();
+        return loss;
+    }
+
+    double part(uint32_t part, const tt_batch& batch) override {
+        open_batch(batch, part == TT_PART_LOSS);
+        if (part == TT_PART_LOSS) return lose();
+        if (part == TT_PART_FORWARD)
+            for (const Operation& operation : graph_.forward) operation.run();
+        for (const Operation& operation : graph_.backward)
+            if (part == (operation.direction == TT_DIRECTION_UPDATE ? TT_PART_UPDATE : TT_PART_BACKWARD))
+                operation.run();
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+
+    void evaluate(const tt_batch& batch, float* output) override {
+        step(TT_FORWARD, batch);
+        std::copy_n(graph_.prediction.data(), graph_.prediction.stored_elements(), output);
+    }
+
+    std::vector<tt_tensor> tensors(uint32_t role) override {
+        std::vector<tt_tensor> found;
+        for (const Parameter* p : graph_.parameters) {
+            if (role == TT_PARAMETER || role == TT_ROLE_GRADIENT)
+                found.push_back(make_tensor(p->name.c_str(), role, TT_F32, p->shape));
+            if (role == TT_OPTIMIZER)
+                found.push_back(make_tensor(p->velocity_name.c_str(), role, TT_F32, p->shape));
+        }
+        // What an activation in the same primitive has overwritten is nowhere to be read.
+        for (const Node& node : graph_.nodes)
+            if (role == TT_ACTIVATION && node.layer && !node.is_overwritten)
+                found.push_back(make_tensor(node.name.c_str(), role, TT_F32, node.shape));
+        return found;
+    }
+
+    // Tensors leave and enter in the layout of the outside.
+    void read_tensor(tt_tensor& tensor) override {
+        find_tensor(tensor);
+        const auto [inside, outside] = locate(tensor);
+        Tensor user{outside, dnnl::memory(outside, engine_, tensor.data)};
+        move(inside, user);
+    }
+
+    void write_tensor(const tt_tensor& tensor) override {
+        find_tensor(tensor);
+        if (tensor.role == TT_ACTIVATION)
+            throw Unsupported("activations cannot be written: a step computes them");
+        const auto [inside, outside] = locate(tensor);
+        import(static_cast<const float*>(tensor.data), outside, inside);
+    }
+
+    Facts facts() override {
+        const dnnl_version_t& version = *dnnl_version();
+        Facts all{{"onednn.version", library_version() + " (" + version.hash + ")"},
+                  {"onednn.isa", effective_isa()},
+                  {"onednn.threading", version.cpu_runtime == DNNL_RUNTIME_OMP ? "OpenMP" : "not OpenMP"},
+                  {"layout", layout_report_}};
+        all.insert(all.end(), graph_.facts.begin(), graph_.facts.end());
+        return all;
+    }
+
+    std::vector<LayerTime> profile(const tt_batch& batch) override {
+        open_batch(batch, true);
+        std::vector<LayerTime> times;
+        const auto timed = [&](const std::string& node, tt_direction direction, const auto& run) {
+            const auto start = std::chrono::steady_clock::now();
+            run();
+            times.push_back({node.c_str(), direction, elapsed_ns(start)});
+        };
+        for (const Operation& operation : graph_.forward)
+            timed(graph_.name_of(operation), operation.direction, operation.run);
+        timed(graph_.loss_name, TT_DIRECTION_LOSS, [&] { lose(); });
+        for (const Operation& operation : graph_.backward)
+            timed(graph_.name_of(operation), operation.direction, operation.run);
+        return times;
+    }
+
+  private:
+    // OpenMP keeps the number per thread, and the caller may be another one than built.
+    void use_threads() const {
+        if (threads_ > 0) omp_set_num_threads(threads_);
+    }
+
+    // Networks with convolutions are built in both layouts and the faster one stays.
+    void choose_layout(const tt_build& build) {
+        const auto is_convolution = [](const Node& node) {
+            return dynamic_cast<const Convolution*>(node.layer.get()) != nullptr;
+        };
+        graph_ = make_graph(engine_, stream_, Layout::kChannelsLast, build);
+        if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
+            layout_report_ = "flat";
+            return;
+        }
+        const double last_ns = time_step();
+        Graph channels_last = std::exchange(graph_, make_graph(engine_, stream_, Layout::kBlocked, build));
+        const double blocked_ns = time_step();
+        const bool is_blocked = blocked_ns < (1 - least_gain) * last_ns;
+        if (!is_blocked) graph_ = std::move(channels_last);
+        layout_report_ = "channels last " + milliseconds(last_ns) + (is_blocked ? "" : " (chosen)") +
+                         "; blocked " + milliseconds(blocked_ns) + (is_blocked ? " (chosen)" : "");
+    }
+
+    static constexpr double least_gain = 0.03;
+
+    // Of a step without update on images that mean nothing; best of three, after one to warm up.
+    double time_step() {
+        reset();
+        const Tensor images = allocate(engine_, graph_.nodes[0].value.desc());
+        for (int64_t i = 0; i < images.stored_elements(); ++i)
+            images.data()[i] = static_cast<float>(i % 17) / 17;
+        graph_.read_images_at(images.data());
+        const std::vector<int64_t> zeros(static_cast<std::size_t>(batch_size_));
+        labels_ = zeros.data();
+        double best = std::numeric_limits<double>::infinity();
+        for (int run = 0; run < 4; ++run) {
+            const auto start = std::chrono::steady_clock::now();
+            for (const Operation& operation : graph_.forward) operation.run();
+            if (learns_) lose();
+            for (const Operation& operation : graph_.backward)
+                if (operation.direction != TT_DIRECTION_UPDATE) operation.run();
+            if (run > 0) best = std::min(best, static_cast<double>(elapsed_ns(start)));
+        }
+        return best;
+    }
+
+    void open_batch(const tt_batch& batch, bool needs_labels) {
+        use_threads();
+        graph_.read_images_at(batch_tensor(batch, graph_.nodes[0].name).data);
+        if (!needs_labels) return;
+        labels_ = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
+        const int64_t classes = graph_.nodes.back().shape[1];
+        for (int64_t n = 0; n < batch_size_; ++n) {
+            if (labels_[n] < 0 || labels_[n] >= classes) {
+                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " +
+                                            std::to_string(n) + " is outside 0 to " +
+                                            std::to_string(classes - 1));
+            }
+        }
+    }
+
+    double lose() {
+        const int64_t classes = graph_.prediction.stored_elements() / batch_size_;
+        const layers::Edge<float> prediction{
+            {batch_size_, classes, 1, 1, true}, graph_.prediction.data(), graph_.prediction_gradient.data()};
+        std::fill(losses_.begin(), losses_.end(), 0.0);
+#pragma omp parallel if (graph_.prediction.stored_elements() > worth_sharing)
+        {
+            const int thread = omp_get_thread_num();
+            losses_[static_cast<std::size_t>(thread)] = graph_.loss->evaluate(
+                prediction, labels_, layers::share_of(batch_size_, thread, omp_get_num_threads()));
+        }
+        return std::accumulate(losses_.begin(), losses_.end(), 0.0);  // in the order of the threads
+    }
+
+    static constexpr int64_t worth_sharing = 1 << 13;
+
+    void move(const Tensor& from, const Tensor& to) {
+        Call(stream_, reorder_primitive(engine_, from.desc, to.desc),
+             {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}})();
+        stream_.wait();
+    }
+
+    void import(const float* values, const Desc& outside, const Tensor& inside) {
+        move({outside, dnnl::memory(outside, engine_, const_cast<float*>(values))}, inside);
+    }
+
+    // Where a tensor lies, and the plain form of its extents there.
+    std::pair<Tensor, Desc> locate(const tt_tensor& tensor) const {
+        for (const Parameter* p : graph_.parameters) {
+            if (tensor.role == TT_PARAMETER && p->name == tensor.name) return {p->value.made(), p->outside};
+            if (!learns_) continue;
+            if (tensor.role == TT_ROLE_GRADIENT && p->name == tensor.name) return {p->gradient, p->outside};
+            if (tensor.role == TT_OPTIMIZER && p->velocity_name == tensor.name)
+                return {p->velocity, p->outside};
+        }
+        for (const Node& node : graph_.nodes)
+            if (tensor.role == TT_ACTIVATION && node.name == tensor.name)
+                return {node.value.made(), plain(dims_of(node.value.desc()))};
+        throw std::invalid_argument("tensor '" + std::string(tensor.name) + "' is not kept for this task");
+    }
+
+    int threads_ = 0;  // 0: OpenMP's own number
+    bool learns_ = false;
+    int64_t batch_size_ = 0;
+    dnnl::engine engine_;
+    dnnl::stream stream_;
+    Graph graph_;
+    std::string layout_report_;
+    std::vector<double> losses_;
+    const int64_t* labels_ = nullptr;
+};
+
+}  // namespace
+}  // namespace timetrial::onednn
+
+extern "C" TT_EXPORT const tt_backend* tt_backend_table(uint32_t host_abi) {
+    return timetrial::backend_table<timetrial::onednn::OneDnn>(host_abi, timetrial::onednn::description());
+}

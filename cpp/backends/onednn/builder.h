@@ -1,0 +1,178 @@
+// What layers build with: the programs that a step runs, and the reorders between formats.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onednn/trial.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::onednn {
+
+// Format of images between layers. Neither is best everywhere: blocks of channels are padded where channels
+// fill no block (20 -> 32), and channels last costs the weight gradient of layers with few channels.
+enum class Layout { kChannelsLast, kBlocked };
+
+inline const char* direction_name(tt_direction direction) {
+    switch (direction) {
+        case TT_DIRECTION_FORWARD:
+            return "forward";
+        case TT_DIRECTION_LOSS:
+            return "loss";
+        case TT_DIRECTION_BACKWARD:
+            return "backward";
+        case TT_DIRECTION_BACKWARD_DATA:
+            return "backward_data";
+        case TT_DIRECTION_BACKWARD_WEIGHTS:
+            return "backward_weights";
+        case TT_DIRECTION_UPDATE:
+            return "update";
+        case TT_DIRECTION_REORDER:
+            return "reorder";
+    }
+    return "";
+}
+
+inline std::string argument_name(int argument) {
+    switch (argument) {
+        case DNNL_ARG_SRC:
+            return "source";
+        case DNNL_ARG_WEIGHTS:
+            return "weights";
+        case DNNL_ARG_BIAS:
+            return "bias";
+        case DNNL_ARG_DST:
+            return "destination";
+        case DNNL_ARG_DIFF_SRC:
+            return "source gradient";
+        case DNNL_ARG_DIFF_WEIGHTS:
+            return "weight gradient";
+        case DNNL_ARG_DIFF_BIAS:
+            return "bias gradient";
+        case DNNL_ARG_DIFF_DST:
+            return "destination gradient";
+    }
+    return "argument " + std::to_string(argument);
+}
+
+// For which operation something is built: "conv1", backward_data.
+struct Purpose {
+    std::size_t node;
+    std::string name;
+    tt_direction direction;
+
+    std::string text() const { return name + " " + direction_name(direction); }
+};
+
+class Builder {
+  public:
+    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, bool learns)
+        : engine_(engine), stream_(stream), layout_(layout), learns_(learns), trial_(engine, stream) {}
+
+    const dnnl::engine& engine() const { return engine_; }
+    bool learns() const { return learns_; }
+    dnnl::prop_kind purpose() const {
+        return learns_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+    }
+
+    // The scratchpad is ours, so that all primitives share one.
+    dnnl::primitive_attr attributes() const {
+        dnnl::primitive_attr attributes;
+        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+        return attributes;
+    }
+
+    // The format in which a layer should hand on what has these extents.
+    Desc handed_on(const dnnl::memory::dims& dims) const {
+        if (dims.size() < 4) return plain(dims);
+        return layout_ == Layout::kChannelsLast ? Desc(dims, f32, dnnl::memory::format_tag::acdb) : any(dims);
+    }
+
+    Form choose(const Purpose& purpose, const Forms& forms, const Homes& homes) {
+        const std::vector<Form> all = forms.worth_trying();
+        if (all.empty()) throw Unsupported("oneDNN has no implementation for " + purpose.text());
+        auto [form, report] = trial_.fastest(all, homes);
+        facts.emplace_back(purpose.text(), form.text());
+        if (!report.empty()) facts.emplace_back(purpose.text() + " trial", report);
+        return form;
+    }
+
+    // Appends the primitive, and the reorders between the formats at hand and those that it wants.
+    void append(std::vector<Operation>& program, const Purpose& purpose, const Form& form,
+                const std::map<int, Value*>& reads, const std::map<int, const Tensor*>& writes) {
+        Call::Arguments arguments;
+        std::vector<Operation> after;
+        for (const Port& port : form.reads) {
+            const std::string what = argument_name(port.argument);
+            arguments.push_back(
+                {port.argument, in(program, purpose, *reads.at(port.argument), port.desc, what).memory});
+        }
+        for (const Port& port : form.writes) {
+            const Tensor& target = *writes.at(port.argument);
+            if (port.desc == target.desc) {
+                arguments.push_back({port.argument, target.memory});
+                continue;
+            }
+            const Tensor own = allocate(engine_, port.desc);
+            arguments.push_back({port.argument, own.memory});
+            append_reorder(after, purpose, own, target, argument_name(port.argument));
+        }
+        scratchpads_.push_back(dnnl::memory(form.scratchpad, engine_, DNNL_MEMORY_NONE));
+        arguments.push_back({DNNL_ARG_SCRATCHPAD, scratchpads_.back()});
+        program.push_back(
+            {purpose.node, purpose.direction, Call(stream_, form.make(), std::move(arguments))});
+        program.insert(program.end(), after.begin(), after.end());
+    }
+
+    // The value in the format asked; a copy is made once a step.
+    const Tensor& in(std::vector<Operation>& program, const Purpose& purpose, Value& value, const Desc& desc,
+                     const std::string& what) {
+        if (const Tensor* found = value.find(desc)) return *found;
+        const Tensor& copy = value.add(allocate(engine_, desc));
+        append_reorder(program, purpose, value.made(), copy, what);
+        return copy;
+    }
+
+    void append_reorder(std::vector<Operation>& program, const Purpose& purpose, const Tensor& from,
+                        const Tensor& to, const std::string& what) {
+        program.push_back({purpose.node, TT_DIRECTION_REORDER, reorder(from, to)});
+        ++reorders_;
+        facts.emplace_back("reorder " + purpose.name + " " + what + " " + direction_name(purpose.direction),
+                           format_of(from.desc) + " -> " + format_of(to.desc));
+    }
+
+    Call reorder(const Tensor& from, const Tensor& to) const {
+        return {stream_,
+                reorder_primitive(engine_, from.desc, to.desc),
+                {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}}};
+    }
+
+    // When all is appended: the memory that the programs need as long as they run.
+    dnnl::memory finish() {
+        std::size_t bytes = 1;
+        for (const dnnl::memory& part : scratchpads_) bytes = std::max(bytes, part.get_desc().get_size());
+        const auto floats = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
+        dnnl::memory shared(plain({floats}), engine_);
+        for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.get_data_handle());
+        facts.emplace_back("reorders per step", std::to_string(reorders_));
+        return shared;
+    }
+
+    std::vector<Operation> forward, backward;
+    Facts facts;
+
+  private:
+    dnnl::engine engine_;
+    dnnl::stream stream_;
+    Layout layout_;
+    bool learns_;
+    Trial trial_;
+    int reorders_ = 0;
+    std::vector<dnnl::memory> scratchpads_;
+};
+
+}  // namespace timetrial::onednn

@@ -1,0 +1,113 @@
+// The forms in which oneDNN offers one operation: which implementation, reading and writing which formats.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onednn/operation.h"
+#include "onednn/tensor.h"
+
+namespace timetrial::onednn {
+
+struct Port {
+    int argument;  // DNNL_ARG_*
+    Desc desc;
+    bool operator==(const Port& other) const { return argument == other.argument && desc == other.desc; }
+};
+
+struct Form {
+    std::string implementation;
+    std::vector<Port> reads, writes;
+    Desc scratchpad;
+    std::function<dnnl::primitive()> make;  // compiles the kernel
+
+    const Desc& desc(int argument) const {
+        for (const std::vector<Port>* ports : {&reads, &writes})
+            for (const Port& port : *ports)
+                if (port.argument == argument) return port.desc;
+        throw std::logic_error("a primitive has no argument " + std::to_string(argument));
+    }
+
+    // "jit:avx512_core abcd:Acdb16a -> acdb"; vectors have only one format.
+    std::string text() const {
+        std::string words = implementation;
+        for (const std::vector<Port>* ports : {&reads, &writes}) {
+            words += ports == &reads ? " " : " -> ";
+            bool first = true;
+            for (const Port& port : *ports) {
+                if (port.argument == DNNL_ARG_WORKSPACE || dims_of(port.desc).size() < 2) continue;
+                words += (first ? "" : ":") + format_of(port.desc);
+                first = false;
+            }
+        }
+        return words;
+    }
+};
+
+// 0: the name tells no instruction set.
+inline int isa_rank(const std::string& implementation) {
+    constexpr const char* isas[] = {"sse41", "avx", "avx2", "avx512"};
+    int rank = 0;
+    for (int i = 0; i < 4; ++i)
+        if (implementation.find(isas[i]) != std::string::npos) rank = i + 1;
+    return rank;
+}
+
+// Collects the forms of one operation.
+class Forms {
+  public:
+    // All implementations of what `describe` describes, if oneDNN has any. `ports` gives the reads and
+    // writes. A forward form given as hint must outlive this call: next_impl() looks at it.
+    template <class Primitive, class Describe, class Ports>
+    void add(const Describe& describe, const Ports& ports) {
+        try {
+            typename Primitive::primitive_desc found = describe();
+            do {
+                auto [reads, writes] = ports(found);
+                add({found.impl_info_str(), std::move(reads), std::move(writes), found.scratchpad_desc(),
+                     [copy = clone(found)] { return Primitive(copy); }});
+            } while (found.next_impl());
+        } catch (const dnnl::error& error) {
+            if (error.status != dnnl_unimplemented) throw;
+        }
+    }
+
+    // In the order in which oneDNN recommends them. Left out where there are better ones: the plain loops
+    // with which oneDNN checks itself (a thousand times slower), and kernels for lesser instruction sets.
+    std::vector<Form> worth_trying() const {
+        int best = 0;
+        for (const Form& form : all_) best = std::max(best, isa_rank(form.implementation));
+        std::vector<Form> kept;
+        for (const Form& form : all_) {
+            const int rank = isa_rank(form.implementation);
+            if (!form.implementation.starts_with("ref") && (rank == 0 || rank == best)) kept.push_back(form);
+        }
+        return kept.empty() ? all_ : kept;
+    }
+
+  private:
+    // next_impl() changes what all handles of a description refer to.
+    template <class Description>
+    static Description clone(const Description& description) {
+        dnnl_primitive_desc_t copy = nullptr;
+        dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, description.get()),
+                                "oneDNN could not copy the description of a primitive");
+        return Description(copy);
+    }
+
+    void add(Form form) {
+        const auto same = [&](const Form& other) {
+            return form.implementation == other.implementation && form.reads == other.reads &&
+                   form.writes == other.writes;
+        };
+        if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(std::move(form));
+    }
+
+    std::vector<Form> all_;
+};
+
+}  // namespace timetrial::onednn

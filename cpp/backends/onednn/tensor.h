@@ -1,0 +1,99 @@
+// Values in memory in a format that oneDNN chose, and the copies of them in other formats.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onednn/version.h"
+#include "timetrial/backend.hpp"
+
+namespace timetrial::onednn {
+
+constexpr auto f32 = dnnl::memory::data_type::f32;
+
+// The format of the outside: dense and row-major.
+inline Desc plain(const dnnl::memory::dims& dims) {
+    dnnl::memory::dims strides(dims.size(), 1);
+    for (std::size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
+    return {dims, f32, strides};
+}
+
+// The library chooses.
+inline Desc any(const dnnl::memory::dims& dims) { return {dims, f32, dnnl::memory::format_tag::any}; }
+
+// "acdb" and the like: letters are dimensions, outermost first; capitals are split into blocks.
+inline std::string format_of(const Desc& desc) {
+    const dnnl::memory::dims dims = dims_of(desc);
+    for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag) {
+        const auto format = static_cast<dnnl::memory::format_tag>(tag);
+        const Desc candidate(dims, f32, format, true);
+        if (is_valid(candidate) && candidate == desc)
+            return dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag));
+    }
+    return "blocked";
+}
+
+struct Tensor {
+    Desc desc;
+    dnnl::memory memory;
+
+    float* data() const { return static_cast<float*>(memory.get_data_handle()); }
+    // With the padding of blocked formats, which is 0 and stays so.
+    std::int64_t stored_elements() const {
+        return static_cast<std::int64_t>(desc.get_size() / sizeof(float));
+    }
+};
+
+inline Tensor allocate(const dnnl::engine& engine, const Desc& desc) {
+    Tensor tensor{desc, dnnl::memory(desc, engine)};
+    std::memset(tensor.memory.get_data_handle(), 0, desc.get_size());
+    return tensor;
+}
+
+// The same memory under another description: another shape of the same values in the same order.
+inline Tensor alias(const dnnl::engine& engine, const Tensor& tensor, const Desc& desc) {
+    return {desc, dnnl::memory(desc, engine, tensor.memory.get_data_handle())};
+}
+
+// What a layer hands on: in the format in which it was made, and in others that later layers asked for.
+class Value {
+  public:
+    Value() = default;
+    explicit Value(Tensor made) { forms_.push_back(std::move(made)); }
+
+    bool exists() const { return !forms_.empty(); }
+    const Tensor& made() const { return forms_.front(); }
+    const Desc& desc() const { return forms_.front().desc; }
+    std::vector<Desc> descs() const {
+        std::vector<Desc> all;
+        for (const Tensor& form : forms_) all.push_back(form.desc);
+        return all;
+    }
+    const Tensor* find(const Desc& desc) const {
+        for (const Tensor& form : forms_)
+            if (form.desc == desc) return &form;
+        return nullptr;
+    }
+    const Tensor& add(Tensor form) { return forms_.emplace_back(std::move(form)); }
+
+  private:
+    std::deque<Tensor> forms_;  // references stay good while it grows
+};
+
+// A parameter lives in the format that its layer's forward primitive reads, and so do gradient and velocity.
+struct Parameter {
+    std::string name;
+    std::string velocity_name;
+    Shape shape;  // of the outside
+    const float* initial = nullptr;
+    Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
+    Value value;
+    Tensor gradient;
+    Tensor velocity;
+};
+
+}  // namespace timetrial::onednn

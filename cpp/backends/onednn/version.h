@@ -1,0 +1,149 @@
+// The one place that knows which oneDNN it is compiled against. Major version 2 describes an operation first
+// and makes the primitive from that; 3 takes the same arguments directly. Everything else here is a name that
+// differs between the two.
+#pragma once
+
+#include <oneapi/dnnl/dnnl_debug.h>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <string_view>
+#include <utility>
+
+namespace timetrial::onednn {
+
+using Desc = dnnl::memory::desc;
+
+// The form of a forward operation, and of a backward one (which needs its forward form as a hint).
+#if DNNL_VERSION_MAJOR >= 3
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc describe(const dnnl::engine& engine,
+                                            const dnnl::primitive_attr& attributes,
+                                            const Arguments&... arguments) {
+    return {engine, arguments..., attributes};
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
+                                                     const dnnl::primitive_attr& attributes, const Hint& hint,
+                                                     const Arguments&... arguments) {
+    return {engine, arguments..., hint, attributes};
+}
+#else
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc describe(const dnnl::engine& engine,
+                                            const dnnl::primitive_attr& attributes,
+                                            const Arguments&... arguments) {
+    return {typename Primitive::desc(arguments...), attributes, engine};
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
+                                                     const dnnl::primitive_attr& attributes, const Hint& hint,
+                                                     const Arguments&... arguments) {
+    return {typename Primitive::desc(arguments...), attributes, engine, hint};
+}
+#endif
+
+// False after a constructor that was allowed to fail.
+inline bool is_valid(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    return static_cast<bool>(desc);
+#else
+    return !desc.is_zero();
+#endif
+}
+
+inline dnnl::memory::dims dims_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    return desc.get_dims();
+#else
+    return desc.dims();
+#endif
+}
+
+inline void append_eltwise(dnnl::post_ops& operations, dnnl::algorithm algorithm) {
+#if DNNL_VERSION_MAJOR >= 3
+    operations.append_eltwise(algorithm, 0.0F, 0.0F);
+#else
+    operations.append_eltwise(1.0F, algorithm, 0.0F, 0.0F);
+#endif
+}
+
+inline dnnl::eltwise_forward::primitive_desc describe_eltwise(const dnnl::engine& engine,
+                                                              const dnnl::primitive_attr& attributes,
+                                                              dnnl::prop_kind purpose,
+                                                              dnnl::algorithm algorithm, const Desc& data) {
+#if DNNL_VERSION_MAJOR >= 3
+    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, algorithm, data, data, 0.0F, 0.0F);
+#else
+    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, algorithm, data, 0.0F, 0.0F);
+#endif
+}
+
+inline dnnl::eltwise_backward::primitive_desc describe_eltwise_backward(
+    const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+    const dnnl::eltwise_forward::primitive_desc& hint, dnnl::algorithm algorithm, const Desc& data) {
+#if DNNL_VERSION_MAJOR >= 3
+    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, data,
+                                                     0.0F, 0.0F);
+#else
+    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, 0.0F,
+                                                     0.0F);
+#endif
+}
+
+// Extents of a pooling window; {height, width} each.
+struct PoolWindow {
+    dnnl::memory::dims strides, kernel, padding, padding_end;
+};
+
+inline dnnl::pooling_forward::primitive_desc describe_pooling(const dnnl::engine& engine,
+                                                              const dnnl::primitive_attr& attributes,
+                                                              dnnl::prop_kind purpose,
+                                                              dnnl::algorithm algorithm, const Desc& source,
+                                                              const Desc& destination, const PoolWindow& w) {
+#if DNNL_VERSION_MAJOR >= 3
+    return describe<dnnl::pooling_forward>(engine, attributes, purpose, algorithm, source, destination,
+                                           w.strides, w.kernel, dnnl::memory::dims{0, 0}, w.padding,
+                                           w.padding_end);
+#else
+    return describe<dnnl::pooling_forward>(engine, attributes, purpose, algorithm, source, destination,
+                                           w.strides, w.kernel, w.padding, w.padding_end);
+#endif
+}
+
+inline dnnl::pooling_backward::primitive_desc describe_pooling_backward(
+    const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+    const dnnl::pooling_forward::primitive_desc& hint, dnnl::algorithm algorithm, const Desc& source_gradient,
+    const Desc& destination_gradient, const PoolWindow& w) {
+#if DNNL_VERSION_MAJOR >= 3
+    return describe_backward<dnnl::pooling_backward>(engine, attributes, hint, algorithm, source_gradient,
+                                                     destination_gradient, w.strides, w.kernel,
+                                                     dnnl::memory::dims{0, 0}, w.padding, w.padding_end);
+#else
+    return describe_backward<dnnl::pooling_backward>(engine, attributes, hint, algorithm, source_gradient,
+                                                     destination_gradient, w.strides, w.kernel, w.padding,
+                                                     w.padding_end);
+#endif
+}
+
+// The names of ONEDNN_MAX_CPU_ISA, in lower case, lowest first.
+inline constexpr std::pair<std::string_view, dnnl_cpu_isa_t> isa_names[] = {
+    {"sse41", dnnl_cpu_isa_sse41},
+    {"avx", dnnl_cpu_isa_avx},
+    {"avx2", dnnl_cpu_isa_avx2},
+    {"avx2_vnni", dnnl_cpu_isa_avx2_vnni},
+#if DNNL_VERSION_MAJOR >= 3
+    {"avx2_vnni_2", dnnl_cpu_isa_avx2_vnni_2},
+#endif
+    {"avx512_core", dnnl_cpu_isa_avx512_core},
+    {"avx512_core_vnni", dnnl_cpu_isa_avx512_core_vnni},
+    {"avx512_core_bf16", dnnl_cpu_isa_avx512_core_bf16},
+#if DNNL_VERSION_MAJOR >= 3
+    {"avx512_core_fp16", dnnl_cpu_isa_avx512_core_fp16},
+#endif
+    {"avx512_core_amx", dnnl_cpu_isa_avx512_core_amx},
+#if DNNL_VERSION_MAJOR >= 3
+    {"avx512_core_amx_fp16", dnnl_cpu_isa_avx512_core_amx_fp16},
+#endif
+};
+
+}  // namespace timetrial::onednn

@@ -1,0 +1,139 @@
+// What dense and conv2d share: three primitives over weights that live in the format of the forward one.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "onednn/layer.h"
+
+namespace timetrial::onednn {
+
+// The formats that a form shall have; any() leaves one to the library.
+struct Formats {
+    Desc source, weights, bias, destination;
+};
+
+class Weighted : public Layer {
+  public:
+    void build_forward(Builder& builder, Node& input, Node& output) final {
+        extents_ = read_extents(input, output);
+        dnnl::primitive_attr attributes = builder.attributes();
+        if (output.fused) {
+            dnnl::post_ops operations;
+            append_eltwise(operations, *output.fused);
+            attributes.set_post_ops(operations);
+        }
+        const Desc& source = input.value.desc();
+        const Desc handed_on = builder.handed_on(extents_.destination);
+        Forms forms;
+        for (const Desc& read : {source, any(extents_.source)})
+            add_forward(forms, builder, attributes, {read, any(extents_.weights), bias(), handed_on});
+        const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
+        const Form form = builder.choose(purpose, forms, {{DNNL_ARG_SRC, {source}}});
+        std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}};
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            Parameter& parameter = *parameters[i];
+            parameter.outside = plain(i == 0 ? extents_.weights : extents_.bias);
+            const Desc& desc = form.desc(i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS);
+            parameter.value = Value(allocate(builder.engine(), desc));
+            if (builder.learns()) {
+                parameter.gradient = allocate(builder.engine(), desc);
+                parameter.velocity = allocate(builder.engine(), desc);
+            }
+            reads[i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS] = &parameter.value;
+        }
+        output.value = Value(allocate(builder.engine(), form.desc(DNNL_ARG_DST)));
+        builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
+    }
+
+    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) final {
+        if (wants_input_gradient) build_data_gradient(builder, input, output);
+        build_weight_gradient(builder, input, output);
+    }
+
+  protected:
+    struct Extents {
+        dnnl::memory::dims source, weights, bias, destination;
+    };
+
+    bool has_bias() const { return parameters.size() > 1; }
+    Desc bias() const { return has_bias() ? any(extents_.bias) : Desc(); }
+    const Extents& extents() const { return extents_; }
+
+    virtual Extents read_extents(const Node& input, const Node& output) const = 0;
+    virtual void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
+                             const Formats& formats) = 0;
+    virtual void add_backward_data(Forms& forms, const Builder& builder, const Formats& formats) = 0;
+    virtual void add_backward_weights(Forms& forms, const Builder& builder, const Formats& formats) = 0;
+
+    using Ports = std::pair<std::vector<Port>, std::vector<Port>>;
+
+    template <class PrimitiveDesc>
+    Ports forward_ports(const PrimitiveDesc& form) const {
+        Ports ports{{{DNNL_ARG_SRC, form.src_desc()}, {DNNL_ARG_WEIGHTS, form.weights_desc()}},
+                    {{DNNL_ARG_DST, form.dst_desc()}}};
+        if (has_bias()) ports.first.push_back({DNNL_ARG_BIAS, form.bias_desc()});
+        return ports;
+    }
+    template <class PrimitiveDesc>
+    static Ports data_ports(const PrimitiveDesc& form) {
+        return {{{DNNL_ARG_DIFF_DST, form.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, form.weights_desc()}},
+                {{DNNL_ARG_DIFF_SRC, form.diff_src_desc()}}};
+    }
+    template <class PrimitiveDesc>
+    Ports weights_ports(const PrimitiveDesc& form) const {
+        Ports ports{{{DNNL_ARG_SRC, form.src_desc()}, {DNNL_ARG_DIFF_DST, form.diff_dst_desc()}},
+                    {{DNNL_ARG_DIFF_WEIGHTS, form.diff_weights_desc()}}};
+        if (has_bias()) ports.second.push_back({DNNL_ARG_DIFF_BIAS, form.diff_bias_desc()});
+        return ports;
+    }
+
+  private:
+    void build_data_gradient(Builder& builder, Node& input, Node& output) {
+        const Desc& gradient = output.gradient.desc();
+        const Desc& weights = parameters[0]->value.desc();
+        Forms forms;
+        add_backward_data(forms, builder, {input.value.desc(), any(extents_.weights), bias(), gradient});
+        add_backward_data(forms, builder, {input.value.desc(), weights, bias(), gradient});
+        add_backward_data(forms, builder,
+                          {any(extents_.source), any(extents_.weights), bias(), any(extents_.destination)});
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
+        const Form form = builder.choose(purpose, forms,
+                                         {{DNNL_ARG_DIFF_DST, output.gradient.descs()},
+                                          {DNNL_ARG_WEIGHTS, {weights}},
+                                          {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
+        input.gradient = Value(allocate(builder.engine(), input.value.desc()));
+        builder.append(builder.backward, purpose, form,
+                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &parameters[0]->value}},
+                       {{DNNL_ARG_DIFF_SRC, &input.gradient.made()}});
+    }
+
+    void build_weight_gradient(Builder& builder, Node& input, Node& output) {
+        const Desc& gradient = output.gradient.desc();
+        const Desc& weights = parameters[0]->value.desc();
+        Forms forms;
+        for (const Desc& source : input.value.descs()) {
+            add_backward_weights(forms, builder, {source, any(extents_.weights), bias(), gradient});
+            add_backward_weights(forms, builder, {source, weights, bias(), gradient});
+        }
+        add_backward_weights(
+            forms, builder, {any(extents_.source), any(extents_.weights), bias(), any(extents_.destination)});
+        Homes homes{{DNNL_ARG_SRC, input.value.descs()},
+                    {DNNL_ARG_DIFF_DST, output.gradient.descs()},
+                    {DNNL_ARG_DIFF_WEIGHTS, {weights}}};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_WEIGHTS, &parameters[0]->gradient}};
+        if (has_bias()) {
+            homes[DNNL_ARG_DIFF_BIAS] = {parameters[1]->value.desc()};
+            writes[DNNL_ARG_DIFF_BIAS] = &parameters[1]->gradient;
+        }
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
+        const Form form = builder.choose(purpose, forms, homes);
+        builder.append(builder.backward, purpose, form,
+                       {{DNNL_ARG_SRC, &input.value}, {DNNL_ARG_DIFF_DST, &output.gradient}}, writes);
+    }
+
+    Extents extents_;
+};
+
+}  // namespace timetrial::onednn

@@ -1,0 +1,312 @@
+// onednn against reference: bit for bit on small integers, within rounding on real numbers; what it says
+// about itself; and what it refuses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "loader/plugin.h"
+#include "support/against_reference.h"
+
+namespace timetrial::testing {
+namespace {
+
+// The library before the plug-in, as timetrial-child does.
+std::string onednn() {
+    static const bool preloaded = (preload_library(TIMETRIAL_TEST_ONEDNN), true);
+    return preloaded ? plugin_path("onednn") : "";
+}
+
+class OneDnn : public ::testing::TestWithParam<const char*> {
+  protected:
+    MakeTrainer make() const {
+        return [threads = std::string(GetParam())](const Problem& problem, const SgdSpec& sgd) {
+            return Trainer(onednn(), problem, {{"threads", threads}}, sgd);
+        };
+    }
+    void exact(const NodeSpec& middle, const Shape& input, std::int64_t batch = 4,
+               double channels = 2) const {
+        expect_exact(make(), middle, input, batch, channels);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, OneDnn, ::testing::Values("1", "2"));
+
+using Pair = std::vector<double>;
+
+// ---- exact
+
+TEST_P(OneDnn, DenseIsExact) {
+    expect_step(
+        make(),
+        {node("first", "dense", {{"units", 9.0}}), node("second", "dense", {{"units", 8.0}, {"bias", false}}),
+         loss_of("second", "squared_error")},
+        {7}, 4, Numbers::kIntegers, 0);
+    expect_step(make(), {node("only", "dense", {{"units", 512.0}}), loss_of("only", "squared_error")}, {33},
+                8, Numbers::kIntegers, 0);
+}
+
+// Over images that still lie in the format of the convolution.
+TEST_P(OneDnn, DenseOverImagesIsExact) {
+    for (const double channels : {1.0, 3.0, 16.0, 20.0})
+        expect_step(
+            make(),
+            {node("conv", "conv2d", {{"channels", channels}, {"kernel", 3.0}}), node("flat", "flatten"),
+             node("fc", "dense", {{"units", 8.0}}), loss_of("fc", "squared_error")},
+            {2, 6, 5}, 4, Numbers::kIntegers, 0);
+}
+
+TEST_P(OneDnn, Conv2dIsExact) {
+    exact(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", Pair{3, 2}}}), {3, 6, 5});
+    exact(node("middle", "conv2d", {{"channels", 8.0}, {"kernel", 5.0}, {"bias", false}}), {1, 8, 20}, 8);
+    exact(node("middle", "conv2d", {{"channels", 64.0}, {"kernel", 3.0}}), {3, 6, 6}, 4, 17);
+    exact(node("middle", "conv2d", {{"channels", 32.0}, {"kernel", 3.0}, {"padding", "same"}}), {1, 8, 8}, 4,
+          20);
+    exact(node("middle", "conv2d", {{"channels", 1.0}, {"kernel", 3.0}}), {3, 6, 6}, 4, 1);
+}
+
+TEST_P(OneDnn, Conv2dStrideAndPaddingIsExact) {
+    exact(node("middle", "conv2d",
+               {{"channels", 4.0}, {"kernel", 3.0}, {"stride", Pair{2, 3}}, {"padding", Pair{1, 2}}}),
+          {2, 7, 8});
+    exact(node("middle", "conv2d", {{"channels", 4.0}, {"kernel", 3.0}, {"padding", "same"}}), {2, 8, 4});
+    exact(node("middle", "conv2d", {{"channels", 2.0}, {"kernel", Pair{1, 4}}, {"padding", Pair{0, 3}}}),
+          {2, 4, 1});
+}
+
+// Integers make many ties: the first maximum must win everywhere.
+TEST_P(OneDnn, MaxPoolIsExact) {
+    for (const double channels : {1.0, 2.0, 16.0, 32.0})
+        exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 8, 8}, 4, channels);
+    exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 9, 9});  // a row and a column dropped
+    exact(node("middle", "max_pool2d", {{"kernel", Pair{3, 2}}, {"stride", Pair{1, 2}}}), {1, 6, 8});
+    exact(node("middle", "max_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}), {2, 8, 8});
+}
+
+TEST_P(OneDnn, AveragePoolIsExact) {
+    exact(node("middle", "avg_pool2d", {{"kernel", 2.0}}), {2, 8, 8});
+    exact(node("middle", "avg_pool2d", {{"kernel", 2.0}}), {2, 9, 9});
+    exact(node("middle", "avg_pool2d", {{"kernel", Pair{2, 4}}, {"stride", 2.0}, {"padding", Pair{1, 2}}}),
+          {2, 6, 6});
+    exact(node("middle", "avg_pool2d", {{"kernel", 2.0}, {"padding", 1.0}}), {2, 6, 6}, 4, 16);
+}
+
+TEST_P(OneDnn, ReluIsExact) { exact(node("middle", "relu"), {2, 4, 4}); }
+
+// A relu in front of max pooling gives its gradient at the pooled size. Windows without a positive value, and
+// ties, must come out as in the reference.
+TEST_P(OneDnn, ReluBeforeMaxPoolIsExact) {
+    for (const double channels : {2.0, 16.0})
+        expect_step(make(),
+                    {node("conv", "conv2d", {{"channels", channels}, {"kernel", 3.0}}), node("relu", "relu"),
+                     node("pool", "max_pool2d", {{"kernel", 2.0}}), node("flat", "flatten"),
+                     loss_of("flat", "squared_error")},
+                    {1, 10, 10}, 4, Numbers::kIntegers, 0);
+}
+
+// An activation that follows no primitive which could apply it.
+TEST_P(OneDnn, ReluBehindPoolingIsExact) {
+    expect_step(make(),
+                {node("conv", "conv2d", {{"channels", 4.0}, {"kernel", 3.0}}),
+                 node("pool", "max_pool2d", {{"kernel", 2.0}}), node("relu", "relu"), node("twice", "relu"),
+                 node("flat", "flatten"), node("flatrelu", "relu"), loss_of("flatrelu", "squared_error")},
+                {1, 10, 10}, 4, Numbers::kIntegers, 0);
+}
+
+TEST(OneDnnThreads, MoreThanImages) {
+    const MakeTrainer make = [](const Problem& problem, const SgdSpec& sgd) {
+        return Trainer(onednn(), problem, {{"threads", "5"}}, sgd);
+    };
+    expect_exact(make, node("middle", "conv2d", {{"channels", 4.0}, {"kernel", 3.0}}), {2, 6, 6}, 1);
+}
+
+// ---- real numbers: relative L2 <= 1e-6 * max(1, sqrt(K) / 10), K the longest sum
+
+TEST_P(OneDnn, ActivationsAndLosses) {
+    for (const char* kind : {"tanh", "sigmoid", "relu"}) {
+        for (const char* loss : {"softmax_cross_entropy", "squared_error"}) {
+            expect_step(make(),
+                        {node("first", "dense", {{"units", 30.0}}), node("middle", kind),
+                         node("last", "dense", {{"units", 10.0}}), loss_of("last", loss)},
+                        {20}, 13, Numbers::kReal, 1e-6);
+        }
+    }
+}
+
+TEST_P(OneDnn, RealConvolutions) {
+    const double sum = 64 * 10 * 10;  // of the weight gradient
+    expect_step(
+        make(),
+        {node("conv1", "conv2d", {{"channels", 6.0}, {"kernel", 5.0}, {"padding", 2.0}}),
+         node("pool1", "avg_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}),
+         node("tanh1", "tanh"),
+         node("conv2", "conv2d", {{"channels", 7.0}, {"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}),
+         node("sigmoid2", "sigmoid"), node("flat", "flatten"), node("fc", "dense", {{"units", 10.0}}),
+         loss_of("fc")},
+        {3, 20, 20}, 16, Numbers::kReal, 1e-6 * std::sqrt(sum) / 10);
+}
+
+TEST_P(OneDnn, LeNet5Trains) { expect_training(make(), lenet5(), {0.02, 0.9, 0.0}); }
+TEST_P(OneDnn, MlpTrains) { expect_training(make(), mlp(), {0.02, 0.9, 0.001}); }
+
+// ---- what a plug-in promises besides arithmetic
+
+TEST_P(OneDnn, TwoRunsAreEqualBitForBit) {
+    const Problem problem(lenet5(), 7, {1, 28, 28}, Numbers::kReal);
+    Trainer trainer = make()(problem, {});
+    std::vector<double> losses;
+    for (int step = 0; step < 5; ++step) losses.push_back(trainer.step());
+    const auto parameters = trainer.read(TT_PARAMETER);
+    trainer.context().reset();
+    for (int step = 0; step < 5; ++step) EXPECT_EQ(trainer.step(), losses[static_cast<std::size_t>(step)]);
+    EXPECT_EQ(trainer.read(TT_PARAMETER), parameters);
+}
+
+TEST_P(OneDnn, PartsMakeTheSameStep) {
+    const Problem problem(lenet5(), 6, {1, 28, 28}, Numbers::kReal);
+    Trainer trainer = make()(problem, {0.02, 0.9, 0.01});
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step) losses.push_back(trainer.step());
+    const auto parameters = trainer.read(TT_PARAMETER);
+    trainer.context().reset();
+    for (int step = 0; step < 3; ++step) {
+        trainer.part(TT_PART_FORWARD);
+        EXPECT_EQ(trainer.part(TT_PART_LOSS), losses[static_cast<std::size_t>(step)]);
+        trainer.part(TT_PART_BACKWARD);
+        trainer.part(TT_PART_UPDATE);
+    }
+    EXPECT_EQ(trainer.read(TT_PARAMETER), parameters);
+}
+
+// Whatever the format inside, what is written is what is read and what is used.
+TEST_P(OneDnn, TensorsGoInAndOut) {
+    const Problem problem(lenet5(), 5, {1, 28, 28}, Numbers::kReal);
+    Trainer first = make()(problem, {}), second = make()(problem, {});
+    first.step();
+    first.step();
+    for (const tt_role role : {TT_PARAMETER, TT_OPTIMIZER}) {
+        for (const auto& [name, values] : first.read(role)) second.write(role, name, values);
+        EXPECT_EQ(second.read(role), first.read(role));
+    }
+    EXPECT_LE(relative_l2({second.step()}, {first.step()}), 1e-6);
+    EXPECT_THROW(second.write(TT_ACTIVATION, "fc2", std::vector<double>(50)), BackendError);
+}
+
+TEST_P(OneDnn, ReadsItsSettingsBack) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    Trainer trainer(onednn(), problem, {{"threads", GetParam()}, {"parallel", "product"}});
+    EXPECT_EQ(trainer.context().read_setting("threads").effective, GetParam());
+    EXPECT_EQ(trainer.context().read_setting("parallel").effective, "product");
+}
+
+TEST_P(OneDnn, RefusesBadInput) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    const std::map<std::string, std::vector<std::string>> bad{
+        {"threads", {"0", "-1", "two", "1.5", ""}}, {"parallel", {"images", ""}}, {"blas.library", {"mkl"}}};
+    for (const auto& [name, values] : bad)
+        for (const std::string& value : values)
+            EXPECT_THROW(Trainer(onednn(), problem, {{name, value}}), BackendError) << name << "=" << value;
+    Trainer trainer = make()(problem, {});
+    trainer.labels[2] = -1;
+    EXPECT_THROW(trainer.step(), BackendError);
+    EXPECT_TRUE(std::isnan(trainer.step(TT_FORWARD)));  // labels are not looked at
+}
+
+// ---- what it says about itself
+
+std::map<std::string, std::string> facts_of(Trainer& trainer) {
+    std::map<std::string, std::string> found;
+    for (const Fact& fact : trainer.context().facts()) found[fact.name] = fact.value;
+    return found;
+}
+
+TEST(OneDnnFacts, NameTheImplementations) {
+    const Problem problem(lenet5(), 64, {1, 28, 28}, Numbers::kReal);
+    Trainer trainer(onednn(), problem, {{"threads", "1"}});
+    const auto facts = facts_of(trainer);
+    EXPECT_TRUE(facts.at("onednn.version").starts_with("3."));
+    EXPECT_FALSE(facts.at("onednn.isa").empty());
+    EXPECT_NE(facts.at("layout").find("(chosen)"), std::string::npos);
+    for (const char* node : {"conv1", "conv2", "fc1", "fc2"})
+        for (const char* direction : {" forward", " backward_weights"})
+            EXPECT_EQ(facts.at(std::string(node) + direction).find("ref"), std::string::npos) << node;
+    EXPECT_TRUE(facts.contains("conv2 backward_data"));
+    EXPECT_FALSE(facts.contains("conv1 backward_data"));  // nobody needs it
+    const auto named = std::count_if(facts.begin(), facts.end(),
+                                     [](const auto& fact) { return fact.first.starts_with("reorder "); });
+    EXPECT_EQ(facts.at("reorders per step"), std::to_string(named));
+}
+
+TEST(OneDnnProfile, TellsWhereTheTimeGoes) {
+    const Problem problem(lenet5(), 8, {1, 28, 28}, Numbers::kReal);
+    Trainer profiled(onednn(), problem, {{"threads", "1"}}), judge(plugin_path("reference"), problem);
+    std::map<std::string, std::uint64_t> times;
+    for (const ProfiledTime& time : profiled.profile())
+        times[time.node + " " + std::to_string(time.direction)] += time.ns;
+    for (const char* work : {"conv1 1", "conv1 5", "conv2 4", "pool1 1", "pool1 4", "loss 2", "fc1 6"})
+        EXPECT_TRUE(times.contains(work)) << work;
+    EXPECT_FALSE(times.contains("conv1 4"));
+    judge.step();
+    expect_same(profiled, judge, TT_PARAMETER, 1e-5);  // it was a training step
+}
+
+// ---- settings of the process, each in a process of its own
+
+[[noreturn]] void exit_with(bool good) { std::exit(good ? 0 : 1); }
+
+TEST(OneDnnIsaDeathTest, LimitsTheInstructionSet) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const Problem problem(lenet5(), 4, {1, 28, 28}, Numbers::kReal);
+            Trainer trainer(onednn(), problem, {{"onednn.max_cpu_isa", "sse41"}});
+            const auto facts = facts_of(trainer);
+            exit_with(trainer.context().read_setting("onednn.max_cpu_isa").effective == "sse41" &&
+                      facts.at("conv2 forward").find("avx") == std::string::npos &&
+                      std::isfinite(trainer.step()));
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST(OneDnnIsaDeathTest, RefusesWhatIsNotThere) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    for (const char* value : {"AVX2", "avx1024", ""}) {
+        try {
+            Trainer(onednn(), problem, {{"onednn.max_cpu_isa", value}});
+            ADD_FAILURE() << value;
+        } catch (const BackendError& error) {
+            EXPECT_NE(std::string(error.what()).find("avx512_core"), std::string::npos) << error.what();
+        }
+    }
+    // A second limit in one process, which oneDNN would ignore.
+    EXPECT_EXIT(
+        {
+            Trainer first(onednn(), problem, {{"onednn.max_cpu_isa", "sse41"}});
+            try {
+                Trainer(onednn(), problem, {{"onednn.max_cpu_isa", "avx"}});
+            } catch (const BackendError& error) {
+                exit_with(std::string(error.what()).find("once per process") != std::string::npos);
+            }
+            exit_with(false);
+        },
+        ::testing::ExitedWithCode(0), "");
+    // Above the CPU, if this one is not the newest there is.
+    EXPECT_EXIT(
+        {
+            const std::string newest = "avx512_core_amx_fp16";
+            try {
+                Trainer trainer(onednn(), problem, {{"onednn.max_cpu_isa", newest}});
+                exit_with(trainer.context().read_setting("onednn.max_cpu_isa").effective == newest);
+            } catch (const BackendError& error) {
+                exit_with(std::string(error.what()).find("this CPU lacks it") != std::string::npos);
+            }
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace timetrial::testing
