@@ -1,7 +1,7 @@
 // What cblas asks of a library before it multiplies with it, and what it can tell one of them.
 #include <gtest/gtest.h>
 
-#include "libraries/openblas_cores.h"
+#include "controllers/openblas_cores.h"
 #include "support/trainer.h"
 
 namespace timetrial::testing {

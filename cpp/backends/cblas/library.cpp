@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "libraries/openblas_cores.h"
+#include "controllers/openblas_cores.h"
 #include "timetrial/backend.hpp"
 
 namespace timetrial::cblas {

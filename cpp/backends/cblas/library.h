@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "libraries/blas.h"
+#include "controllers/blas.h"
 
 namespace timetrial::cblas {
 

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace timetrial {
 
@@ -11,8 +10,5 @@ namespace timetrial {
 // of an unknown name it says so on standard error and takes another, and with a type above the CPU the
 // process dies of an illegal instruction.
 std::string openblas_core_problem(std::string_view core);
-
-// The known names, from the oldest instructions to the newest.
-std::vector<std::string> openblas_cores();
 
 }  // namespace timetrial

@@ -1,8 +1,6 @@
-#include "libraries/openblas_cores.h"
+#include "controllers/openblas_cores.h"
 
 #include <strings.h>
-
-#include "text/text.h"
 
 namespace timetrial {
 namespace {
@@ -32,19 +30,15 @@ const Core cores[] = {
 
 }  // namespace
 
-std::vector<std::string> openblas_cores() {
-    std::vector<std::string> names;
-    for (const Core& core : cores) names.emplace_back(core.name);
-    return names;
-}
-
 std::string openblas_core_problem(std::string_view core) {
     const std::string wanted(core);
     for (const Core& known : cores) {
         if (strcasecmp(known.name, wanted.c_str()) != 0) continue;
         return known.can_run() ? "" : std::string("its kernels need a CPU with ") + known.needs;
     }
-    return "OpenBLAS has no such core type; it has: " + join(openblas_cores());
+    std::string all;
+    for (const Core& known : cores) all += (all.empty() ? "" : ", ") + std::string(known.name);
+    return "OpenBLAS has no such core type; it has: " + all;
 }
 
 }  // namespace timetrial

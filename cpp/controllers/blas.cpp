@@ -1,4 +1,4 @@
-#include "libraries/blas.h"
+#include "controllers/blas.h"
 
 #include <dlfcn.h>
 
