@@ -135,6 +135,9 @@ int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return std::puts(TIMETRIAL_VERSION) < 0;
     if (argc >= 3 && std::strcmp(argv[1], "--describe") == 0) return describe(argv[2], argv + 3);
     if (argc == 2 && argv[1][0] != '-') return run_job(argv[1]);
-    std::fputs("usage: timetrial-child JOB.json | --describe PLUGIN.so [LIBRARY...] [-- NAME=VALUE...] | --version\n", stderr);
+    std::fputs(
+        "usage: timetrial-child JOB.json | --describe PLUGIN.so [LIBRARY...] [-- NAME=VALUE...] | "
+        "--version\n",
+        stderr);
     return 2;
 }

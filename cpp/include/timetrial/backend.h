@@ -142,8 +142,8 @@ typedef enum tt_direction {
     TT_DIRECTION_BACKWARD = 3,         /* both of the next two, where they cannot be told apart */
     TT_DIRECTION_BACKWARD_DATA = 4,    /* the gradient of the layer's input */
     TT_DIRECTION_BACKWARD_WEIGHTS = 5, /* the gradients of its parameters */
-    TT_DIRECTION_UPDATE = 6,           /* the optimizer; the node is "*" where it updates all layers at once */
-    TT_DIRECTION_REORDER = 7,          /* moving data from one memory format to another for this layer */
+    TT_DIRECTION_UPDATE = 6,  /* the optimizer; the node is "*" where it updates all layers at once */
+    TT_DIRECTION_REORDER = 7, /* moving data from one memory format to another for this layer */
 } tt_direction;
 
 /* Receivers, given by the host. Texts are copied before they return. */
