@@ -5,7 +5,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
 #include <vector>
 
 #include "graph.h"
@@ -14,21 +13,12 @@
 
 namespace timetrial::libtorch {
 
-template <class Call>
-uint64_t nanoseconds(Call&& call) {
-    const auto start = std::chrono::steady_clock::now();
-    call();
-    return static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-            .count());
-}
-
 // Gradients must be clear.
 inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, const at::Tensor& images,
                                            const at::Tensor& labels) {
-    std::vector<LayerTime> times;
+    LayerTimer timer;
     const auto record = [&](std::size_t node, tt_direction direction, auto&& call) {
-        times.push_back({graph.nodes[node].name.c_str(), direction, nanoseconds(call)});
+        timer.time(graph.nodes[node].name.c_str(), direction, call);
     };
     std::vector<at::Tensor> outputs(graph.nodes.size());  // each with the graph of its own node
     std::vector<at::Tensor> leaves(graph.nodes.size());   // the same values, without
@@ -53,7 +43,7 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
         if (!mine.empty())
             record(i, TT_DIRECTION_UPDATE, [&] { update.run(graph, mine.front(), mine.back() + 1); });
     }
-    return times;
+    return timer.times;
 }
 
 }  // namespace timetrial::libtorch
