@@ -194,6 +194,9 @@ class FakeEngine:
         layers = [ProfiledLayer(node=node, direction=direction) for node, direction in PROFILED]
         record = record.model_copy(update={"profiled_steps": 3, "profiled_layers": layers})
         record = write_launch(plan, record, [[980 * step] * 9] * 2, ["steady"] * 2)
+        segments = [one.model_copy(update={"cpu_ns": 9 * 900 * step}) for one in record.segments]
+        record = record.model_copy(update={"segments": segments})
+        (plan.folder / "record.json").write_text(record.model_dump_json(indent=1), encoding="utf-8")
         np.array(times, "<u8").tofile(plan.folder / "layers.bin")
         return record
 

@@ -23,7 +23,7 @@ CASE = CaseRecord(
 
 def profile(times: list[list[int]], names: list[tuple[str, Any]], **more: Any) -> StepProfile:
     layers = [ProfiledLayer(node=node, direction=direction) for node, direction in names]
-    given = {"plain_ns": np.array([1000]), "peak_flops": 1e12, **more}
+    given = {"plain_ns": np.array([1000]), "plain_cpu_ns": 900.0, "peak_flops": 1e12, **more}
     return profile_of(CASE, layers, np.array(times), **given)
 
 
@@ -44,7 +44,7 @@ def test_updates_move_each_parameter_five_times_with_momentum() -> None:
     assert [row.bytes_per_s for row in rows] == [pytest.approx(5 * 4 * n / 40e-9) for n in (6, 10)]
     plain = CASE.model_copy(update={"optimizer": {}})
     layers = [ProfiledLayer(node="fc1", direction="update")]
-    (row,) = profile_of(plain, layers, np.array([[36]]), np.array([1]), None).rows
+    (row,) = profile_of(plain, layers, np.array([[36]]), np.array([1]), None, None).rows
     assert row.bytes_per_s == pytest.approx(3 * 4 * 6 / 36e-9)
 
 

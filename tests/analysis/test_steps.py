@@ -7,7 +7,12 @@ from fakes import stamps_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetrial.analysis.steps import launch_step_time_ns, steady_durations_ns, steps_of
+from timetrial.analysis.steps import (
+    cpu_time_per_step_ns,
+    launch_step_time_ns,
+    steady_durations_ns,
+    steps_of,
+)
 from timetrial.records.model import LaunchRecord, Segment
 
 
@@ -79,3 +84,15 @@ def test_a_killed_writer_leaves_whole_steps_and_missing_losses() -> None:
     steps = steps_of(record.model_copy(update={"segments": [segment]}), stamps, losses[:2])
     assert steps.duration_ns.tolist() == [10, 20, 30]
     assert np.isnan(steps.loss[2])
+
+
+def test_cpu_time_of_a_step_is_that_of_steady_segments() -> None:
+    segment = Segment(kind="steady", steps=2, first_stamp=0, stamps=3, first_loss=0, losses=2, cpu_ns=300)
+    others = {"warmup": {"kind": "warmup", "cpu_ns": 10**9}, "more": {"steps": 4, "cpu_ns": 900}}
+    segments = [segment, *(segment.model_copy(update=change) for change in others.values())]
+    record = LaunchRecord(
+        id="1", case="1", purpose="profile", seed=1, block=0, position=0, outcome="ok", started_at="",
+        duration_s=1.0, segments=segments,
+    )  # fmt: skip
+    assert cpu_time_per_step_ns(record) == 200
+    assert cpu_time_per_step_ns(record.model_copy(update={"segments": []})) is None

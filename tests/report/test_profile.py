@@ -45,7 +45,7 @@ loss          softmax_cross_entropy  loss                1.00 us  ±5.0 %    1.0
 all layers                           update              5.00 us  ±1.0 %    5.0 %                     0.0
 sum of these                                           100.00 us          100.0 %     20.0     20 %
 plain step                                              98.00 us  ±0.0 %              20.4     20 %
-  a profiled step takes 100 us, a plain one 98.0 us: timing the layers costs 2.0 %
+  a profiled step takes 100 us, a plain one 98.0 us (90.0 us of CPU time): timing the layers costs 2.0 %
 
 other, threads 1  unavailable: other does not time its layers
 
@@ -79,6 +79,7 @@ def test_json_has_every_key_for_every_case(profiled: Any) -> None:
     assert fast["layers_time_ns"] == 100_000
     assert fast["profiled_step_time_ns"] == {"median": 100_000, "low": 99_550, "high": 100_450}
     assert fast["step_time_ns"]["median"] == 98_000
+    assert fast["step_cpu_time_ns"] == 90_000
     assert fast["overhead"] == pytest.approx(100 / 98 - 1)
     assert fast["percent_of_peak"] == pytest.approx(100 * 2e6 / 98e-6 / 1e11)
     assert fast["peak_step_time_ns"] == pytest.approx(20_000)

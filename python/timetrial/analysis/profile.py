@@ -81,6 +81,7 @@ class StepProfile:
     layers_ns: float  # the rows' medians together
     profiled_step_ns: Quartiles  # of the sums of single steps
     plain_step_ns: Quartiles | None  # of the steps of the same launch that were not profiled
+    plain_cpu_ns: float | None  # CPU time of such a step, all threads: without what others took in between
     peak_flops: float | None  # measured, at the case's threads
     multiply_accumulates: int | None  # of a step
     warnings: list[str] = field(default_factory=list)
@@ -113,6 +114,7 @@ def profile_of(
     layers: Sequence[ProfiledLayer],
     times_ns: npt.NDArray[np.int64],
     plain_ns: npt.NDArray[np.int64],
+    plain_cpu_ns: float | None,
     peak_flops: float | None,
 ) -> StepProfile:
     """`times_ns`: by (layer, profiled step); `plain_ns`: durations of the steady steps."""
@@ -132,6 +134,7 @@ def profile_of(
         layers_ns=total,
         profiled_step_ns=sums,
         plain_step_ns=Quartiles.of(plain_ns) if len(plain_ns) else None,
+        plain_cpu_ns=plain_cpu_ns,
         peak_flops=peak_flops,
         multiply_accumulates=case.multiply_accumulates,
         warnings=[*_disturbed(total, sums.median), *beyond_peak(most)],

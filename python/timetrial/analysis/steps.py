@@ -69,3 +69,11 @@ def launch_step_time_ns(steps: Steps) -> float | None:
     """The step time of a launch: the median of its steady steps. None where it has none."""
     durations = steady_durations_ns(steps)
     return float(np.median(durations)) if len(durations) else None
+
+
+def cpu_time_per_step_ns(record: LaunchRecord) -> float | None:
+    """CPU time of a steady step, all threads together. None where no segment has it."""
+    known = [one for one in record.segments if one.kind == "steady" and one.cpu_ns is not None and one.steps]
+    if not known:
+        return None
+    return sum(one.cpu_ns or 0 for one in known) / sum(one.steps for one in known)

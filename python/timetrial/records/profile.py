@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.profile import LayerRow, Quartiles, StepProfile, profile_of
-from timetrial.analysis.steps import steady_durations_ns
+from timetrial.analysis.steps import cpu_time_per_step_ns, steady_durations_ns
 from timetrial.analysis.summary import Row, peak_flops_of
 from timetrial.errors import Unavailable
 from timetrial.records import store
@@ -138,6 +138,7 @@ class Profile:
             launch.record.profiled_layers,
             store.read_layer_times(launch.folder, launch.record),
             steady_durations_ns(launch.steps()),
+            cpu_time_per_step_ns(launch.record),
             peak_flops_of(row.case, launch.record, self.experiment) if case.proven else None,
         )
         return replace(case, step=step)
@@ -155,6 +156,7 @@ def _case_json(case: CaseProfile) -> dict[str, Any]:
         "layers_time_ns": step.layers_ns if step else None,
         "profiled_step_time_ns": _quartiles(step.profiled_step_ns if step else None),
         "step_time_ns": _quartiles(step.plain_step_ns if step else None),
+        "step_cpu_time_ns": step.plain_cpu_ns if step else None,
         "overhead": step.overhead if step else None,
         "percent_of_peak": (
             step.percent_of_peak(step.plain_step_ns.median) if step and step.plain_step_ns else None

@@ -127,6 +127,8 @@ def _warnings(case: CaseProfile, step: StepProfile) -> Iterator[Text]:
     """What the clocks cost, then what to beware of."""
     if step.plain_step_ns is not None and step.overhead is not None:
         profiled, plain = duration(step.profiled_step_ns.median), duration(step.plain_step_ns.median)
+        if step.plain_cpu_ns:
+            plain += f" ({duration(step.plain_cpu_ns)} of CPU time)"
         words = f"a profiled step takes {profiled}, a plain one {plain}: {_overhead(step.overhead)}"
         yield Text(f"  {words}", style="dim")
     for warning in [*step.warnings, *case.row.warnings]:
