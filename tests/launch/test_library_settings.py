@@ -13,8 +13,9 @@ from timetrial.experiment.case import Case
 from timetrial.launch import Contender, registry, validate_settings
 from timetrial.launch.job import make_job
 from timetrial.launch.libraries import ChosenLibrary, choose_libraries, judge_library
+from timetrial.launch.observe import describe_libraries
 from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
-from timetrial.libraries import find
+from timetrial.libraries import find, version_of
 from timetrial.libraries import known as known_module
 
 DNNL = Path("/a/libdnnl.so.3.2")
@@ -137,6 +138,25 @@ def test_the_default_library_is_in_the_record() -> None:
     evidence = Evidence(libraries={"onednn.library": DNNL}, mapped=frozenset({DNNL}))
     (setting,) = judge_settings(case(), evidence)
     assert (setting.name, setting.asked, setting.effective) == ("onednn.library", None, str(DNNL))
+
+
+def test_versions_are_what_is_stated_or_what_files_tell(tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("libown.so", "libtorch_cpu.so", "libgomp.so.1.0.0")}
+    for path in files.values():
+        path.write_bytes(b"content")
+    chosen = [ChosenLibrary("blas.library", files["libown.so"], preload=False)]
+    facts = {"blas.version": "Own 1.2", "torch.version": "2.13.0"}
+    scipy = find("openblas-scipy")
+    found = describe_libraries([*files.values(), scipy, tmp_path / "gone.so"], chosen, facts)
+    versions = {Path(one.path).name: one.version for one in found}
+    assert versions == {
+        "libown.so": "Own 1.2",
+        "libtorch_cpu.so": "2.13.0",
+        "libgomp.so.1.0.0": None,
+        scipy.name: version_of(scipy),
+        "gone.so": None,
+    }
+    assert {Path(one.path).name for one in found if one.sha256 is None} == {"gone.so"}
 
 
 def test_another_library_is_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:

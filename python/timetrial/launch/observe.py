@@ -122,11 +122,14 @@ def _mapped_files(pid: int) -> frozenset[Path]:
     return frozenset(Path(one[5]) for one in fields if len(one) == 6 and one[5].startswith("/"))
 
 
+_TORCH_FILES = ("libtorch", "libc10")
+
+
 def describe_libraries(
     paths: Iterable[Path], chosen: Sequence[ChosenLibrary], facts: Mapping[str, str]
 ) -> list[Library]:
-    """With sha256 (None where the file is gone since) and version: of a chosen library what the contender
-    stated as a fact ("blas.version" for "blas.library"), of others what can be known without loading them."""
+    """With sha256 (None where the file is gone since) and version: of a chosen library and of torch what the
+    contender stated as a fact ("blas.version" for "blas.library"), of others what their files tell."""
     stated = {one.path.resolve(): facts.get(one.setting.replace(".library", ".version")) for one in chosen}
     found = []
     for path in sorted(set(paths)):
@@ -134,6 +137,7 @@ def describe_libraries(
             digest: str | None = file_hash(path)
         except OSError:
             digest = None
-        version = stated.get(path.resolve()) or version_of(path)
+        of_torch = facts.get("torch.version") if path.name.startswith(_TORCH_FILES) else None
+        version = stated.get(path.resolve()) or of_torch or version_of(path)
         found.append(Library(path=str(path), version=version, sha256=digest))
     return found

@@ -127,9 +127,6 @@ class CaseDetail:
         if parity.max_error is not None:
             words += f", largest error {parity.max_error:.2g} ({parity.tensor})"
         yield "proof", f"{words}{f': {parity.reason}' if parity.reason else ''}"
-        if parity.deterministic is not None:
-            same = "the same bits" if parity.deterministic else "DIFFERENT numbers"
-            yield "deterministic", f"five steps, taken twice from the same weights, gave {same}"
         ranked = sorted(
             parity.comparisons,
             key=lambda one: -(one.error if one.error is not None else float("inf")) / one.tolerance,
@@ -140,6 +137,9 @@ class CaseDetail:
                 "",
                 f"{one.tensor}: {error} of {one.tolerance:.0e} allowed{'' if one.passed else '  FAILED'}",
             )
+        if parity.deterministic is not None:
+            same = "the same bits" if parity.deterministic else "DIFFERENT numbers"
+            yield "deterministic", f"five steps, taken twice from the same weights, gave {same}"
 
     def _settings(self) -> Table:
         table = _table("setting", "asked", "effective", "status", "how read")
