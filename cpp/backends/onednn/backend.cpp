@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -170,7 +171,8 @@ class OneDnn final : public Backend {
         const auto timed = [&](const std::string& node, tt_direction direction, const auto& run) {
             const auto start = std::chrono::steady_clock::now();
             run();
-            times.push_back({node.c_str(), direction, elapsed_ns(start)});
+            const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start;
+            times.push_back({node.c_str(), direction, static_cast<uint64_t>(wall.count())});
         };
         for (const Operation& operation : graph_.forward)
             timed(graph_.name_of(operation), operation.direction, operation.run);
@@ -191,23 +193,28 @@ class OneDnn final : public Backend {
         const auto is_convolution = [](const Node& node) {
             return dynamic_cast<const Convolution*>(node.layer.get()) != nullptr;
         };
-        graph_ = make_graph(engine_, stream_, Layout::kChannelsLast, build);
+        Decisions last_decisions, blocked_decisions;
+        const auto make = [&](Layout layout, Decisions& decisions) {
+            graph_ = {};  // one at a time: a graph holds all activations
+            graph_ = make_graph(engine_, stream_, layout, build, decisions);
+        };
+        make(Layout::kChannelsLast, last_decisions);
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
             layout_report_ = "flat";
             return;
         }
         const double last_ns = time_step();
-        Graph channels_last = std::exchange(graph_, make_graph(engine_, stream_, Layout::kBlocked, build));
+        make(Layout::kBlocked, blocked_decisions);
         const double blocked_ns = time_step();
         const bool is_blocked = blocked_ns < (1 - least_gain) * last_ns;
-        if (!is_blocked) graph_ = std::move(channels_last);
+        if (!is_blocked) make(Layout::kChannelsLast, last_decisions);
         layout_report_ = "channels last " + milliseconds(last_ns) + (is_blocked ? "" : " (chosen)") +
                          "; blocked " + milliseconds(blocked_ns) + (is_blocked ? " (chosen)" : "");
     }
 
     static constexpr double least_gain = 0.03;
 
-    // Of a step without update on images that mean nothing; best of three, after one to warm up.
+    // Of a step without update on images that mean nothing; best of two, after one to warm up.
     double time_step() {
         reset();
         const Tensor images = allocate(engine_, graph_.nodes[0].value.desc());
@@ -217,13 +224,13 @@ class OneDnn final : public Backend {
         const std::vector<int64_t> zeros(static_cast<std::size_t>(batch_size_));
         labels_ = zeros.data();
         double best = std::numeric_limits<double>::infinity();
-        for (int run = 0; run < 4; ++run) {
-            const auto start = std::chrono::steady_clock::now();
+        for (int run = 0; run < 3; ++run) {
+            const TrialClock clock;
             for (const Operation& operation : graph_.forward) operation.run();
             if (learns_) lose();
             for (const Operation& operation : graph_.backward)
                 if (operation.direction != TT_DIRECTION_UPDATE) operation.run();
-            if (run > 0) best = std::min(best, static_cast<double>(elapsed_ns(start)));
+            if (run > 0) best = std::min(best, clock.elapsed_ns());
         }
         return best;
     }

@@ -67,10 +67,18 @@ struct Purpose {
     std::string text() const { return name + " " + direction_name(direction); }
 };
 
+// What the trials of a layout found, by the operation's text: who builds it again needs no second trial.
+using Decisions = std::map<std::string, Trial::Result>;
+
 class Builder {
   public:
-    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, bool learns)
-        : engine_(engine), stream_(stream), layout_(layout), learns_(learns), trial_(engine, stream) {}
+    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, bool learns, Decisions& decisions)
+        : engine_(engine),
+          stream_(stream),
+          layout_(layout),
+          learns_(learns),
+          trial_(engine, stream),
+          decisions_(decisions) {}
 
     const dnnl::engine& engine() const { return engine_; }
     bool learns() const { return learns_; }
@@ -95,9 +103,12 @@ class Builder {
     Form choose(const Purpose& purpose, const Forms& forms, const Homes& homes) {
         const std::vector<Form> all = forms.worth_trying();
         if (all.empty()) throw Unsupported("oneDNN has no implementation for " + purpose.text());
-        auto [form, report] = trial_.fastest(all, homes);
+        const auto [decision, is_new] = decisions_.try_emplace(purpose.text());
+        Trial::Result& result = decision->second;
+        if (is_new) result = trial_.fastest(all, homes);
+        const Form& form = all[result.chosen];
         facts.emplace_back(purpose.text(), form.text());
-        if (!report.empty()) facts.emplace_back(purpose.text() + " trial", report);
+        if (!result.report.empty()) facts.emplace_back(purpose.text() + " trial", result.report);
         return form;
     }
 
@@ -171,6 +182,7 @@ class Builder {
     Layout layout_;
     bool learns_;
     Trial trial_;
+    Decisions& decisions_;
     int reorders_ = 0;
     std::vector<dnnl::memory> scratchpads_;
 };

@@ -12,6 +12,8 @@ class Convolution final : public Weighted {
     explicit Convolution(const PoolWindow& window) : window_(window) {}
 
   private:
+    bool tries_products() const override { return extents().source[1] < 16; }
+
     Extents read_extents(const Node& input, const Node& output) const override {
         const int64_t channels = output.shape[1];
         return {dims_of(input.value.desc()),

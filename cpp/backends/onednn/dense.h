@@ -9,6 +9,8 @@ namespace timetrial::onednn {
 
 class Dense final : public Weighted {
   private:
+    bool tries_products() const override { return true; }
+
     Extents read_extents(const Node& input, const Node& output) const override {
         const dnnl::memory::dims source = dims_of(input.value.desc());
         dnnl::memory::dims weights = source;

@@ -60,6 +60,10 @@ inline int isa_rank(const std::string& implementation) {
 // Collects the forms of one operation.
 class Forms {
   public:
+    // Without `products`, a convolution as a product of unfolded images is left out: it is worth a trial only
+    // where the channels fill no vector.
+    explicit Forms(bool products) : products_(products) {}
+
     // All implementations of what `describe` describes, if oneDNN has any. `ports` gives the reads and
     // writes. A forward form given as hint must outlive this call: next_impl() looks at it.
     template <class Primitive, class Describe, class Ports>
@@ -84,7 +88,9 @@ class Forms {
         std::vector<Form> kept;
         for (const Form& form : all_) {
             const int rank = isa_rank(form.implementation);
-            if (!form.implementation.starts_with("ref") && (rank == 0 || rank == best)) kept.push_back(form);
+            const bool is_product = form.implementation.find("gemm:jit") != std::string::npos;
+            if (form.implementation.starts_with("ref") || (is_product && !products_)) continue;
+            if (rank == 0 || rank == best) kept.push_back(form);
         }
         return kept.empty() ? all_ : kept;
     }
@@ -107,6 +113,7 @@ class Forms {
         if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(std::move(form));
     }
 
+    bool products_;
     std::vector<Form> all_;
 };
 

@@ -108,14 +108,14 @@ inline void build_backward(Builder& builder, Graph& graph, const Sgd& sgd) {
 }
 
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
-                        const tt_build& build) {
+                        const tt_build& build, Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
     graph.nodes = make_nodes(read_chain(layers, build.network->output));
     graph.loss_name = layers[build.network->loss].name;
     graph.loss = make_loss(layers[build.network->loss].kind);
-    Builder builder(engine, stream, layout, learns);
+    Builder builder(engine, stream, layout, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     // The handle is each step's own batch.
     const Desc images = plain(nodes[0].shape);

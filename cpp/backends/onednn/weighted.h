@@ -26,7 +26,7 @@ class Weighted : public Layer {
         }
         const Desc& source = input.value.desc();
         const Desc handed_on = builder.handed_on(extents_.destination);
-        Forms forms;
+        Forms forms(tries_products());
         for (const Desc& read : {source, any(extents_.source)})
             add_forward(forms, builder, attributes, {read, any(extents_.weights), bias(), handed_on});
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
@@ -61,6 +61,7 @@ class Weighted : public Layer {
     Desc bias() const { return has_bias() ? any(extents_.bias) : Desc(); }
     const Extents& extents() const { return extents_; }
 
+    virtual bool tries_products() const = 0;
     virtual Extents read_extents(const Node& input, const Node& output) const = 0;
     virtual void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
                              const Formats& formats) = 0;
@@ -93,7 +94,7 @@ class Weighted : public Layer {
     void build_data_gradient(Builder& builder, Node& input, Node& output) {
         const Desc& gradient = output.gradient.desc();
         const Desc& weights = parameters[0]->value.desc();
-        Forms forms;
+        Forms forms(tries_products());
         add_backward_data(forms, builder, {input.value.desc(), any(extents_.weights), bias(), gradient});
         add_backward_data(forms, builder, {input.value.desc(), weights, bias(), gradient});
         add_backward_data(forms, builder,
@@ -112,7 +113,7 @@ class Weighted : public Layer {
     void build_weight_gradient(Builder& builder, Node& input, Node& output) {
         const Desc& gradient = output.gradient.desc();
         const Desc& weights = parameters[0]->value.desc();
-        Forms forms;
+        Forms forms(tries_products());
         for (const Desc& source : input.value.descs()) {
             add_backward_weights(forms, builder, {source, any(extents_.weights), bias(), gradient});
             add_backward_weights(forms, builder, {source, weights, bias(), gradient});
