@@ -74,9 +74,8 @@ class Activation final : public Layer {
         at.gradient = Value(gradient);  // other copies are not multiplied
     }
 
-    static dnnl::eltwise_forward::primitive_desc describe_forward(const Builder& builder,
-                                                                  dnnl::algorithm algorithm,
-                                                                  const Desc& desc) {
+    static Described<dnnl::eltwise_forward> describe_forward(const Builder& builder,
+                                                             dnnl::algorithm algorithm, const Desc& desc) {
         return describe_eltwise(builder.engine(), builder.attributes(), builder.purpose(), algorithm, desc);
     }
 

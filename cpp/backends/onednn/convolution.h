@@ -48,16 +48,16 @@ class Convolution final : public Weighted {
             [&](const auto& form) { return weights_ports(form); });
     }
 
-    dnnl::convolution_forward::primitive_desc forward(const Builder& builder,
-                                                      const dnnl::primitive_attr& attributes,
-                                                      const Formats& f) const {
+    Described<dnnl::convolution_forward> forward(const Builder& builder,
+                                                 const dnnl::primitive_attr& attributes,
+                                                 const Formats& f) const {
         return describe<dnnl::convolution_forward>(builder.engine(), attributes, builder.purpose(), direct,
                                                    f.source, f.weights, f.bias, f.destination,
                                                    window_.strides, window_.padding, window_.padding_end);
     }
 
     // Of the shape only: the backward forms take their formats from their own arguments.
-    const dnnl::convolution_forward::primitive_desc& hint(const Builder& builder) {
+    const Described<dnnl::convolution_forward>& hint(const Builder& builder) {
         const Extents& e = extents();
         if (!hint_)
             hint_ = forward(builder, builder.attributes(),
@@ -65,7 +65,7 @@ class Convolution final : public Weighted {
         return *hint_;
     }
 
-    std::optional<dnnl::convolution_forward::primitive_desc> hint_;
+    std::optional<Described<dnnl::convolution_forward>> hint_;
 
     static constexpr auto direct = dnnl::algorithm::convolution_direct;
     const PoolWindow window_;

@@ -44,15 +44,15 @@ class Dense final : public Weighted {
             [&](const auto& form) { return weights_ports(form); });
     }
 
-    dnnl::inner_product_forward::primitive_desc forward(const Builder& builder,
-                                                        const dnnl::primitive_attr& attributes,
-                                                        const Formats& f) const {
+    Described<dnnl::inner_product_forward> forward(const Builder& builder,
+                                                   const dnnl::primitive_attr& attributes,
+                                                   const Formats& f) const {
         return describe<dnnl::inner_product_forward>(builder.engine(), attributes, builder.purpose(),
                                                      f.source, f.weights, f.bias, f.destination);
     }
 
     // Of the shape only: the backward forms take their formats from their own arguments.
-    const dnnl::inner_product_forward::primitive_desc& hint(const Builder& builder) {
+    const Described<dnnl::inner_product_forward>& hint(const Builder& builder) {
         const Extents& e = extents();
         if (!hint_)
             hint_ = forward(builder, builder.attributes(),
@@ -60,7 +60,7 @@ class Dense final : public Weighted {
         return *hint_;
     }
 
-    std::optional<dnnl::inner_product_forward::primitive_desc> hint_;
+    std::optional<Described<dnnl::inner_product_forward>> hint_;
 };
 
 }  // namespace timetrial::onednn

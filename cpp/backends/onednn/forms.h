@@ -69,40 +69,54 @@ class Forms {
     template <class Primitive, class Describe, class Ports>
     void add(const Describe& describe, const Ports& ports) {
         try {
-            typename Primitive::primitive_desc found = describe();
+            Described<Primitive> found = describe();
             do {
                 auto [reads, writes] = ports(found);
                 add({found.impl_info_str(), std::move(reads), std::move(writes), found.scratchpad_desc(),
-                     [copy = clone(found)] { return Primitive(copy); }});
+                     [copy = clone<Primitive>(found)] { return Primitive(copy); }});
             } while (found.next_impl());
         } catch (const dnnl::error& error) {
             if (error.status != dnnl_unimplemented) throw;
         }
     }
 
-    // In the order in which oneDNN recommends them. Left out where there are better ones: the plain loops
-    // with which oneDNN checks itself (a thousand times slower), and kernels for lesser instruction sets.
+    // Whether there is more than the plain loops with which oneDNN checks itself, a thousand times slower.
+    bool has_fast() const {
+        return std::any_of(all_.begin(), all_.end(), [](const Form& form) { return is_fast(form); });
+    }
+
+    // In the order in which oneDNN recommends them. Left out where there are better ones: the plain loops,
+    // and kernels for lesser instruction sets.
     std::vector<Form> worth_trying() const {
+        if (!has_fast()) return {all_.begin(), all_.begin() + (all_.empty() ? 0 : 1)};
         int best = 0;
-        for (const Form& form : all_) best = std::max(best, isa_rank(form.implementation));
+        bool only_products = true;
+        for (const Form& form : all_) {
+            best = std::max(best, isa_rank(form.implementation));
+            only_products = only_products && (is_product(form) || !is_fast(form));
+        }
         std::vector<Form> kept;
         for (const Form& form : all_) {
             const int rank = isa_rank(form.implementation);
-            const bool is_product = form.implementation.find("gemm:jit") != std::string::npos;
-            if (form.implementation.starts_with("ref") || (is_product && !products_)) continue;
+            if (!is_fast(form) || (is_product(form) && !products_ && !only_products)) continue;
             if (rank == 0 || rank == best) kept.push_back(form);
         }
-        return kept.empty() ? all_ : kept;
+        return kept;
     }
 
   private:
+    static bool is_fast(const Form& form) { return !form.implementation.starts_with("ref"); }
+    static bool is_product(const Form& form) {
+        return form.implementation.find("gemm:jit") != std::string::npos;
+    }
+
     // next_impl() changes what all handles of a description refer to.
-    template <class Description>
-    static Description clone(const Description& description) {
+    template <class Primitive>
+    static typename Primitive::primitive_desc clone(const Described<Primitive>& description) {
         dnnl_primitive_desc_t copy = nullptr;
         dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, description.get()),
                                 "oneDNN could not copy the description of a primitive");
-        return Description(copy);
+        return typename Primitive::primitive_desc(copy);
     }
 
     void add(Form form) {

@@ -16,7 +16,7 @@ class Pooling final : public Layer {
     void build_forward(Builder& builder, Node& input, Node& output) override {
         forward_ = describe_pooling(builder.engine(), builder.attributes(), builder.purpose(), algorithm_,
                                     input.value.desc(), any(output.shape), window_);
-        const dnnl::pooling_forward::primitive_desc& description = *forward_;
+        const Described<dnnl::pooling_forward>& description = *forward_;
         Form form{description.impl_info_str(),
                   {{DNNL_ARG_SRC, description.src_desc()}},
                   {{DNNL_ARG_DST, description.dst_desc()}},
@@ -58,7 +58,7 @@ class Pooling final : public Layer {
   private:
     const dnnl::algorithm algorithm_;
     const PoolWindow window_;
-    std::optional<dnnl::pooling_forward::primitive_desc> forward_;
+    std::optional<Described<dnnl::pooling_forward>> forward_;
     Value workspace_;
 };
 

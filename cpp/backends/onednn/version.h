@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -15,30 +16,44 @@ using Desc = dnnl::memory::desc;
 
 // The form of a forward operation, and of a backward one (which needs its forward form as a hint).
 #if DNNL_VERSION_MAJOR >= 3
+template <class Primitive>
+using Described = typename Primitive::primitive_desc;
+
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc describe(const dnnl::engine& engine,
-                                            const dnnl::primitive_attr& attributes,
-                                            const Arguments&... arguments) {
+Described<Primitive> describe(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+                              const Arguments&... arguments) {
     return {engine, arguments..., attributes};
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
-                                                     const dnnl::primitive_attr& attributes, const Hint& hint,
-                                                     const Arguments&... arguments) {
+Described<Primitive> describe_backward(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+                                       const Hint& hint, const Arguments&... arguments) {
     return {engine, arguments..., hint, attributes};
 }
 #else
+// next_impl() of version 2 looks again at the description of the operation, which must still be there.
+template <class Primitive>
+class Described : public Primitive::primitive_desc {
+  public:
+    using Operation = typename Primitive::desc;
+    template <class... Arguments>
+    explicit Described(std::shared_ptr<const Operation> operation, const Arguments&... arguments)
+        : Primitive::primitive_desc(*operation, arguments...), operation_(std::move(operation)) {}
+
+  private:
+    std::shared_ptr<const Operation> operation_;
+};
+
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc describe(const dnnl::engine& engine,
-                                            const dnnl::primitive_attr& attributes,
-                                            const Arguments&... arguments) {
-    return {typename Primitive::desc(arguments...), attributes, engine};
+Described<Primitive> describe(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+                              const Arguments&... arguments) {
+    return Described<Primitive>(std::make_shared<const typename Primitive::desc>(arguments...), attributes,
+                                engine);
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
-                                                     const dnnl::primitive_attr& attributes, const Hint& hint,
-                                                     const Arguments&... arguments) {
-    return {typename Primitive::desc(arguments...), attributes, engine, hint};
+Described<Primitive> describe_backward(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+                                       const Hint& hint, const Arguments&... arguments) {
+    return Described<Primitive>(std::make_shared<const typename Primitive::desc>(arguments...), attributes,
+                                engine, hint);
 }
 #endif
 
@@ -67,10 +82,10 @@ inline void append_eltwise(dnnl::post_ops& operations, dnnl::algorithm algorithm
 #endif
 }
 
-inline dnnl::eltwise_forward::primitive_desc describe_eltwise(const dnnl::engine& engine,
-                                                              const dnnl::primitive_attr& attributes,
-                                                              dnnl::prop_kind purpose,
-                                                              dnnl::algorithm algorithm, const Desc& data) {
+inline Described<dnnl::eltwise_forward> describe_eltwise(const dnnl::engine& engine,
+                                                         const dnnl::primitive_attr& attributes,
+                                                         dnnl::prop_kind purpose, dnnl::algorithm algorithm,
+                                                         const Desc& data) {
 #if DNNL_VERSION_MAJOR >= 3
     return describe<dnnl::eltwise_forward>(engine, attributes, purpose, algorithm, data, data, 0.0F, 0.0F);
 #else
@@ -78,9 +93,9 @@ inline dnnl::eltwise_forward::primitive_desc describe_eltwise(const dnnl::engine
 #endif
 }
 
-inline dnnl::eltwise_backward::primitive_desc describe_eltwise_backward(
+inline Described<dnnl::eltwise_backward> describe_eltwise_backward(
     const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
-    const dnnl::eltwise_forward::primitive_desc& hint, dnnl::algorithm algorithm, const Desc& data) {
+    const Described<dnnl::eltwise_forward>& hint, dnnl::algorithm algorithm, const Desc& data) {
 #if DNNL_VERSION_MAJOR >= 3
     return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, data,
                                                      0.0F, 0.0F);
@@ -95,11 +110,11 @@ struct PoolWindow {
     dnnl::memory::dims strides, kernel, padding, padding_end;
 };
 
-inline dnnl::pooling_forward::primitive_desc describe_pooling(const dnnl::engine& engine,
-                                                              const dnnl::primitive_attr& attributes,
-                                                              dnnl::prop_kind purpose,
-                                                              dnnl::algorithm algorithm, const Desc& source,
-                                                              const Desc& destination, const PoolWindow& w) {
+inline Described<dnnl::pooling_forward> describe_pooling(const dnnl::engine& engine,
+                                                         const dnnl::primitive_attr& attributes,
+                                                         dnnl::prop_kind purpose, dnnl::algorithm algorithm,
+                                                         const Desc& source, const Desc& destination,
+                                                         const PoolWindow& w) {
 #if DNNL_VERSION_MAJOR >= 3
     return describe<dnnl::pooling_forward>(engine, attributes, purpose, algorithm, source, destination,
                                            w.strides, w.kernel, dnnl::memory::dims{0, 0}, w.padding,
@@ -110,9 +125,9 @@ inline dnnl::pooling_forward::primitive_desc describe_pooling(const dnnl::engine
 #endif
 }
 
-inline dnnl::pooling_backward::primitive_desc describe_pooling_backward(
+inline Described<dnnl::pooling_backward> describe_pooling_backward(
     const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
-    const dnnl::pooling_forward::primitive_desc& hint, dnnl::algorithm algorithm, const Desc& source_gradient,
+    const Described<dnnl::pooling_forward>& hint, dnnl::algorithm algorithm, const Desc& source_gradient,
     const Desc& destination_gradient, const PoolWindow& w) {
 #if DNNL_VERSION_MAJOR >= 3
     return describe_backward<dnnl::pooling_backward>(engine, attributes, hint, algorithm, source_gradient,

@@ -29,6 +29,10 @@ class Weighted : public Layer {
         Forms forms(tries_products());
         for (const Desc& read : {source, any(extents_.source)})
             add_forward(forms, builder, attributes, {read, any(extents_.weights), bias(), handed_on});
+        // Version 2 has no fast way from plain images to channels last.
+        if (!forms.has_fast())
+            add_forward(forms, builder, attributes,
+                        {any(extents_.source), any(extents_.weights), bias(), any(extents_.destination)});
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
         const Form form = builder.choose(purpose, forms, {{DNNL_ARG_SRC, {source}}});
         std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}};
