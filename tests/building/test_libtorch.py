@@ -22,6 +22,7 @@ from timetrial.launch import run_launch
 
 REFERENCE = native.native_dir() / "backends" / "reference.so"
 SGD = {"name": "sgd", "learning_rate": 0.0625, "momentum": 0.5, "weight_decay": 0.25}
+FORMATS = pytest.mark.parametrize("memory_format", ["contiguous", "channels_last"])
 THREADS = pytest.mark.parametrize("threads", ["1", "2"])
 Weights = dict[str, NDArray[np.float32]]
 
@@ -77,9 +78,13 @@ def integers(network: Network, seed: int) -> tuple[Weights, NDArray[np.float32],
     return weights, images, draw.integers(0, classes(network), len(images))
 
 
-def built(plugin: Path, network: Network, weights: Weights, threads: str = "1") -> Backend:
+def built(
+    plugin: Path, network: Network, weights: Weights, threads: str = "1", memory_format: str | None = None
+) -> Backend:
     backend = Backend(plugin)
     backend.configure("threads", threads)
+    if memory_format is not None:
+        backend.configure("torch.memory_format", memory_format)
     backend.build(network, weights, SGD, ["train", "gradient", "forward"])
     return backend
 
@@ -95,13 +100,14 @@ def assert_same(ours: dict[str, Any], judge: dict[str, Any], *, tolerance: float
 
 
 @THREADS
+@FORMATS
 @pytest.mark.parametrize("name", EXACT)
-def test_it_is_exact_on_integers(libtorch: Path, name: str, threads: str) -> None:
+def test_it_is_exact_on_integers(libtorch: Path, name: str, threads: str, memory_format: str) -> None:
     nodes, shape = EXACT[name]
     network = Network(nodes, 4, shape)
     weights, images, labels = integers(network, seed=1)
-    ours, judge = (built(plugin, network, weights, threads if plugin != REFERENCE else "1")
-                   for plugin in (libtorch, REFERENCE))  # fmt: skip
+    ours = built(libtorch, network, weights, threads, memory_format)
+    judge = built(REFERENCE, network, weights)
     assert ours.step("gradient", images, labels) == judge.step("gradient", images, labels)
     for role in ("activation", "gradient"):
         assert_same(ours.tensors(role), judge.tensors(role))
@@ -154,12 +160,13 @@ def test_it_trains_as_the_reference_does_in_steps_and_in_parts(libtorch: Path, t
 
 
 @THREADS
-def test_two_runs_are_bitwise_equal(libtorch: Path, threads: str) -> None:
+@FORMATS
+def test_two_runs_are_bitwise_equal(libtorch: Path, threads: str, memory_format: str) -> None:
     network = real_network()
     weights, images, labels = real_numbers(network)
     runs = []
     for _ in range(2):
-        backend = built(libtorch, network, weights, threads)
+        backend = built(libtorch, network, weights, threads, memory_format)
         losses = [backend.step("train", images, labels) for _ in range(20)]
         runs.append({**backend.tensors("parameter"), "losses": np.array(losses)})
     assert_same(*runs)
@@ -193,6 +200,9 @@ def test_settings_are_read_back(libtorch: Path) -> None:
     for word in ("false", "true"):
         backend.configure("torch.mkldnn", word)
         assert backend.read_setting("torch.mkldnn").effective == word
+    for word in ("channels_last", "contiguous"):
+        backend.configure("torch.memory_format", word)
+        assert backend.read_setting("torch.memory_format").effective == word
 
 
 @pytest.mark.parametrize(
@@ -201,7 +211,8 @@ def test_settings_are_read_back(libtorch: Path) -> None:
         ("threads", "0", "threads = '0': expected a whole number from 1"),
         ("parallel", "images", "parallel = 'images': LibTorch has its threads inside each operation only"),
         ("torch.mkldnn", "yes", "torch.mkldnn = 'yes': expected true or false"),
-        ("thread", "1", "no setting 'thread'; it has: threads, parallel, torch.mkldnn"),
+        ("torch.memory_format", "nhwc", "'nhwc': expected contiguous or channels_last"),
+        ("thread", "1", "no setting 'thread'; it has: threads, parallel, torch.mkldnn, torch.memory_format"),
     ],
 )
 def test_settings_that_cannot_be(libtorch: Path, name: str, value: str, said: str) -> None:
@@ -213,13 +224,14 @@ def test_settings_that_cannot_be(libtorch: Path, name: str, value: str, said: st
 def test_a_proof_launch_passes_and_names_what_ran(libtorch: Path, tmp_path: Path) -> None:
     plan = make_plan(
         tmp_path / "launch", str(libtorch), network=small_network(tmp_path), purpose="proof",
-        settings={"threads": "1", "parallel": "product"},
+        settings={"threads": "1", "parallel": "product", "torch.memory_format": "channels_last"},
     )  # fmt: skip
     record = run_launch(plan)
     assert record.outcome == "ok", words(record)
     assert record.parity is not None
     assert record.parity.status == "passed"
-    assert {setting.name: setting.status for setting in record.settings}["parallel"] == "applied"
+    statuses = {setting.name: setting.status for setting in record.settings}
+    assert (statuses["parallel"], statuses["torch.memory_format"]) == ("applied", "applied")
     target = building.make_plan(building.recipe_named("libtorch")).target
     assert target.version.startswith(record.facts["torch.version"])
     assert record.facts["torch.parallel"] == "OpenMP"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -62,6 +63,33 @@ def test_installed_wheel_runs_an_experiment(clean_python: Path, tmp_path: Path) 
 def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_path: Path) -> None:
     done = run(clean_python.parent / "timetrial", "list", cwd=tmp_path)
     assert "first-look" in done.stdout
+
+
+def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:
+    done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path)
+    states = {state["name"]: state for state in json.loads(done.stdout)["backends"]}
+    assert states["eigen"]["state"] == "ready"
+    assert states["libtorch"]["state"] == "unavailable"
+    assert f"libtorch needs torch in {clean_python}" in states["libtorch"]["detail"]
+    assert "-m pip install torch" in states["libtorch"]["cure"]
+
+
+def test_installed_wheel_brings_what_is_built_at_first_use(clean_python: Path, tmp_path: Path) -> None:
+    """The sources in the wheel are enough, with this environment's torch."""
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None
+    assert torch.origin is not None
+    only_torch = tmp_path / "path"
+    only_torch.mkdir()
+    (only_torch / "torch").symlink_to(Path(torch.origin).parent)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(only_torch),
+        "TIMETRIAL_CACHE": str(tmp_path / "cache"),
+    }
+    command = [clean_python.parent / "timetrial", "backends", "build", "libtorch"]
+    done = run(*command, cwd=tmp_path, env=environment)
+    assert "libtorch: built for torch" in done.stdout
 
 
 def test_other_processors_get_a_clear_word(tmp_path: Path) -> None:

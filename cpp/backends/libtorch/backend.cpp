@@ -23,7 +23,7 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr const char* optimizers[] = {"sgd", nullptr};
-constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", "torch.memory_format", nullptr};
 constexpr tt_description description{
     .size = sizeof(tt_description),
     .name = "libtorch",
@@ -45,14 +45,24 @@ class LibTorch final : public Backend {
     LibTorch() { check_version(); }
 
     void configure(std::string_view name, std::string_view value) override {
-        in_plain_words([&] { set_setting(name, value, description); });
+        if (name == "torch.memory_format") {
+            format_ = read_format(value);
+        } else {
+            in_plain_words([&] { set_setting(name, value, description); });
+        }
     }
-    Reading read_setting(std::string_view name) override { return get_setting(name, description); }
+    Reading read_setting(std::string_view name) override {
+        if (name != "torch.memory_format") return get_setting(name, description);
+        for (const Parameter& p : graph_.parameters)
+            if (p.value.dim() == 4 && !p.value.is_contiguous(format_))
+                return {"mixed", "the weights of '" + p.name + "' have another format"};
+        return {format_word(format_), "at::Tensor::is_contiguous() of every convolution's weights"};
+    }
     Facts facts() override { return library_facts(); }
 
     void build(const tt_build& build) override {
         in_plain_words([&] {
-            graph_ = make_graph(*build.network);
+            graph_ = make_graph(*build.network, format_);
             update_ = Update(read_sgd(build.optimizer), graph_);
         });
     }
@@ -188,6 +198,7 @@ class LibTorch final : public Backend {
                                     std::to_string(wanted.role));
     }
 
+    at::MemoryFormat format_ = at::MemoryFormat::Contiguous;
     Graph graph_;
     Update update_;
     std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient

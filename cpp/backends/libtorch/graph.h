@@ -36,6 +36,7 @@ struct Node {
 struct Graph {
     std::vector<Node> nodes;
     std::vector<Parameter> parameters;
+    at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images and of the weights over them
     std::size_t prediction = 0, loss_node = 0;
     Loss loss;
 
@@ -43,7 +44,7 @@ struct Graph {
     // backward pass needs, autograd holds.
     std::vector<at::Tensor> forward(const at::Tensor& images, bool keep) const {
         std::vector<at::Tensor> outputs(nodes.size());
-        outputs[0] = images;
+        outputs[0] = in_format(images);
         for (std::size_t i = 1; i < nodes.size(); ++i) {
             const Node& node = nodes[i];
             if (!node.operation) continue;
@@ -51,6 +52,10 @@ struct Graph {
             if (node.frees_input && !keep) outputs[node.input].reset();
         }
         return outputs;
+    }
+
+    at::Tensor in_format(const at::Tensor& images) const {
+        return images.dim() == 4 ? images.contiguous(format) : images;
     }
 
     void reset() {
@@ -62,9 +67,10 @@ struct Graph {
     }
 };
 
-inline Graph make_graph(const tt_network& network) {
+inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
     const std::vector<Layer> layers = read_layers(network);
     Graph graph;
+    graph.format = format;
     graph.nodes.resize(layers.size());
     graph.prediction = network.output;
     graph.loss_node = network.loss;
@@ -81,7 +87,8 @@ inline Graph make_graph(const tt_network& network) {
         last_reader[node.input] = i;
         std::vector<at::Tensor> values;
         for (const ParameterSpec& spec : layer.parameters) {
-            values.push_back(at::empty(spec.shape, at::kFloat).set_requires_grad(true));
+            const auto own = spec.shape.size() == 4 ? format : at::MemoryFormat::Contiguous;
+            values.push_back(at::empty(spec.shape, at::kFloat, own).set_requires_grad(true));
             node.parameters.push_back(graph.parameters.size());
             graph.parameters.push_back({spec.name, spec.name + ".velocity", values.back(), spec.initial});
         }

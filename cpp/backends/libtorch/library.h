@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <c10/core/MemoryFormat.h>
 #include <c10/util/Exception.h>
 #include <torch/version.h>
 
@@ -43,6 +44,17 @@ auto in_plain_words(Call&& call) {
         if (words.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
         throw std::runtime_error("torch: " + words);
     }
+}
+
+// "contiguous" is N x C x H x W, torch's default; "channels_last" is N x H x W x C in memory.
+inline at::MemoryFormat read_format(std::string_view value) {
+    if (value == "contiguous") return at::MemoryFormat::Contiguous;
+    if (value == "channels_last") return at::MemoryFormat::ChannelsLast;
+    throw Unsupported("torch.memory_format = '" + std::string(value) +
+                      "': expected contiguous or channels_last");
+}
+inline std::string format_word(at::MemoryFormat format) {
+    return format == at::MemoryFormat::ChannelsLast ? "channels_last" : "contiguous";
 }
 
 // Global in LibTorch: they hold for the process.

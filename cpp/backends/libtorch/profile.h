@@ -22,7 +22,7 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
     };
     std::vector<at::Tensor> outputs(graph.nodes.size());  // each with the graph of its own node
     std::vector<at::Tensor> leaves(graph.nodes.size());   // the same values, without
-    leaves[0] = images;
+    leaves[0] = graph.in_format(images);
     for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
         const Node& node = graph.nodes[i];
         if (!node.operation) continue;
