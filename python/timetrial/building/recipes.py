@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from timetrial.building.onednn import find_debian_onednn
 from timetrial.building.target import Target
 from timetrial.building.torch import find_torch
 from timetrial.errors import InputError, nearest
@@ -22,7 +23,20 @@ class Recipe:
     flags: tuple[str, ...] = ("-O2",)
 
 
-RECIPES = {recipe.name: recipe for recipe in (Recipe("libtorch", "libtorch", find_torch, seconds=10),)}
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("libtorch", "libtorch", find_torch, seconds=10),
+        Recipe(
+            "onednn-debian",
+            "onednn",
+            find_debian_onednn,
+            seconds=15,
+            shared=("layers",),
+            flags=("-O2", "-fopenmp"),
+        ),
+    )
+}
 
 
 def recipe_named(name: str) -> Recipe:
