@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -167,19 +166,15 @@ class OneDnn final : public Backend {
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
         open_batch(batch, true);
-        std::vector<LayerTime> times;
-        const auto timed = [&](const std::string& node, tt_direction direction, const auto& run) {
-            const auto start = std::chrono::steady_clock::now();
-            run();
-            const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start;
-            times.push_back({node.c_str(), direction, static_cast<uint64_t>(wall.count())});
+        LayerTimer timer;
+        const auto time = [&](const std::vector<Operation>& program) {
+            for (const Operation& operation : program)
+                timer.time(graph_.name_of(operation).c_str(), operation.direction, operation.run);
         };
-        for (const Operation& operation : graph_.forward)
-            timed(graph_.name_of(operation), operation.direction, operation.run);
-        timed(graph_.loss_name, TT_DIRECTION_LOSS, [&] { lose(); });
-        for (const Operation& operation : graph_.backward)
-            timed(graph_.name_of(operation), operation.direction, operation.run);
-        return times;
+        time(graph_.forward);
+        timer.time(graph_.loss_name.c_str(), TT_DIRECTION_LOSS, [&] { lose(); });
+        time(graph_.backward);
+        return timer.times;
     }
 
   private:
