@@ -66,7 +66,8 @@ def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_p
 
 
 def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:
-    done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path, env=environment)
     states = {state["name"]: state for state in json.loads(done.stdout)["backends"]}
     assert states["eigen"]["state"] == "ready"
     assert states["libtorch"]["state"] == "unavailable"
@@ -84,8 +85,8 @@ def test_installed_wheel_brings_what_is_built_at_first_use(clean_python: Path, t
     (only_torch / "torch").symlink_to(Path(torch.origin).parent)
     environment = {
         "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
         "PYTHONPATH": str(only_torch),
-        "TIMETRIAL_CACHE": str(tmp_path / "cache"),
     }
     command = [clean_python.parent / "timetrial", "backends", "build", "libtorch"]
     done = run(*command, cwd=tmp_path, env=environment)
