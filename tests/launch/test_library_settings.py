@@ -141,7 +141,10 @@ def test_the_default_library_is_in_the_record() -> None:
 
 
 def test_versions_are_what_is_stated_or_what_files_tell(tmp_path: Path) -> None:
-    files = {name: tmp_path / name for name in ("libown.so", "libtorch_cpu.so", "libgomp.so.1.0.0")}
+    files = {
+        name: tmp_path / name
+        for name in ("libown.so", "libtorch_cpu.so", "libtorch-0a1b.so", "libgomp.so.1.0.0")
+    }
     for path in files.values():
         path.write_bytes(b"content")
     chosen = [ChosenLibrary("blas.library", files["libown.so"], preload=False)]
@@ -152,6 +155,7 @@ def test_versions_are_what_is_stated_or_what_files_tell(tmp_path: Path) -> None:
     assert versions == {
         "libown.so": "Own 1.2",
         "libtorch_cpu.so": "2.13.0",
+        "libtorch-0a1b.so": None,  # a plug-in
         "libgomp.so.1.0.0": None,
         scipy.name: version_of(scipy),
         "gone.so": None,

@@ -122,7 +122,7 @@ def _mapped_files(pid: int) -> frozenset[Path]:
     return frozenset(Path(one[5]) for one in fields if len(one) == 6 and one[5].startswith("/"))
 
 
-_TORCH_FILES = ("libtorch", "libc10")
+_TORCH_FILES = ("libtorch.so", "libtorch_", "libc10")  # not our plug-in, libtorch-<hash>.so
 
 
 def describe_libraries(
