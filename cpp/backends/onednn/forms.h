@@ -72,8 +72,10 @@ class Forms {
             Described<Primitive> found = describe();
             do {
                 auto [reads, writes] = ports(found);
+                // next_impl() changes what all handles refer to; made from a C handle, this one is a copy.
+                const typename Primitive::primitive_desc copy(found.get());
                 add({found.impl_info_str(), std::move(reads), std::move(writes), found.scratchpad_desc(),
-                     [copy = clone<Primitive>(found)] { return Primitive(copy); }});
+                     [copy] { return Primitive(copy); }});
             } while (found.next_impl());
         } catch (const dnnl::error& error) {
             if (error.status != dnnl_unimplemented) throw;
@@ -108,15 +110,6 @@ class Forms {
     static bool is_fast(const Form& form) { return !form.implementation.starts_with("ref"); }
     static bool is_product(const Form& form) {
         return form.implementation.find("gemm:jit") != std::string::npos;
-    }
-
-    // next_impl() changes what all handles of a description refer to.
-    template <class Primitive>
-    static typename Primitive::primitive_desc clone(const Described<Primitive>& description) {
-        dnnl_primitive_desc_t copy = nullptr;
-        dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, description.get()),
-                                "oneDNN could not copy the description of a primitive");
-        return typename Primitive::primitive_desc(copy);
     }
 
     void add(Form form) {
