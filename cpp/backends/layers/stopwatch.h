@@ -15,7 +15,6 @@ namespace timetrial::layers {
 class Stopwatch {
   public:
     void resize(std::size_t threads, std::size_t nodes) {
-        nodes_ = nodes;
         per_thread_.assign(threads, std::vector<uint64_t>(nodes * directions));
     }
 
@@ -33,7 +32,8 @@ class Stopwatch {
         const uint64_t inner_before = inner, before = now();
         work();
         const uint64_t total = now() - before;
-        at(thread, node, direction) += total - (inner - inner_before);
+        // At least one: what was done counts as done, however coarse the clock.
+        at(thread, node, direction) += std::max<uint64_t>(total - (inner - inner_before), 1);
     }
 
     // Of the slowest thread: that is what the step waits for.
@@ -58,7 +58,6 @@ class Stopwatch {
     }
 
     bool on_ = false;
-    std::size_t nodes_ = 0;
     std::vector<std::vector<uint64_t>> per_thread_;
 };
 
