@@ -16,26 +16,6 @@ namespace timetrial::onednn {
 // fill no block (20 -> 32), and channels last costs the weight gradient of layers with few channels.
 enum class Layout { kChannelsLast, kBlocked };
 
-inline const char* direction_name(tt_direction direction) {
-    switch (direction) {
-        case TT_DIRECTION_FORWARD:
-            return "forward";
-        case TT_DIRECTION_LOSS:
-            return "loss";
-        case TT_DIRECTION_BACKWARD:
-            return "backward";
-        case TT_DIRECTION_BACKWARD_DATA:
-            return "backward_data";
-        case TT_DIRECTION_BACKWARD_WEIGHTS:
-            return "backward_weights";
-        case TT_DIRECTION_UPDATE:
-            return "update";
-        case TT_DIRECTION_REORDER:
-            return "reorder";
-    }
-    return "";
-}
-
 inline std::string argument_name(int argument) {
     switch (argument) {
         case DNNL_ARG_SRC:
@@ -64,7 +44,7 @@ struct Purpose {
     std::string name;
     tt_direction direction;
 
-    std::string text() const { return name + " " + direction_name(direction); }
+    std::string text() const { return name + " " + tt_direction_word(direction); }
 };
 
 // What the trials of a layout found, by the operation's text: who builds it again needs no second trial.
@@ -152,8 +132,9 @@ class Builder {
                         const Tensor& to, const std::string& what) {
         program.push_back({purpose.node, TT_DIRECTION_REORDER, reorder(from, to)});
         ++reorders_;
-        facts.emplace_back("reorder " + purpose.name + " " + what + " " + direction_name(purpose.direction),
-                           format_of(from.desc) + " -> " + format_of(to.desc));
+        facts.emplace_back(
+            "reorder " + purpose.name + " " + what + " " + tt_direction_word(purpose.direction),
+            format_of(from.desc) + " -> " + format_of(to.desc));
     }
 
     Call reorder(const Tensor& from, const Tensor& to) const {

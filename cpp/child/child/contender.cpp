@@ -211,7 +211,7 @@ Contender::Json Contender::profile(std::uint32_t steps) {
     Json layers = Json::array();
     for (const auto& key : order)
         layers.push_back(
-            {{"node", key.first}, {"direction", direction_word(key.second)}, {"ns", times[key]}});
+            {{"node", key.first}, {"direction", tt_direction_word(key.second)}, {"ns", times[key]}});
     return {{"steps", steps}, {"layers", layers}};
 }
 

@@ -38,27 +38,6 @@ std::vector<std::string> flag_words(std::uint32_t mask) {
         {{TT_READS_NO_DATA, "reads_no_data"}, {TT_UNPROVABLE, "unprovable"}, {TT_PROFILES, "profiles"}});
 }
 
-std::string direction_word(tt_direction direction) {
-    switch (direction) {
-        case TT_DIRECTION_FORWARD:
-            return "forward";
-        case TT_DIRECTION_LOSS:
-            return "loss";
-        case TT_DIRECTION_BACKWARD:
-            return "backward";
-        case TT_DIRECTION_BACKWARD_DATA:
-            return "backward_data";
-        case TT_DIRECTION_BACKWARD_WEIGHTS:
-            return "backward_weights";
-        case TT_DIRECTION_UPDATE:
-            return "update";
-        case TT_DIRECTION_REORDER:
-            return "reorder";
-    }
-    throw std::invalid_argument("the backend timed direction " + std::to_string(direction) +
-                                ", which backend.h does not have");
-}
-
 tt_role parse_role(const std::string& word) {
     static const std::pair<const char*, tt_role> roles[] = {
         {"parameter", TT_PARAMETER},   {"state", TT_STATE},         {"gradient", TT_ROLE_GRADIENT},

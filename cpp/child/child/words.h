@@ -13,8 +13,6 @@ namespace timetrial {
 std::vector<std::string> task_words(std::uint32_t mask);
 std::vector<std::string> part_words(std::uint32_t mask);
 std::vector<std::string> flag_words(std::uint32_t mask);
-// "forward", "backward_data", ... Throws std::invalid_argument for a number that backend.h does not have.
-std::string direction_word(tt_direction direction);
 // Throws std::invalid_argument with the known words.
 tt_role parse_role(const std::string& word);
 

@@ -146,6 +146,13 @@ typedef enum tt_direction {
     TT_DIRECTION_REORDER = 7, /* moving data from one memory format to another for this layer */
 } tt_direction;
 
+/* The word of a direction in records and facts; "" for a number that tt_direction does not have. */
+static inline const char* tt_direction_word(uint32_t direction) {
+    static const char* const words[] = {
+        "", "forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"};
+    return direction < sizeof words / sizeof *words ? words[direction] : "";
+}
+
 /* Receivers, given by the host. Texts are copied before they return. */
 typedef void (*tt_fact_function)(void* user, const char* name, const char* value);
 typedef void (*tt_time_function)(void* user, const char* node, uint32_t direction, uint64_t ns);
