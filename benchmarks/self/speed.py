@@ -32,7 +32,7 @@ def speed_figures() -> list[Figure]:
                 network=network,
                 backend=["pytorch", *limits],
                 threads=[1, 2],
-                launches=10,
+                launches=6,
                 reference={"backend": "pytorch"},
                 results=folder,
                 quiet=True,
