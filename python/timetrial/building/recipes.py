@@ -33,7 +33,7 @@ RECIPES = {
             find_debian_onednn,
             seconds=15,
             shared=("layers",),
-            flags=("-O2", "-fopenmp"),
+            flags=("-O3", "-DNDEBUG", "-fopenmp"),
         ),
     )
 }
