@@ -173,7 +173,14 @@ def test_a_cache_that_cannot_be_written(plan: Plan, own_cache: Path) -> None:
 
 def start_build(library: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", BUILD_FAKE, str(library)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
 
 
 def wait_until(true: Callable[[], bool]) -> None:
