@@ -14,6 +14,7 @@ from figures import Figure
 from product import product_figures
 from rich.console import Console
 from rich.table import Table
+from scaling import scaling_figures
 from speed import speed_figures
 
 GROUPS = {
@@ -21,6 +22,7 @@ GROUPS = {
     "contender": contender_figures,
     "product": product_figures,
     "speed": speed_figures,
+    "scaling": scaling_figures,
 }
 
 

@@ -18,7 +18,6 @@ LIMITS = {
 }
 NOT_SLOWER = 0.03  # a limit of 1.0 means "not slower", to within this
 MEMORY_LIMITS = {"onednn": 0.25, "eigen": 0.25, "cblas": 0.25, "libtorch": 2 / 3}  # of PyTorch's, LeNet-5
-SCALING_LIMIT = 0.85  # of the gain that the machine's peak has from a second thread
 
 Case = dict[str, Any]
 
@@ -37,10 +36,9 @@ def speed_figures() -> list[Figure]:
                 results=folder,
                 quiet=True,
             )
-            document, peak = results.to_json(), results.experiment.peak_flops
+            document = results.to_json()
         figures += _ratios(network, limits, document)
-        figures += _scaling(network, limits, document, peak)
-        if network == "lenet5":
+            if network == "lenet5":
             figures += _memory(network, document)
     return figures
 
@@ -57,20 +55,6 @@ def _ratios(network: str, limits: dict[str, float], document: dict[str, Any]) ->
             measured = f"{ratio:.2f} [{case['ratio']['low']:.2f}, {case['ratio']['high']:.2f}]"
             allowed = limit + (NOT_SLOWER if limit == 1 else 0)
             yield Figure(what, f"<= {limit:g}", measured, ratio <= allowed)
-
-
-def _scaling(
-    network: str, limits: dict[str, float], document: dict[str, Any], peak: dict[str, float]
-) -> Iterator[Figure]:
-    for backend in limits:
-        what = f"{network}, {backend}: gain by a second thread over that of the peak"
-        steps = [_case(document, backend, threads)["step_time_ns"]["estimate"] for threads in (1, 2)]
-        if None in steps or "2" not in peak:
-            yield Figure(what, f">= {SCALING_LIMIT}", "no second CPU", False)
-            continue
-        gain, machine = steps[0] / steps[1], peak["2"] / peak["1"]
-        measured = f"{gain:.2f} / {machine:.2f} = {gain / machine:.2f}"
-        yield Figure(what, f">= {SCALING_LIMIT}", measured, gain / machine >= SCALING_LIMIT)
 
 
 def _memory(network: str, document: dict[str, Any]) -> Iterator[Figure]:
