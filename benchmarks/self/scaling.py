@@ -1,7 +1,7 @@
 """What a second thread gains each native stack, over what it gains the machine's peak.
 
-Both sides are the best that was seen: a neighbor on the second core can only take from a gain, and takes more from
-two threads than from one.
+Both sides are the best that was seen: a neighbor on the second core can only take from a gain, and takes more
+from two threads than from one.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def speed_figures() -> list[Figure]:
             )
             document = results.to_json()
         figures += _ratios(network, limits, document)
-            if network == "lenet5":
+        if network == "lenet5":
             figures += _memory(network, document)
     return figures
 
