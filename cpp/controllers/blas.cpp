@@ -97,6 +97,13 @@ std::string BlasControl::kernel_getter() const {
     return vendor_ == "MKL" ? "MKL_CBWR_Get_Auto_Branch()" : "";
 }
 
+bool BlasControl::allows_concurrent_calls() const {
+    if (vendor_ != "OpenBLAS") return true;
+    const std::string built = version();
+    return built.find("SINGLE_THREADED") == std::string::npos ||
+           built.find("USE_LOCKING") != std::string::npos;
+}
+
 bool BlasControl::set_threads(int threads) const {
     if (vendor_ == "OpenBLAS") {
         if (void* symbol = find("openblas_set_num_threads")) return as<void(int)>(symbol)(threads), true;

@@ -23,6 +23,11 @@ class BlasControl {
     // The function that kernel() asks; "" if there is none.
     std::string kernel_getter() const;
 
+    // Whether several threads may call it at once. OpenBLAS built for one thread, without locks around its
+    // buffers, gives wrong numbers then (USE_LOCKING in its Makefile.rule; Debian's serial build was seen
+    // doing so).
+    bool allows_concurrent_calls() const;
+
     // False if the library cannot be told. What it does with the number is another question: see threads().
     bool set_threads(int threads) const;
     // The library's own answer, which is known to be wrong at times: BLIS's serial build repeats what it was

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from fake_cblas import fake_cblas
 from launching import make_plan, words, workload
 
 from timetrial.errors import InputError
@@ -17,55 +17,6 @@ from timetrial.records.model import LaunchRecord, Setting
 
 CPUS = len(os.sched_getaffinity(0))
 BLAS = [name for name, library in known_libraries().items() if library.kind == "blas"]
-
-# A CBLAS of plain loops; what is wrong with it is chosen by macros.
-FAKE = """
-#include <stdint.h>
-#include <stdlib.h>
-#ifdef WIDE
-typedef int64_t number;
-#else
-typedef int number;
-#endif
-#define GEMM(NAME, T) \\
-  void NAME(int order, int ta, int tb, number m, number n, number k, T alpha, const T* a, number lda, \\
-            const T* b, number ldb, T beta, T* c, number ldc) { \\
-  for (number i = 0; i < m; ++i) for (number j = 0; j < n; ++j) { \\
-    T sum = 0; \\
-    for (number l = 0; l < k; ++l) \\
-      sum += (ta == 112 ? a[l * lda + i] : a[i * lda + l]) * (tb == 112 ? b[j * ldb + l] : b[l * ldb + j]); \\
-    c[i * ldc + j] = (beta != 0 ? beta * c[i * ldc + j] : 0) + alpha * sum + OFF; } }
-#ifndef OFF
-#define OFF 0
-#endif
-#ifndef NO_SGEMM
-GEMM(cblas_sgemm, float)
-#endif
-#ifndef NO_DGEMM
-GEMM(cblas_dgemm, double)
-#endif
-#ifndef ISAMAX
-#define ISAMAX (n < 0 ? 0 : best)
-#endif
-#ifndef NO_ISAMAX
-size_t cblas_isamax(number n, const float* x, number stride) {
-  number best = 0;
-  for (number i = 1; i < n; ++i) if (x[i * stride] > x[best * stride]) best = i;
-  return ISAMAX;
-}
-#endif
-#ifdef CRASH
-__attribute__((constructor)) static void crash(void) { abort(); }
-#endif
-"""
-
-
-def build(folder: Path, *macros: str) -> str:
-    source, library = folder / "fake.c", folder / "libfake.so"
-    source.write_text(FAKE)
-    flags = [f"-D{macro}" for macro in macros]
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", *flags, "-o", library, source], check=True)
-    return str(library)
 
 
 def launch(folder: Path, library: str, purpose: str = "proof", **settings: str) -> LaunchRecord:
@@ -107,7 +58,7 @@ def test_the_default_is_named_in_the_record(tmp_path: Path) -> None:
 
 
 def test_a_path_of_ones_own(tmp_path: Path) -> None:
-    library = build(tmp_path)
+    library = fake_cblas(tmp_path)
     record = launch(tmp_path, library)
     assert record.outcome == "ok", words(record)
     assert setting(record, "blas.library").status == "applied"
@@ -116,7 +67,7 @@ def test_a_path_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_integers_of_64_bits_are_seen(tmp_path: Path) -> None:
-    record = launch(tmp_path, build(tmp_path, "WIDE"))
+    record = launch(tmp_path, fake_cblas(tmp_path, "WIDE"))
     assert record.outcome == "ok", words(record)
     assert record.facts["blas.integers"] == "64 bits"
     assert record.parity is not None
@@ -135,7 +86,7 @@ def test_integers_of_64_bits_are_seen(tmp_path: Path) -> None:
     ],
 )
 def test_a_library_that_is_no_cblas(tmp_path: Path, macros: list[str], outcome: str, said: str) -> None:
-    record = launch(tmp_path, build(tmp_path, *macros))
+    record = launch(tmp_path, fake_cblas(tmp_path, *macros))
     assert record.outcome == outcome, words(record)
     assert record.reason is not None
     assert said in record.reason
