@@ -8,7 +8,7 @@ CXX ?= g++
 JOBS ?= $(shell nproc)
 NATIVE_SOURCES := $(shell find cpp cmake -type f) CMakeLists.txt pyproject.toml
 PYTHON_FILES := python tests benchmarks tools
-TORCH_PIN = $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' python/timetrial/frameworks/pytorch/environment.toml)
+TORCH_PIN = $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p;T;q' python/timetrial/frameworks/pytorch/environment.toml)
 APT_LINE := sudo apt install g++ make python3-dev python3-venv
 
 export CXX

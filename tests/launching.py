@@ -88,13 +88,23 @@ def small_network(folder: Path) -> str:
 
 
 def workload(
-    network: str, dataset: str = "synthetic", batch_size: int = 16, learning_rate: float = 0.02
+    network: str,
+    dataset: str = "synthetic",
+    batch_size: int = 16,
+    learning_rate: float = 0.02,
+    momentum: float = 0.9,
+    weight_decay: float = 0.0,
 ) -> Workload:
     return Workload(
         network=network,
         dataset=dataset,
         batch_size=batch_size,
-        optimizer={"name": "sgd", "learning_rate": learning_rate, "momentum": 0.9, "weight_decay": 0.0},
+        optimizer={
+            "name": "sgd",
+            "learning_rate": learning_rate,
+            "momentum": momentum,
+            "weight_decay": weight_decay,
+        },
     )
 
 
@@ -111,9 +121,11 @@ def make_plan(
     dataset: str = "synthetic",
     batch_size: int = 16,
     learning_rate: float = 0.02,
+    momentum: float = 0.9,
+    weight_decay: float = 0.0,
     **more: Any,
 ) -> LaunchPlan:
-    work = workload(network, dataset, batch_size, learning_rate)
+    work = workload(network, dataset, batch_size, learning_rate, momentum, weight_decay)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
     prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
     return LaunchPlan(

@@ -91,12 +91,12 @@ def test_a_framework_that_its_interpreter_lacks(tmp_path: Path) -> None:
     adapter.mkdir()
     (adapter / "adapter.py").write_text("class Adapter: pass\n")
     (adapter / "environment.toml").write_text(
-        'install = "{python} -m pip install no-such"\n[modules]\nno_such_module = "no-such"\n'
+        '[[versions]]\nversion = "1"\nmodules = { no_such_module = "no-such" }\n'
     )
     with pytest.raises(Unavailable) as raised:
         resolve(case(str(adapter)))
     assert "needs the module no_such_module" in str(raised.value)
-    assert f"{sys.executable} -m pip install no-such" in str(raised.value)
+    assert "timetrial frameworks install mine@1" in str(raised.value)
 
 
 def test_the_fingerprint_follows_the_code(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from launching import make_plan, words
 
+from timetrial.environments.catalog import FRAMEWORKS_FOLDER
 from timetrial.launch import registry, run_launch
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
 SOURCES = [
     *registry.RUNTIME_FOLDER.glob("*.py"),
-    *registry.FRAMEWORKS_FOLDER.glob("*/*.py"),
+    *FRAMEWORKS_FOLDER.glob("*/*.py"),
     *PLANTED.glob("*.py"),
 ]
 _ASK = (

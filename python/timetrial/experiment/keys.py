@@ -18,6 +18,7 @@ PROCESS_SETTINGS = (
     "parallel",
     "affinity",
     "isa",
+    "mode",
     "python",
 )  # without a dot: any backend may have them
 PARALLEL = ("images", "product")  # what `parallel` can be, the default first

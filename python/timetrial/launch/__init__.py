@@ -7,7 +7,6 @@ from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.registry import (
     Contender,
     NotBuiltYet,
-    frameworks,
     known_backends,
     native_backends,
     resolve,
@@ -22,7 +21,6 @@ __all__ = [
     "Measure",
     "MeasurementLock",
     "NotBuiltYet",
-    "frameworks",
     "known_backends",
     "native_backends",
     "resolve",

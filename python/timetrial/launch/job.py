@@ -25,6 +25,8 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
             backend["preload"] = [str(path) for path in contender.preload]
     else:
         backend["adapter"] = str(contender.path)
+        if contender.user_path is not None:
+            backend["path"] = str(contender.user_path)
     job: dict[str, Any] = {
         "protocol": PROTOCOL,
         "launch": plan.id,

@@ -5,24 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import BackendManifest
+from timetrial.environments import Framework, Interpreter, Version, framework_in, locate, shipped_frameworks
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.hashing import file_hash
-from timetrial.launch.interpreters import Interpreter, find_interpreter
 from timetrial.launch.libraries import ChosenLibrary, choose_libraries
 from timetrial.launch.plugins import describe_plugin
 from timetrial.libraries import elf_problem
-from timetrial.toml import read_toml
 
-FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 
 Kind = Literal["native", "framework"]
@@ -38,8 +35,8 @@ class Contender:
     fingerprint: str  # changes when the code or a library it stands on changes
     isa: str = ""
     interpreter: Interpreter | None = None  # of a framework
-    setting_environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # setting -> variables
-    helper_threads: tuple[str, ...] = ()  # names of threads that never compute
+    version: Version | None = None  # of a framework, as environment.toml has it
+    user_path: Path | None = None  # of the user's own install, where the version needs one
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
     flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable", "profiles"
     libraries: tuple[ChosenLibrary, ...] = ()  # those it shall use
@@ -51,8 +48,10 @@ class Contender:
 
     def program(self, job: Path) -> list[str]:
         """The command line that the supervisor starts."""
-        if self.interpreter is None:
+        if self.interpreter is None or self.version is None:
             return [str(native.child_path()), str(job)]
+        if self.version.program:
+            return [str(self.interpreter.executable), str(self.path), str(job)]
         return [str(self.interpreter.executable), str(RUNTIME_FOLDER / "main.py"), str(job)]
 
 
@@ -64,14 +63,9 @@ def native_backends() -> dict[str, list[BackendManifest]]:
     return found
 
 
-def frameworks() -> dict[str, Path]:
-    """Name -> the folder of its adapter."""
-    return {path.parent.name: path.parent for path in sorted(FRAMEWORKS_FOLDER.glob("*/environment.toml"))}
-
-
 def known_backends() -> list[str]:
     """Every name that `backend` takes, whether or not it can run here."""
-    return sorted({*native_backends(), *frameworks()})
+    return sorted({*native_backends(), *shipped_frameworks()})
 
 
 class NotBuiltYet(Unavailable):
@@ -89,9 +83,9 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     variants = native_backends().get(name)
     if variants is not None:
         return _native(name, variants, case, build)
-    folder = frameworks().get(name)
-    if folder is not None:
-        return _framework(name, folder, case)
+    framework = shipped_frameworks().get(name.partition("@")[0])
+    if framework is not None:
+        return _framework(framework, name.partition("@")[2], case)
     raise InputError(
         f"no backend is called {name!r}.{nearest(name, known_backends())} "
         "A path to a plug-in (.so) or to an adapter's folder is a backend too"
@@ -104,7 +98,7 @@ def _from_path(path: Path, case: Case) -> Contender:
             raise InputError(
                 f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)"
             )
-        return _framework(path.resolve().name, path.resolve(), case)
+        return _framework(framework_in(path.resolve()), "", case)
     if not path.is_file():
         raise InputError(f"backend {str(path)!r}: there is no such file or folder")
     if path.suffix != ".so":
@@ -170,31 +164,26 @@ def _plugin(name: str, path: Path, libraries: tuple[ChosenLibrary, ...]) -> Cont
     )
 
 
-def _framework(name: str, folder: Path, case: Case) -> Contender:
+def _framework(framework: Framework, word: str, case: Case) -> Contender:
     _refuse(case, "isa", "a framework chooses its instructions itself")
-    described: dict[str, Any] = {}
-    if (folder / "environment.toml").is_file():
-        described = read_toml(folder / "environment.toml")
-    interpreter = find_interpreter(case.settings.get("python"))
-    versions = interpreter.versions(tuple(described.get("modules", {}).items()))
-    missing = [module for module, version in versions.items() if version is None]
-    if missing:
-        raise Unavailable(
-            f"{name} needs the module {', '.join(missing)} in {interpreter.executable}: "
-            + str(described.get("install", "install it there")).format(python=interpreter.executable)
-        )
-    settings: dict[str, Any] = described.get("settings", {})
-    parts = [file_hash(path) for path in sorted([*folder.glob("*.py"), *RUNTIME_FOLDER.glob("*.py")])]
-    parts += [str(interpreter.executable), interpreter.version, json.dumps(versions, sort_keys=True)]
+    located = locate(framework, word, case.settings.get("python"))
+    version, interpreter = located.version, located.interpreter
+    mode = case.settings.get("mode")
+    if mode is not None and mode not in version.modes:
+        raise InputError(f"mode={mode!r}: {case.backend} has {', '.join(version.modes) or 'no modes'}")
+    parts = [
+        file_hash(path) for path in sorted([*framework.folder.glob("*.*"), *RUNTIME_FOLDER.glob("*.py")])
+    ]
+    parts += [str(interpreter.executable), interpreter.version, json.dumps(located.found, sort_keys=True)]
     return Contender(
-        name,
+        framework.name,
         "framework",
-        folder / "adapter.py",
+        framework.folder / (version.program or version.adapter),
         hashlib.sha256("\n".join(parts).encode()).hexdigest(),
         interpreter=interpreter,
-        setting_environment={key: tuple(value.get("environment", ())) for key, value in settings.items()},
-        helper_threads=tuple(described.get("helper_threads", ())),
-        settings=tuple(sorted(settings)),
+        version=version,
+        user_path=located.path,
+        settings=(*(("mode",) if version.modes else ()), *sorted(version.settings)),
     )
 
 

@@ -30,7 +30,7 @@ from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import Proof, run_proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
+from timetrial.launch.settings import Evidence, affinity_of, judge_settings, mismatch, setting_environment
 from timetrial.launch.witnesses import MachineTimes, witnesses
 from timetrial.records.files import explained
 from timetrial.records.model import Evaluation, LaunchRecord, Memory, Outcome, Parity, Phase, Setting
@@ -149,13 +149,15 @@ class _Launch:
         job = make_job(plan, contender)
         write_job(plan, job)
         self.environment = build_environment(
-            plan.folder.resolve(), settings=setting_environment(plan.case, contender), asked=plan.environment
+            plan.folder.resolve(),
+            settings=setting_environment(plan.case, contender, plan.folder.resolve() / "tmp"),
+            asked=plan.environment,
         )
         limits = plan.measure.limits
         command = Command(
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=self.environment.variables,
-            affinity=plan.case.settings.get("affinity"),
+            affinity=affinity_of(plan.case, contender),
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
         )
@@ -189,7 +191,7 @@ class _Launch:
         if self.ready.get("event") != "ready" or process.pid is None:
             raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
         self.phases = _phases(process.started_ns, self.ready.get("phases", []))
-        self.watch = Watch(process.pid, contender.helper_threads)
+        self.watch = Watch(process.pid, contender.version.helper_threads if contender.version else ())
         self.watch.after_ready(next((p.rss_bytes for p in self.phases if p.name == "import"), None))
         self.runner = SegmentRunner(
             process,

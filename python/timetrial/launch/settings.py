@@ -86,8 +86,11 @@ def _beyond(is_axis: bool, words: str) -> TimetrialError:
 
 
 def job_settings(case: Case, contender: Contender) -> dict[str, str]:
-    """What the contender is told: the words asked, and of libraries that it opens itself their files."""
+    """What the contender is told: the words asked, the mode in any case, and of libraries that it opens
+    itself their files."""
     asked = {name: str(value) for name, value in case.settings.items() if name not in PARENT_SETTINGS}
+    if contender.version is not None and contender.version.modes:
+        asked.setdefault("mode", contender.version.modes[0])
     for library in contender.libraries:
         if library.preload:
             asked.pop(library.setting, None)
@@ -96,16 +99,30 @@ def job_settings(case: Case, contender: Contender) -> dict[str, str]:
     return asked
 
 
-def setting_environment(case: Case, contender: Contender) -> dict[str, str]:
-    """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER."""
+def setting_environment(case: Case, contender: Contender, cache: Path | None = None) -> dict[str, str]:
+    """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER; and those
+    that a framework's environment.toml always sets, with `cache` the folder of its compile caches."""
     parallel = case.settings.get("parallel")
-    libraries = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    return libraries | {
-        variable: str(case.settings[name])
-        for name, variables in contender.setting_environment.items()
-        if name in case.settings
-        for variable in variables
-    }
+    variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
+    version = contender.version
+    if version is None:
+        return variables
+    places = {"cache": str(cache or ""), "path": str(contender.user_path or "")}
+    variables |= {name: text.format(**places) for name, text in version.environment.items()}
+    for name, table in version.settings.items():
+        if name in case.settings:
+            variables |= dict.fromkeys(table.environment, str(case.settings[name]))
+    return variables
+
+
+def affinity_of(case: Case, contender: Contender) -> str | None:
+    """The processors to which the supervisor binds the contender: those asked; or the first n that we may
+    use, for a framework whose only proven way to n threads is that."""
+    asked = case.settings.get("affinity")
+    table = contender.version.settings.get("threads") if contender.version else None
+    if asked is None and table is not None and table.affinity and "threads" in case.settings:
+        return format_cpus(sorted(allowed_cpus())[: int(case.settings["threads"])])
+    return asked
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,11 @@ class Contender(object):
         self._adapter = adapter
         self._recorder = runtime.Recorder(recorder_fd)
         self._runtime = runtime
-        self._images = aligned_empty(job.image_shape, np.float32)
+        self._layout = getattr(adapter, "image_layout", "NCHW")
+        shape = job.image_shape
+        if self._layout == "NHWC" and len(shape) == 4:
+            shape = (shape[0], shape[2], shape[3], shape[1])
+        self._images = aligned_empty(shape, np.float32)
         self._labels = aligned_empty((job.batch_size,), np.int64)
         self._streams = {}
         self._gathers = {}
@@ -192,7 +196,7 @@ class Contender(object):
                     "crash",
                     "the job has no stream '{}'; known: {}".format(name, ", ".join(self._job.streams)),
                 )
-            stream = Stream(self._job.streams[name], self._job)
+            stream = Stream(self._job.streams[name], self._job, self._layout)
             self._streams[name] = stream  # keeps the arrays alive whose addresses the gather holds
             self._gathers[name] = self._runtime.Gather(
                 stream.order.ctypes.data,

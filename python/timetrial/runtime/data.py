@@ -20,10 +20,12 @@ def aligned_empty(shape, dtype):
 
 class Stream(object):
     """A data set in a given order (i64, batches x batch_size); without an order, in its own, the last batch
-    filled up from the beginning."""
+    filled up from the beginning. Images are mapped; in the layout "NHWC" they are a copy."""
 
-    def __init__(self, files, job):
+    def __init__(self, files, job, layout="NCHW"):
         self.images = _map(files["images"], np.float32, (None, *job.image_shape[1:]))
+        if layout == "NHWC" and self.images.ndim == 4:
+            self.images = np.ascontiguousarray(self.images.transpose(0, 2, 3, 1))
         self.labels = _map(files["labels"], np.int64, (self.images.shape[0],))
         self.samples = self.images.shape[0]
         if "order" in files:

@@ -35,6 +35,7 @@ class Job(object):
             raise ContenderError("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
         self.name = table["backend"]["name"]
         self.adapter = table["backend"]["adapter"]
+        self.user_path = table["backend"].get("path")
         self.runtime = table["runtime"]
         self.purpose = table["purpose"]
         self.folder = table["folder"]

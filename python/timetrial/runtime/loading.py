@@ -22,7 +22,7 @@ def load_runtime_module(folder):
 
 def load_adapter(path):
     """An instance of the class Adapter in the file."""
-    spec = importlib.util.spec_from_file_location("timetrial_adapter", path)
+    spec = importlib.util.spec_from_file_location("timetrial_loaded_adapter", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     # An adapter may be split into several files, imported by name from its own folder.

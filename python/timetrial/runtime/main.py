@@ -23,6 +23,7 @@ import contender as contender_module  # noqa: E402
 import failures  # noqa: E402
 import job as job_module  # noqa: E402
 import loading  # noqa: E402
+import timetrial_adapter  # noqa: E402, F401 - stays: adapters import it
 
 OWN_MODULES = ("contender", "data", "failures", "job", "loading", "score")
 
@@ -87,6 +88,7 @@ def serve(job_path, place):
     adapter = loading.load_adapter(job.adapter)
     contender = contender_module.Contender(job, adapter, runtime, RECORDER_FD)
     contender.check_wants()
+    adapter.mode, adapter.user_path = job.settings.get("mode"), job.user_path
     adapter.load(job.settings)
     phases.append(phase("import"))
     place[0] = "build"

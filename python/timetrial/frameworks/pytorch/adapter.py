@@ -5,6 +5,7 @@ import re
 import time
 
 import numpy as np
+from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -16,25 +17,9 @@ _FACTS = (
 )
 
 
-class Adapter(object):
+class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    tasks = ("train", "gradient", "forward")
-    devices = ("cpu",)
-    dtypes = ("f32",)
-    optimizers = ("sgd",)
-    layers = (
-        "dense",
-        "conv2d",
-        "max_pool2d",
-        "avg_pool2d",
-        "relu",
-        "tanh",
-        "sigmoid",
-        "flatten",
-        "softmax_cross_entropy",
-        "squared_error",
-    )
     parts = ("forward", "loss", "backward", "update")
 
     def load(self, settings):
@@ -184,27 +169,24 @@ class Adapter(object):
         for parameter, gradient in zip(parameters, found[len(inputs) :]):
             parameter.grad = gradient
 
-    def wait(self):
-        """Eager CPU work is done when its call returns."""
-
-    def tensors(self, role):
+    def parameters(self):
         """Name -> array."""
-        if role == "parameter":
-            return {name: p.detach().numpy().copy() for name, p in self._named.items()}
-        if role == "gradient":
-            return {n: p.grad.numpy().copy() for n, p in self._named.items() if p.grad is not None}
-        if role == "optimizer":
-            state = self.optimizer.state if self.optimizer else {}
-            return {
-                name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
-                for name, p in self._named.items()
-                if state.get(p, {}).get("momentum_buffer") is not None
-            }
-        if role == "activation":
-            return self._activations()
-        return {}
+        return {name: p.detach().numpy().copy() for name, p in self._named.items()}
 
-    def _activations(self):
+    def gradients(self):
+        """Of the last step."""
+        return {n: p.grad.numpy().copy() for n, p in self._named.items() if p.grad is not None}
+
+    def velocities(self):
+        """The optimizer's momentum."""
+        state = self.optimizer.state if self.optimizer else {}
+        return {
+            name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
+            for name, p in self._named.items()
+            if state.get(p, {}).get("momentum_buffer") is not None
+        }
+
+    def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
         found = {}
         hooks = [

@@ -1,0 +1,166 @@
+"""Every adapter that is installed, in every mode: all layers, losses, tasks and optimizer options proven
+against the reference, threads applied and read back.
+
+    pytest tests/frameworks/test_conformance.py -k "theano and 1.0.5"
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from launching import make_plan, small_network, words
+
+from timetrial.environments import Framework, Version, locate, shipped_frameworks
+from timetrial.errors import Unavailable
+from timetrial.launch import run_launch
+
+CORES = len(os.sched_getaffinity(0))
+
+ALL_LAYERS = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 5, kernel = [3, 5], padding = "same", bias = false }
+
+[[nodes]]
+name = "tanh1"
+kind = "tanh"
+
+[[nodes]]
+name = "pool1"
+kind = "avg_pool2d"
+attributes = { kernel = [3, 2], stride = [2, 2], padding = [1, 0] }
+
+[[nodes]]
+name = "conv2"
+kind = "conv2d"
+attributes = { channels = 6, kernel = 3, stride = [2, 1], padding = [0, 1] }
+
+[[nodes]]
+name = "relu2"
+kind = "relu"
+
+[[nodes]]
+name = "pool2"
+kind = "max_pool2d"
+attributes = { kernel = 3, stride = 2, padding = 1 }
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = 16 }
+
+[[nodes]]
+name = "sigmoid1"
+kind = "sigmoid"
+
+[[nodes]]
+name = "fc2"
+kind = "dense"
+attributes = { units = "classes", bias = false }
+
+[[nodes]]
+name = "loss"
+kind = "LOSS"
+inputs = ["fc2", "labels"]
+"""
+
+
+def _everything() -> list[object]:
+    """One parameter per framework, version and mode; one that is not installed is skipped, with the cure."""
+    found = []
+    for framework in shipped_frameworks().values():
+        for version in framework.versions:
+            lacking = _lacking(framework, version)
+            marks = [pytest.mark.skip(reason=lacking)] if lacking else []
+            for mode in version.modes or ("",):
+                name = f"{framework.name}@{version.version}"
+                found.append(pytest.param(name, mode, id=f"{name}-{mode}".rstrip("-"), marks=marks))
+    return found
+
+
+def _lacking(framework: Framework, version: Version) -> str | None:
+    try:
+        locate(framework, version.version, None)
+    except Unavailable as reason:
+        return f"{framework.name}@{version.version}: {reason}"
+    return None
+
+
+EVERYTHING = pytest.mark.parametrize(("backend", "mode"), _everything())
+
+
+def _settings(mode: str, **more: str) -> dict[str, str]:
+    return {"mode": mode, **more} if mode else more
+
+
+@EVERYTHING
+@pytest.mark.parametrize("loss", ["softmax_cross_entropy", "squared_error"])
+def test_every_layer_is_proven(tmp_path: Path, backend: str, mode: str, loss: str) -> None:
+    network = tmp_path / "all.toml"
+    network.write_text(ALL_LAYERS.replace("LOSS", loss))
+    plan = make_plan(
+        tmp_path / "launch", backend, network=str(network), purpose="proof", settings=_settings(mode)
+    )
+    record = run_launch(plan)
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "passed"
+    compared = {comparison.tensor for comparison in record.parity.comparisons}
+    assert {"gradient conv1.weight", "gradient fc1.bias", "parameter conv2.bias", "output"} <= compared
+
+
+@EVERYTHING
+@pytest.mark.parametrize("task", ["gradient", "forward"])
+def test_tasks_without_update(tmp_path: Path, backend: str, mode: str, task: str) -> None:
+    network = small_network(tmp_path)
+    for purpose in ("proof", "speed"):
+        plan = make_plan(
+            tmp_path / purpose, backend, network=network, purpose=purpose, task=task, settings=_settings(mode)
+        )
+        record = run_launch(plan)
+        assert record.outcome == "ok", words(record)
+        if record.parity is not None:
+            assert record.parity.status == "passed"
+
+
+@EVERYTHING
+@pytest.mark.parametrize("threads", range(1, min(CORES, 2) + 1))
+def test_threads_are_applied_and_read_back(tmp_path: Path, backend: str, mode: str, threads: int) -> None:
+    settings = _settings(mode, threads=str(threads))
+    proof = run_launch(
+        make_plan(tmp_path / "proof", backend, network="lenet5", purpose="proof", settings=settings)
+    )
+    assert proof.outcome == "ok", words(proof)
+    timed = run_launch(
+        make_plan(tmp_path / "timed", backend, network="lenet5", settings=settings, proof=proof.parity)
+    )
+    assert timed.outcome == "ok", words(timed)
+    found = next(setting for setting in timed.settings if setting.name == "threads")
+    assert found.status in ("applied", "adjusted"), found
+    assert {"first", "steady"} <= {segment.kind for segment in timed.segments}
+
+
+@EVERYTHING
+def test_weight_decay_and_plain_descent(tmp_path: Path, backend: str, mode: str) -> None:
+    network = small_network(tmp_path)
+    for momentum, weight_decay in ((0.0, 0.0), (0.5, 0.01)):
+        plan = make_plan(
+            tmp_path / f"decay{weight_decay}",
+            backend,
+            network=network,
+            purpose="proof",
+            settings=_settings(mode),
+            momentum=momentum,
+            weight_decay=weight_decay,
+        )
+        record = run_launch(plan)
+        assert record.outcome == "ok", words(record)
+        assert record.parity is not None
+        assert record.parity.status == "passed"
