@@ -1,20 +1,40 @@
 """The interpreters that frameworks run in: what each needs (data), where it lies, how it is made.
 
-`catalog` reads frameworks/<name>/environment.toml, `locate` finds the interpreter of a `name@version`.
+`catalog` reads frameworks/<name>/environment.toml, `locate` finds the interpreter of a `name@version`,
+`install` makes it, `checking` starts what is there, `states` says how things stand.
 """
 
-from timetrial.environments.catalog import Framework, Version, framework_in, shipped_frameworks
+from timetrial.environments.catalog import (
+    Framework,
+    Version,
+    find_framework,
+    framework_in,
+    shipped_frameworks,
+)
+from timetrial.environments.install import Installed, install, remove
 from timetrial.environments.interpreters import Interpreter
 from timetrial.environments.locate import Located, locate
-from timetrial.environments.present import present
+from timetrial.environments.making import Wishes
+from timetrial.environments.marker import environments_folder
+from timetrial.environments.states import State, Summary, check, state_of, summary
 
 __all__ = [
     "Framework",
+    "Installed",
     "Interpreter",
     "Located",
+    "State",
+    "Summary",
     "Version",
+    "Wishes",
+    "check",
+    "environments_folder",
+    "find_framework",
     "framework_in",
+    "install",
     "locate",
-    "present",
+    "remove",
     "shipped_frameworks",
+    "state_of",
+    "summary",
 ]

@@ -7,7 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as Pep440
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -17,6 +19,7 @@ from timetrial.toml import read_toml
 
 FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
 FILE = "environment.toml"
+CURRENT = "current"  # the word for the running interpreter as an environment
 
 
 class _Table(BaseModel):
@@ -36,13 +39,16 @@ class Version(_Table):
     version: str  # the word after the @: "1.15.5", "1.15.2-intel"
     adapter: str = "adapter.py"  # in the framework's folder
     program: str = ""  # of a contender that is no Python: its main file in the framework's folder
+    executable: str = ""  # what starts `program`: a file in the folder that the user names ("bin/luajit")
     python: str = ""  # interpreters its packages exist for: ">=3.6,<3.8"
     pins: tuple[str, ...] = ()  # what was seen to work, for pip
     pip: str = ""  # the pip to bring first, where the interpreter's own is too old for the wheels
     modules: dict[str, str] = Field(default_factory=dict)  # module that must be found -> its distribution
     serves: str = ""  # versions of the first module that this adapter drives too: ">=2.16"; "": none but this
     modes: tuple[str, ...] = ()  # values of the setting `mode`, the default first
-    system: tuple[str, ...] = ()  # what pip cannot bring: programs ("g++"), shared libraries ("libgomp.so.1")
+    # What pip cannot bring: programs ("g++"), shared libraries ("libgomp.so.1"); behind a colon the Debian
+    # package that does, where its name cannot be guessed ("libmpi.so.40:libopenmpi3").
+    system: tuple[str, ...] = ()
     user_path: str = ""  # what the user must name, in words: "a Neon checkout"; "": nothing
     size_mb: int = 0
     verified: datetime.date | None = None
@@ -61,19 +67,50 @@ class Version(_Table):
             raise ValueError(f"{text!r} is no range of versions, such as '>=3.8,<3.9'") from None
         return text
 
-    def is_exactly(self, found: str) -> bool:
-        """Whether `found` is this version, of whichever build ("2.13.0+cpu" is 2.13.0)."""
-        return found.partition("+")[0] == self.version
+    @field_validator("pins")
+    @classmethod
+    def _are_requirements(cls, pins: tuple[str, ...]) -> tuple[str, ...]:
+        for pin in pins:
+            try:
+                Requirement(pin)
+            except InvalidRequirement:
+                raise ValueError(f"{pin!r} is no requirement, such as 'numpy==1.16.6'") from None
+        return pins
 
     def fits(self, found: str) -> bool:
         """Whether this adapter drives the version that an interpreter has."""
+        if self.is_exactly(found):
+            return True
         try:
             version = Pep440(found)
         except InvalidVersion:
             return False
-        return self.is_exactly(found) or bool(
-            self.serves and SpecifierSet(self.serves).contains(version, prereleases=True)
-        )
+        return bool(self.serves and SpecifierSet(self.serves).contains(version, prereleases=True))
+
+    def is_exactly(self, found: str) -> bool:
+        """Whether it is the very version that the pins bring; 2.13.0+cpu is 2.13.0."""
+        main = next(iter(self.modules.values()), "")
+        try:
+            version = Pep440(found)
+        except InvalidVersion:
+            return False
+        if self.pin_of(main):
+            return not self.differing({main: found})
+        return version.public == self.version
+
+    def pin_of(self, distribution: str) -> Requirement | None:
+        """What the pins say about a distribution."""
+        name = canonicalize_name(distribution)
+        return next((one for one in map(Requirement, self.pins) if canonicalize_name(one.name) == name), None)
+
+    def differing(self, installed: dict[str, str]) -> list[str]:
+        """The pins among `installed` (distribution -> version) that another version stands for, in words."""
+        found = []
+        for distribution, version in installed.items():
+            pin = self.pin_of(distribution)
+            if pin is not None and not pin.specifier.contains(version, prereleases=True):
+                found.append(f"{pin} is pinned, and {version} is installed")
+        return found
 
 
 class Framework(_Table):
@@ -89,8 +126,39 @@ class Framework(_Table):
         for one in self.versions:
             if one.version == word:
                 return one
-        known = [one.version for one in self.versions]
-        raise InputError(f"{self.name} has no version {word!r}.{nearest(word, known)}")
+        known = ", ".join(one.version for one in self.versions)
+        raise InputError(f"{self.name} has no version {word!r}; it has {known}")
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is a folder without environment.toml: it runs where timetrial runs."""
+        return self.versions[0].version == CURRENT
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether its name is enough to find it."""
+        return self.folder.parent == FRAMEWORKS_FOLDER
+
+    def word(self, version: Version) -> str:
+        """What the user types for a version of it."""
+        return f"{self.name if self.is_shipped else self.folder}@{version.version}"
+
+
+def find_framework(word: str) -> tuple[Framework, Version | None]:
+    """The framework and version of NAME, NAME@VERSION, or the same with a path to a folder for the name.
+    InputError: there is none."""
+    name, _, version = word.rpartition("@") if "@" in word and not Path(word).is_dir() else (word, "", "")
+    if "/" in name:
+        folder = Path(name).expanduser()
+        if not (folder / FILE).is_file():
+            raise InputError(f"{name!r}: the folder has no {FILE} (see frameworks/README.md)")
+        framework = framework_in(folder.resolve())
+    else:
+        shipped = shipped_frameworks()
+        if name not in shipped:
+            raise InputError(f"no framework is called {name!r}.{nearest(name, shipped)}")
+        framework = shipped[name]
+    return framework, framework.version(version) if version else None
 
 
 def shipped_frameworks() -> dict[str, Framework]:
@@ -106,7 +174,7 @@ def framework_in(folder: Path) -> Framework:
     file = folder / FILE
     if not file.is_file():
         return Framework(
-            name=folder.name, folder=folder, title=folder.name, versions=(Version(version="current"),)
+            name=folder.name, folder=folder, title=folder.name, versions=(Version(version=CURRENT),)
         )
     document: dict[str, Any] = read_toml(file)
     title = document.pop("title", folder.name)

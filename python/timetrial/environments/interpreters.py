@@ -1,37 +1,21 @@
-"""The Python interpreters in which frameworks run."""
+"""The Python interpreters in which frameworks run, and what each has."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from timetrial.errors import InputError, Unavailable
 
-# In the syntax of Python 3.6. Finds modules without importing them; pkg_resources-free.
-_ASK = """
-import json, sys
-from importlib.util import find_spec
-try:
-    from importlib.metadata import version
-except ImportError:
-    version = None
-answer = {}
-for pair in sys.argv[1:]:
-    module, _, distribution = pair.partition("=")
-    if find_spec(module) is None:
-        answer[module] = None
-        continue
-    try:
-        answer[module] = version(distribution) if version else "unknown"
-    except Exception:
-        answer[module] = "unknown"
-print(json.dumps({"version": sys.version.split()[0], "modules": answer}))
-"""
+RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 
 
 @dataclass(frozen=True)
@@ -40,22 +24,44 @@ class Interpreter:
 
     executable: Path
     running: bool
+    is_python: bool = True  # some contenders run in another language's
 
-    def versions(self, modules: tuple[tuple[str, str], ...]) -> dict[str, str | None]:
+    def versions(self, modules: Iterable[tuple[str, str]]) -> dict[str, str | None]:
         """Module -> version of the distribution it comes from; None where there is no such module."""
-        versions: dict[str, str | None] = _ask(self.executable, modules)["modules"]
-        return versions
+        words = {module: f"{module}={distribution}" for module, distribution in modules}
+        found = _look(self.executable, tuple(sorted(words.values())))["modules"]
+        return {module: found[word] for module, word in words.items()}
 
     @property
     def version(self) -> str:
-        """As in '3.11.7'."""
-        return str(_ask(self.executable, ())["version"])
+        """As in '3.11.7'; "" of what is no Python."""
+        if not self.is_python:
+            return ""
+        return str(_look(self.executable, ())["version"])
+
+    @property
+    def distributions(self) -> dict[str, str]:
+        """Name, as pip compares names -> version of everything that is installed."""
+        found: dict[str, str] = _look(self.executable, ())["distributions"]
+        return found
+
+    @property
+    def base(self) -> Path:
+        """The interpreter that this one's virtual environment was made from, or itself."""
+        look = _look(self.executable, ())
+        named = Path(look["base"]) / f"python{'.'.join(look['version'].split('.')[:2])}"
+        return named if named.is_file() else self.executable
+
+
+def running_interpreter() -> Interpreter:
+    """The one that runs timetrial itself."""
+    return Interpreter(Path(sys.executable), running=True)
 
 
 def find_interpreter(word: str | None) -> Interpreter:
     """A path, a command on PATH, or None for the running interpreter."""
     if word is None:
-        return Interpreter(Path(sys.executable), running=True)
+        return running_interpreter()
     found = shutil.which(str(Path(word).expanduser()))
     if found is None:
         raise InputError(f"python={word!r}: there is no such interpreter; give a path or a command on PATH")
@@ -64,15 +70,31 @@ def find_interpreter(word: str | None) -> Interpreter:
     return Interpreter(executable, running=executable == Path(sys.executable))
 
 
-@lru_cache(maxsize=64)
-def _ask(executable: Path, modules: tuple[tuple[str, str], ...]) -> dict[str, dict[str, str | None]]:
-    pairs = [f"{module}={distribution}" for module, distribution in modules]
+def forget() -> None:
+    """What was seen of interpreters: something was installed since."""
+    _look.cache_clear()
+
+
+def without_callers_python(environment: dict[str, str] | None = None) -> dict[str, str]:
+    """The caller's environment without what bends another interpreter, such as PYTHONPATH."""
+    source = dict(os.environ if environment is None else environment)
+    return {name: value for name, value in source.items() if not name.startswith("PYTHON")}
+
+
+@lru_cache(maxsize=256)
+def _look(executable: Path, words: tuple[str, ...]) -> dict[str, Any]:
+    # The running interpreter's contenders get its sys.path, with everything the caller's environment put
+    # there; those of another get neither that nor its user's site folder.
+    own = executable == Path(sys.executable)
+    command = [str(executable), *([] if own else ["-s"]), str(RUNTIME_FOLDER / "look.py"), *words]
+    environment = dict(os.environ) if own else without_callers_python()
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         done = subprocess.run(
-            [str(executable), "-c", _ASK, *pairs], capture_output=True, text=True, timeout=60, check=True
+            command, capture_output=True, text=True, timeout=60, check=True, env=environment
         )
-        answer: dict[str, dict[str, str | None]] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        words = getattr(error, "stderr", None) or str(error)
-        raise Unavailable(f"{executable} is no working Python interpreter: {words.strip()[-300:]}") from error
+        words_of_it = (getattr(error, "stderr", None) or str(error)).strip()
+        raise Unavailable(f"{executable} is no working Python interpreter: {words_of_it[-300:]}") from error
     return answer

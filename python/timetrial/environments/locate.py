@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import platformdirs
-
-from timetrial.environments.catalog import Framework, Version
-from timetrial.environments.interpreters import Interpreter, find_interpreter
+from timetrial.environments.catalog import CURRENT, Framework, Version
+from timetrial.environments.interpreters import Interpreter, find_interpreter, running_interpreter
+from timetrial.environments.marker import environment_folder, python_of, read_marker
+from timetrial.environments.needs import Lacking
 from timetrial.errors import Unavailable
 
-CURRENT = "current"  # the word for the running interpreter as an environment
-MARKER = "timetrial-environment.json"  # written last: an environment without it is not finished
+Source = Literal["current", "installed", "named"]
 
 
 @dataclass(frozen=True)
@@ -26,19 +22,8 @@ class Located:
     version: Version
     interpreter: Interpreter
     found: dict[str, str | None]  # module -> version
-    source: Literal["current", "installed", "named"]
+    source: Source
     path: Path | None = None  # of the user's own install, where the version needs one
-
-
-def environments_folder() -> Path:
-    """Where environments lie: TIMETRIAL_ENVIRONMENTS, or the user's data folder."""
-    named = os.environ.get("TIMETRIAL_ENVIRONMENTS")
-    return Path(named) if named else Path(platformdirs.user_data_dir("timetrial")) / "environments"
-
-
-def environment_folder(framework: Framework, version: Version) -> Path:
-    """Where an environment lies, whether or not it is there."""
-    return environments_folder() / f"{framework.name}@{version.version}"
 
 
 def locate(framework: Framework, word: str, python: str | None) -> Located:
@@ -47,77 +32,98 @@ def locate(framework: Framework, word: str, python: str | None) -> Located:
 
     InputError: no such version, no such interpreter. Unavailable: not here, with the cure.
     """
+    version = framework.version(word) if word not in ("", CURRENT) else None
     if python is not None:
-        return _named(framework, word, find_interpreter(python), "named")
-    if word == CURRENT or framework.versions[0].version == CURRENT:
-        return _named(framework, "", find_interpreter(None), "current")
-    if word:
-        version = framework.version(word)
-        try:
-            return _installed(framework, version)
-        except Unavailable as lacking:
-            return _in_current(framework, version, lacking)
+        return _drives(framework, version, find_interpreter(python), "named")
+    if word == CURRENT or framework.stands_alone:
+        return _drives(framework, None, running_interpreter(), "current")
+    if version is not None:
+        if read_marker(environment_folder(framework, version)) is None:
+            return _exactly(framework, version)
+        return _installed(framework, version)
     try:
-        return _named(framework, "", find_interpreter(None), "current")
+        return _drives(framework, None, running_interpreter(), "current")
     except Unavailable as lacking:
-        for version in framework.versions:
-            if (environment_folder(framework, version) / MARKER).is_file():
-                return _installed(framework, version)
-        first = framework.versions[0]
-        raise Unavailable(f"{lacking}; {_cure(framework, first)}") from None
+        for installed in framework.versions:
+            if read_marker(environment_folder(framework, installed)) is not None:
+                return _installed(framework, installed)
+        raise Lacking(str(lacking), install_command(framework, framework.versions[0])) from None
 
 
-def _in_current(framework: Framework, version: Version, lacking: Unavailable) -> Located:
+def in_current(framework: Framework, version: Version) -> Located | None:
     """The running interpreter, if it happens to have this very version."""
+    if not version.modules:
+        return None
     try:
-        located = _named(framework, version.version, find_interpreter(None), "current")
+        located = _drives(framework, version, running_interpreter(), "current")
     except Unavailable:
-        raise lacking from None
-    main = next(iter(located.found.values()), None)
-    if main is None or not version.is_exactly(main):
-        raise lacking
+        return None
+    return located if version.is_exactly(next(iter(located.found.values())) or "") else None
+
+
+def _exactly(framework: Framework, version: Version) -> Located:
+    located = in_current(framework, version)
+    if located is None:
+        raise Lacking(NOT_INSTALLED, install_command(framework, version))
     return located
 
 
-def _named(framework: Framework, word: str, interpreter: Interpreter, source: Any) -> Located:
-    """In an interpreter that is not ours to fill: the version that drives what it has."""
-    candidates = [framework.version(word)] if word else list(framework.versions)
+def _drives(framework: Framework, asked: Version | None, interpreter: Interpreter, source: Source) -> Located:
+    """In an interpreter that is not ours to fill: the version asked, or the one that drives what it has."""
     lacking: list[str] = []
-    for version in candidates:
-        found = interpreter.versions(tuple(version.modules.items()))
+    for version in framework.versions if asked is None else (asked,):
+        if version.user_path or version.program:  # nothing but an installation says where it lies
+            if asked is not None:
+                raise Lacking(f"it needs {version.user_path}", install_command(framework, version))
+            continue
+        found = interpreter.versions(version.modules.items())
         missing = [module for module, has in found.items() if has is None]
         if missing:
             lacking += [module for module in missing if module not in lacking]
             continue
-        main = next(iter(found.values()), None) or ""
-        if word or not version.modules or version.fits(main) or main == "unknown":
+        main, has = next(iter(found.items()), ("", None))
+        if asked or not version.modules or has == "unknown" or version.fits(has or ""):
             return Located(version, interpreter, found, source)
-        lacking.append(f"{next(iter(found))} in a version that an adapter drives (it has {main})")
-    raise Unavailable(f"{framework.name} needs the module {', '.join(lacking)} in {interpreter.executable}")
+        words = f"{main} in a version that an adapter drives (it has {has})"
+        if words not in lacking:
+            lacking.append(words)
+    needs = f"the module {', '.join(lacking)}" if lacking else "an installation of its own"
+    raise Unavailable(f"{framework.name} needs {needs} in {interpreter.executable}")
 
 
 def _installed(framework: Framework, version: Version) -> Located:
     folder = environment_folder(framework, version)
-    try:
-        marker: dict[str, Any] = json.loads((folder / MARKER).read_text())
-    except OSError:
-        raise Unavailable(f"not installed; {_cure(framework, version)}") from None
-    # An adopted environment is somebody else's: the marker says where it lies.
-    python = Path(marker.get("python") or folder / "bin" / "python")
+    marker = read_marker(folder)
+    if marker is None:
+        raise Lacking(NOT_INSTALLED, install_command(framework, version))
+    anew = install_command(framework, version, marker.adopted)
+    path = Path(marker.path) if marker.path else None
+    if version.user_path and (path is None or not path.exists()):
+        raise Lacking(f"broken: {path or version.user_path} is gone", anew)
+    python = python_of(folder, marker)
     if not python.is_file():
-        raise Unavailable(f"{folder} is broken: {python} is gone; {_cure(framework, version)} makes it anew")
-    interpreter = Interpreter(python, running=python == Path(sys.executable))
-    found = interpreter.versions(tuple(version.modules.items()))
+        raise Lacking(f"broken: {python} is gone", anew)
+    if version.program:
+        return Located(version, Interpreter(python, False, is_python=False), {}, "installed", path)
+    interpreter = Interpreter(python, running=python == running_interpreter().executable)
+    try:
+        found = interpreter.versions(version.modules.items())
+    except Unavailable as broken:
+        raise Lacking(f"broken: {broken}", anew) from None
     missing = [module for module, has in found.items() if has is None]
     if missing:
-        raise Unavailable(
-            f"{python} has no module {', '.join(missing)}; {_cure(framework, version)} makes it anew"
-        )
-    path = Path(marker["path"]) if marker.get("path") else None
+        raise Lacking(f"broken: {python} has no module {', '.join(missing)}", anew)
     return Located(version, interpreter, found, "installed", path)
 
 
-def _cure(framework: Framework, version: Version) -> str:
-    path = " --path FOLDER" if version.user_path else ""
-    needs = f" ({version.user_path})" if version.user_path else ""
-    return f"timetrial frameworks install {framework.name}@{version.version}{path}{needs}"
+NOT_INSTALLED = "not installed"
+
+
+def install_command(framework: Framework, version: Version, adopted: bool = False) -> str:
+    """What the user types to get it."""
+    words = f"timetrial frameworks install {framework.word(version)}"
+    if adopted:
+        words += " --adopt PYTHON"
+    if version.user_path:
+        words += f" --path FOLDER ({version.user_path})"
+    return words

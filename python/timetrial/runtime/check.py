@@ -1,0 +1,56 @@
+"""Whether a framework starts in this interpreter: check.py TASK.json DESCRIPTOR.
+
+Imports what a contender would import, in its order: the runtime module, the modules, then the adapter, which
+loads the framework. Says on the descriptor what it is about to try and what came of it, one JSON object a
+line: frameworks print on standard output, and some end the process. Syntax and modules of Python 3.6.
+"""
+
+import json
+import os
+import sys
+
+import loading
+import timetrial_adapter  # noqa: F401 - stays: adapters import it
+
+
+def say(**answer):
+    """One line for the parent."""
+    os.write(int(sys.argv[2]), (json.dumps(answer) + "\n").encode())
+
+
+def load(task):
+    """The adapter, as main.py loads it."""
+    adapter = loading.load_adapter(task["adapter"])
+    adapter.mode, adapter.user_path = task["mode"], task["user_path"]
+    adapter.load({"mode": task["mode"]} if task["mode"] else {})
+
+
+def attempt(what, action, *arguments):
+    """Whether it worked."""
+    say(trying=what)
+    try:
+        action(*arguments)
+    except BaseException as error:  # an `exit` of the framework too
+        say(failed=what, error=type(error).__name__, words=str(error))
+        return False
+    say(done=what)
+    return True
+
+
+def main():
+    """Stops at the first failure: what follows would only repeat it."""
+    with open(sys.argv[1]) as file:
+        task = json.load(file)
+    if not attempt("the runtime module", loading.load_runtime_module, task["runtime"]):
+        return
+    own = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
+    for name in task["modules"]:
+        if not attempt(name, __import__, name):
+            return
+    attempt("its adapter", load, task)
+
+
+if __name__ == "__main__":
+    main()
+    os._exit(0)  # what a framework does when it ends is nobody's question here
