@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from timetrial.cli import backends, doctor, listing, profile, run, show
+from timetrial.cli import backends, doctor, frameworks, listing, profile, run, show
 from timetrial.errors import InputError, TimetrialError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -47,6 +47,12 @@ of_backends = typer.Typer(help="List native backends; build those that stand on 
 of_backends.command("list")(guarded(backends.listing))
 of_backends.command("build")(guarded(backends.build))
 app.add_typer(of_backends, name="backends")
+of_frameworks = typer.Typer(help="Install frameworks, each in an interpreter of its own; say how they stand.")
+of_frameworks.command("list")(guarded(frameworks.listing))
+of_frameworks.command("install")(guarded(frameworks.install))
+of_frameworks.command("check")(guarded(frameworks.check))
+of_frameworks.command("remove")(guarded(frameworks.remove))
+app.add_typer(of_frameworks, name="frameworks")
 
 
 def _version(wanted: bool) -> None:

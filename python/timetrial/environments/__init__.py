@@ -11,17 +11,21 @@ from timetrial.environments.catalog import (
     framework_in,
     shipped_frameworks,
 )
-from timetrial.environments.install import Installed, install, remove
+from timetrial.environments.install import NOT_THERE, Installed, install, remove
 from timetrial.environments.interpreters import Interpreter
-from timetrial.environments.locate import Located, locate
+from timetrial.environments.locate import Located, install_command, locate
 from timetrial.environments.making import Wishes
 from timetrial.environments.marker import environments_folder
-from timetrial.environments.states import State, Summary, check, state_of, summary
+from timetrial.environments.needs import Lacking
+from timetrial.environments.states import READY, State, Summary, check, state_of, summary
 
 __all__ = [
+    "NOT_THERE",
+    "READY",
     "Framework",
     "Installed",
     "Interpreter",
+    "Lacking",
     "Located",
     "State",
     "Summary",
@@ -32,6 +36,7 @@ __all__ = [
     "find_framework",
     "framework_in",
     "install",
+    "install_command",
     "locate",
     "remove",
     "shipped_frameworks",

@@ -98,6 +98,10 @@ class Version(_Table):
             return not self.differing({main: found})
         return version.public == self.version
 
+    def variables(self, cache: Path | str = "", path: Path | str | None = None) -> dict[str, str]:
+        """`environment`, filled in."""
+        return {name: value.format(cache=cache, path=path or "") for name, value in self.environment.items()}
+
     def pin_of(self, distribution: str) -> Requirement | None:
         """What the pins say about a distribution."""
         name = canonicalize_name(distribution)

@@ -1,4 +1,4 @@
-"""Whether what is installed works: it is imported in its interpreter, its versions are held against the pins."""
+"""Whether what is installed works: it starts in its interpreter, and its versions are those of the pins."""
 
 from __future__ import annotations
 
@@ -90,8 +90,7 @@ def _environment(version: Version, folder: Path, path: Path | None, *, running: 
     for name in ("home", "tmp", "cache"):
         (folder / name).mkdir()
     made.update(HOME=str(folder / "home"), TMPDIR=str(folder / "tmp"))
-    for name, value in version.environment.items():
-        made[name] = value.replace("{cache}", str(folder / "cache")).replace("{path}", str(path or ""))
+    made.update(version.variables(folder / "cache", path))
     return made
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from timetrial.environments import marker as markers
 from timetrial.environments.catalog import Framework, Version
 from timetrial.environments.checking import problem_of
-from timetrial.environments.interpreters import Interpreter, find_interpreter, forget
-from timetrial.environments.locate import in_current, install_command
+from timetrial.environments.interpreters import find_interpreter, forget
+from timetrial.environments.locate import in_current, install_command, interpreter_of
 from timetrial.environments.making import Wishes, adopt, make, silent
 from timetrial.environments.marker import (
     Marker,
@@ -32,6 +32,8 @@ from timetrial.environments.marker import (
 )
 from timetrial.environments.needs import Lacking
 from timetrial.errors import InputError, TimetrialError
+
+NOT_THERE = "is not installed"
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,16 @@ def check_environment(framework: Framework, version: Version, folder: Path, mark
         return f"{path} is gone"
     if marker.pins is not None and not marker.adopted and marker.pins != version.pins:
         return "it was made from other pins than those of today"
-    return problem_of(framework, version, Interpreter(python, False), path, pinned=not marker.adopted)
+    return problem_of(
+        framework, version, interpreter_of(version, python, path), path, pinned=not marker.adopted
+    )
 
 
 def remove(framework: Framework, version: Version, say: Callable[[str], None] = silent) -> str:
     """Removes an environment, or the registration of an adopted one. What was done, in words."""
     folder = environment_folder(framework, version)
     if not folder.exists():
-        return "was not installed"
+        return NOT_THERE
     with _locked(folder, Wishes(say=say)):
         marker = read_marker(folder)
         # The marker first: from now on it is half-made, whatever happens.

@@ -25,11 +25,12 @@ class Interpreter:
     executable: Path
     running: bool
     is_python: bool = True  # some contenders run in another language's
+    python_path: str = ""  # that its contenders get, for modules which lie in a folder of the user's
 
     def versions(self, modules: Iterable[tuple[str, str]]) -> dict[str, str | None]:
         """Module -> version of the distribution it comes from; None where there is no such module."""
         words = {module: f"{module}={distribution}" for module, distribution in modules}
-        found = _look(self.executable, tuple(sorted(words.values())))["modules"]
+        found = _look(self.executable, tuple(sorted(words.values())), self.python_path)["modules"]
         return {module: found[word] for module, word in words.items()}
 
     @property
@@ -37,18 +38,18 @@ class Interpreter:
         """As in '3.11.7'; "" of what is no Python."""
         if not self.is_python:
             return ""
-        return str(_look(self.executable, ())["version"])
+        return str(_look(self.executable)["version"])
 
     @property
     def distributions(self) -> dict[str, str]:
         """Name, as pip compares names -> version of everything that is installed."""
-        found: dict[str, str] = _look(self.executable, ())["distributions"]
+        found: dict[str, str] = _look(self.executable)["distributions"]
         return found
 
     @property
     def base(self) -> Path:
         """The interpreter that this one's virtual environment was made from, or itself."""
-        look = _look(self.executable, ())
+        look = _look(self.executable)
         named = Path(look["base"]) / f"python{'.'.join(look['version'].split('.')[:2])}"
         return named if named.is_file() else self.executable
 
@@ -82,13 +83,15 @@ def without_callers_python(environment: dict[str, str] | None = None) -> dict[st
 
 
 @lru_cache(maxsize=256)
-def _look(executable: Path, words: tuple[str, ...]) -> dict[str, Any]:
+def _look(executable: Path, words: tuple[str, ...] = (), python_path: str = "") -> dict[str, Any]:
     # The running interpreter's contenders get its sys.path, with everything the caller's environment put
     # there; those of another get neither that nor its user's site folder.
     own = executable == Path(sys.executable)
     command = [str(executable), *([] if own else ["-s"]), str(RUNTIME_FOLDER / "look.py"), *words]
     environment = dict(os.environ) if own else without_callers_python()
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    if python_path:
+        environment["PYTHONPATH"] = python_path
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=True, env=environment

@@ -103,9 +103,9 @@ def _installed(framework: Framework, version: Version) -> Located:
     python = python_of(folder, marker)
     if not python.is_file():
         raise Lacking(f"broken: {python} is gone", anew)
+    interpreter = interpreter_of(version, python, path)
     if version.program:
-        return Located(version, Interpreter(python, False, is_python=False), {}, "installed", path)
-    interpreter = Interpreter(python, running=python == running_interpreter().executable)
+        return Located(version, interpreter, {}, "installed", path)
     try:
         found = interpreter.versions(version.modules.items())
     except Unavailable as broken:
@@ -117,6 +117,16 @@ def _installed(framework: Framework, version: Version) -> Located:
 
 
 NOT_INSTALLED = "not installed"
+
+
+def interpreter_of(version: Version, executable: Path, path: Path | None) -> Interpreter:
+    """The interpreter of an environment, with what its contenders can import."""
+    return Interpreter(
+        executable,
+        running=executable == running_interpreter().executable,
+        is_python=not version.program,
+        python_path=version.variables(path=path).get("PYTHONPATH", ""),
+    )
 
 
 def install_command(framework: Framework, version: Version, adopted: bool = False) -> str:

@@ -13,7 +13,7 @@ from timetrial.environments import discovery
 from timetrial.environments.catalog import Framework, Version
 from timetrial.environments.checking import problem_of
 from timetrial.environments.interpreters import Interpreter, find_interpreter, forget
-from timetrial.environments.locate import install_command
+from timetrial.environments.locate import install_command, interpreter_of
 from timetrial.environments.marker import Marker, environments_folder, read_marker
 from timetrial.environments.needs import Lacking, check_room, check_system
 from timetrial.environments.pip import run_logged, why_it_failed
@@ -68,7 +68,7 @@ def make(framework: Framework, version: Version, folder: Path, wishes: Wishes, l
         python = folder / "bin" / "python"
         wishes.say("checking")
         forget()
-        problem = problem_of(framework, version, Interpreter(python, False), path, pinned=True)
+        problem = problem_of(framework, version, interpreter_of(version, python, path), path, pinned=True)
         if problem is not None:
             raise Unavailable(f"installed, and it does not work here: {problem}")
     except BaseException as error:
@@ -116,7 +116,7 @@ def _program(framework: Framework, version: Version, folder: Path, path: Path | 
     if not python.is_file():
         raise Unavailable(f"{path} is not {version.user_path}: it has no {version.executable}")
     marker = Marker(python=str(python), created=_now(), path=str(path), adopted=True)
-    problem = problem_of(framework, version, Interpreter(python, False, is_python=False), path, pinned=False)
+    problem = problem_of(framework, version, interpreter_of(version, python, path), path, pinned=False)
     if problem is not None:
         raise Unavailable(problem)
     shutil.rmtree(folder, ignore_errors=True)

@@ -59,7 +59,10 @@ def read_marker(folder: Path) -> Marker | None:
     if not isinstance(found, dict):
         return None
     known = {one.name for one in fields(Marker)}
-    return Marker(**{name: value for name, value in found.items() if name in known})
+    said = {name: value for name, value in found.items() if name in known}
+    if isinstance(said.get("pins"), list):  # as JSON has a tuple
+        said["pins"] = tuple(said["pins"])
+    return Marker(**said)
 
 
 def write_marker(folder: Path, marker: Marker) -> None:

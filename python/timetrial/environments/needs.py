@@ -60,15 +60,15 @@ def has(word: str) -> bool:
 
 
 def check_room(folder: Path, size_mb: int) -> None:
-    """Unavailable: the disk has too little room for it."""
+    """Lacking: the disk has too little room for it."""
     place = folder
     while not place.exists():
         place = place.parent
     needed, free = size_mb * ROOM + MARGIN_MB, shutil.disk_usage(place).free / 1e6
     if free < needed:
-        raise Unavailable(
-            f"it needs about {needed / 1000:.1f} GB in {place}, and {free / 1000:.1f} GB are free: make room, "
-            f"or set {FOLDER_VARIABLE} to a folder on another disk"
+        raise Lacking(
+            f"it needs about {needed / 1000:.1f} GB in {place}, and {free / 1000:.1f} GB are free",
+            f"make room, or set {FOLDER_VARIABLE} to a folder on another disk",
         )
 
 

@@ -56,11 +56,12 @@ def run_logged(
         )  # fmt: skip
         try:
             assert process.stdout is not None
-            for line in process.stdout:
-                written.write(line)
-                step = describe(line)
-                if step:
-                    say(step)
+            with process.stdout as output:
+                for line in output:
+                    written.write(line)
+                    step = describe(line)
+                    if step:
+                        say(step)
             return process.wait() == 0
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):

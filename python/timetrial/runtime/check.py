@@ -10,7 +10,6 @@ import os
 import sys
 
 import loading
-import timetrial_adapter  # noqa: F401 - stays: adapters import it
 
 
 def say(**answer):
@@ -41,6 +40,11 @@ def main():
     """Stops at the first failure: what follows would only repeat it."""
     with open(sys.argv[1]) as file:
         task = json.load(file)
+    # Adapters import timetrial_adapter, which imports NumPy: before the framework, as in every launch.
+    if not attempt("numpy", __import__, "numpy") or not attempt(
+        "timetrial_adapter", __import__, "timetrial_adapter"
+    ):
+        return
     if not attempt("the runtime module", loading.load_runtime_module, task["runtime"]):
         return
     own = os.path.dirname(os.path.abspath(__file__))
