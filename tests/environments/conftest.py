@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tiny_framework import ADAPTER, EXITS, MODULE, TWO_VERSIONS, Tiny, build_wheel
+from tiny_framework import ADAPTER, EXITS, MODULE, TWO_VERSIONS, WRAPPED, Tiny, build_wheel
 
 from timetrial.core import native
-from timetrial.environments import discovery, interpreters
+from timetrial.environments import interpreters
 
 
 @pytest.fixture(scope="session")
@@ -73,13 +73,27 @@ def make_python(tmp_path: Path, wheels: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def slow_python(tmp_path: Path) -> Path:
+def slow_python(tmp_path: Path, template: Path) -> Path:
     """An interpreter whose virtual environments never get finished."""
     path = tmp_path / "slow-python"
-    real = discovery.fitting(">=3.8").executable
-    path.write_text(
-        f"#!/bin/sh\ncase \"$*\" in\n*'-m venv'*) for last; do :; done; mkdir -p $last/bin; "
-        f'echo $$ > {tmp_path}/started; exec sleep 60;;\n*) exec {real} "$@";;\nesac\n'
-    )
+    make = f"mkdir -p $last/bin; echo $$ > {tmp_path}/started; exec sleep 60"
+    path.write_text(WRAPPED.format(real=template / "bin" / "python", make=make))
     path.chmod(0o755)
     return path
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with pip, to be copied: making one takes seconds."""
+    folder = tmp_path_factory.mktemp("template") / "environment"
+    venv.create(folder, with_pip=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def quick(template: Path) -> str:
+    """An interpreter that makes virtual environments by copying one."""
+    path = template.parent / "quick-python"
+    path.write_text(WRAPPED.format(real=template / "bin" / "python", make=f"cp -a {template}/. $last"))
+    path.chmod(0o755)
+    return str(path)

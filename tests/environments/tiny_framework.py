@@ -25,6 +25,13 @@ ctypes.CDLL(os.path.join(os.path.dirname(__file__), "libtiny.so"))
 __version__ = "{version}"
 """
 EXITS = 'import os\nprint("no licence")\nos._exit(3)\n'
+# Stands for an interpreter; the last word of `-m venv` is the folder.
+WRAPPED = """#!/bin/sh
+case "$*" in
+  *'-m venv'*) for last; do :; done; {make};;
+  *) exec {real} "$@";;
+esac
+"""
 ENVIRONMENT = """
 title = "Tiny"
 

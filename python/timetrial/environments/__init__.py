@@ -17,6 +17,7 @@ from timetrial.environments.locate import Located, install_command, locate
 from timetrial.environments.making import Wishes
 from timetrial.environments.marker import environments_folder
 from timetrial.environments.needs import Lacking
+from timetrial.environments.present import present
 from timetrial.environments.states import READY, State, Summary, check, state_of, summary
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "install",
     "install_command",
     "locate",
+    "present",
     "remove",
     "shipped_frameworks",
     "state_of",

@@ -13,7 +13,7 @@ from typing import Any
 
 from timetrial.core import native
 from timetrial.environments.catalog import Framework, Version
-from timetrial.environments.interpreters import RUNTIME_FOLDER, Interpreter, without_callers_python
+from timetrial.environments.interpreters import RUNTIME_FOLDER, Interpreter
 from timetrial.environments.needs import check_system
 from timetrial.errors import Unavailable
 
@@ -82,11 +82,9 @@ def _does_not_start(
 
 def _environment(version: Version, folder: Path, path: Path | None, *, running: bool) -> dict[str, str]:
     """As a launch has it: nothing of the caller's, a home of its own."""
-    made = {"PATH": os.environ.get("PATH") or os.defpath, "LANG": "C.UTF-8"}
-    if running:  # whose contenders get the caller's path
-        made.update({name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ})
-    else:
-        made = without_callers_python(made)
+    made = {"PATH": os.environ.get("PATH") or os.defpath, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+    if running and "PYTHONPATH" in os.environ:  # its contenders get the caller's path
+        made["PYTHONPATH"] = os.environ["PYTHONPATH"]
     for name in ("home", "tmp", "cache"):
         (folder / name).mkdir()
     made.update(HOME=str(folder / "home"), TMPDIR=str(folder / "tmp"))

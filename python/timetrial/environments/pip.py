@@ -89,14 +89,14 @@ def why_it_failed(log: Path, python: str, wheels: Path | None) -> Unavailable:
     match = _NO_VERSION.search(text)
     if "No space left on device" in text:
         reason = "the disk is full"
-    elif _NO_NETWORK.search(text) and (match is None or match[2] == "none"):
+    elif _NO_NETWORK.search(text) and (match is None or match[2] in ("", "none")):
         reason = (
             "the package index cannot be reached; when the network is back, try again, or give a folder that "
             "has the wheels: --wheels FOLDER"
         )
     elif match is not None:
         place = f"the folder {wheels}" if wheels else "the package index"
-        offers = "nothing of that name" if match[2] == "none" else f"only {_few(match[2])}"
+        offers = "nothing of that name" if match[2] in ("", "none") else f"only {_few(match[2])}"
         reason = f"the pin {match[1]} does not exist: {place} has {offers} for Python {python}"
     else:
         reason = f"pip failed: {_last_meaningful(lines)}"

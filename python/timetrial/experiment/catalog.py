@@ -37,10 +37,14 @@ def _experiments() -> Entries:
 
 
 def _backends() -> Entries:
-    from timetrial import launch
+    from timetrial import environments, launch
 
     found = {}
+    frameworks = environments.shipped_frameworks()
     for name in launch.known_backends():
+        if name in frameworks:
+            found[name] = environments.summary(frameworks[name]).words
+            continue
         try:
             contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
             found[name] = f"{contender.kind}, ready{f' ({contender.isa})' if contender.isa else ''}"

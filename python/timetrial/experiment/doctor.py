@@ -67,7 +67,13 @@ def doctor() -> Diagnosis:
     except (ImportError, TimetrialError) as error:
         cure = "pip install --force-reinstall timetrial"
         return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, [])
-    checks = [*_core_checks(), *_backend_checks(), *_library_checks(), *_module_checks()]
+    checks = [
+        *_core_checks(),
+        *_backend_checks(),
+        *_framework_checks(),
+        *_library_checks(),
+        *_module_checks(),
+    ]
     usable = int(machine["usable_cpus"])
     peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
     return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, _advice(machine))
@@ -95,7 +101,7 @@ def _backend_checks() -> list[Check]:
 
     workload = Workload("mlp", "synthetic", 1, {})
     found = []
-    for name in launch.known_backends():
+    for name in launch.native_backends():
         try:
             contender = launch.resolve(Case(name, workload), build=False)
             detail = f"{contender.kind}{f', {contender.isa}' if contender.isa else ''}: {contender.path}"
@@ -107,6 +113,31 @@ def _backend_checks() -> list[Check]:
             found.append(Check(f"backend {name}", "missing", reason, cure or None))
         except TimetrialError as error:
             found.append(Check(f"backend {name}", "broken", str(error)))
+    return found
+
+
+def _framework_checks() -> list[Check]:
+    """What is ready, a line each; everything else in one line with one cure."""
+    from timetrial import environments
+
+    found, lacking, broken = [], [], []
+    for name, framework in environments.shipped_frameworks().items():
+        state = environments.summary(framework)
+        if state.ready:
+            found.append(Check(f"framework {name}", "ready", ", ".join(state.ready)))
+        lacking += [f"{name}@{version}" for version in state.lacking]
+        broken += [f"{name}@{words}" for words in state.broken]
+    if broken:
+        cure = "timetrial frameworks check"
+        found.append(Check("frameworks", "missing", f"broken: {'; '.join(broken)}", cure))
+    if lacking:
+        cheap = any(
+            version.cheap and f"{name}@{version.version}" in lacking
+            for name, framework in environments.shipped_frameworks().items()
+            for version in framework.versions
+        )
+        cure = f"timetrial frameworks {'install --cheap' if cheap else 'list'}"
+        found.append(Check("frameworks", "missing", f"not installed: {', '.join(lacking)}", cure))
     return found
 
 
