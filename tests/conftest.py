@@ -9,8 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import required
 from fakes import FakeEngine
 
+pytest_configure = required.pytest_configure
 RUNTIME_MODULES = ("contender", "data", "failures", "job", "loading", "score", "timetrial_adapter")
 
 

@@ -14,6 +14,8 @@ from timetrial.environments import Interpreter, discovery, pip
 from timetrial.environments.interpreters import running_interpreter
 from timetrial.errors import InputError, Unavailable
 
+NO_VERSION = "Could not find a version that satisfies the requirement"
+
 
 def test_the_running_one_is_preferred_and_others_are_the_newest_first() -> None:
     found = discovery.candidates()
@@ -92,7 +94,7 @@ def test_cures(monkeypatch: pytest.MonkeyPatch) -> None:
     ("line", "said"),
     [
         ("Collecting numpy==1.16.6", "looking for numpy==1.16.6"),
-        ("  Downloading a/b/numpy-1.16.6-cp37-manylinux1_x86_64.whl (17.3 MB)", "downloading numpy-1.16.6-cp37-manylinux1_x86_64"),
+        ("  Downloading a/b/numpy-1.16.6-cp37.whl (17.3 MB)", "downloading numpy-1.16.6-cp37"),
         ("Installing collected packages: numpy, scipy, theano", "unpacking 3 packages"),
         ("Requirement already satisfied: pip", None),
     ],
@@ -105,17 +107,17 @@ def test_what_pip_is_at(line: str, said: str | None) -> None:
     ("text", "said"),
     [
         (
-            "ERROR: Could not find a version that satisfies the requirement theano==1.9 (from versions: 0.6, 0.7, "
-            "0.8, 0.9, 1.0.5)\nERROR: No matching distribution found for theano==1.9",
-            "the pin theano==1.9 does not exist: the package index has only 0.6 ... 0.8, 0.9, 1.0.5 for Python 3.7",
+            f"ERROR: {NO_VERSION} theano==1.9 (from versions: 0.6, 0.7, 0.8, 0.9, 1.0.5)\n"
+            "ERROR: No matching distribution found for theano==1.9",
+            "theano==1.9 does not exist: the package index has only 0.6 ... 0.8, 0.9, 1.0.5 for Python 3.7",
         ),
         (
-            "  Could not find a version that satisfies the requirement scipy==9 (from theano) (from versions: )",
+            f"  {NO_VERSION} scipy==9 (from theano) (from versions: )",
             "the pin scipy==9 does not exist: the package index has nothing of that name for Python 3.7",
         ),
         (
             "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\n"
-            "ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)",
+            f"ERROR: {NO_VERSION} x==1 (from versions: none)",
             "the package index cannot be reached",
         ),
         ("Installing\nOSError: [Errno 28] No space left on device", "the disk is full"),

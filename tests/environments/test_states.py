@@ -33,10 +33,10 @@ def installed(tiny: Tiny, wheels: Path, quick: str) -> MakeInstalled:
 @pytest.fixture
 def shipped(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> dict[str, Framework]:
     """As if the package had this framework and no other."""
-    from timetrial.environments import catalog as of_environments
-
-    monkeypatch.setattr(of_environments, "FRAMEWORKS_FOLDER", tiny.folder.parent)
-    return environments.shipped_frameworks()
+    found = {"tiny": tiny.framework}
+    for module in ("timetrial.environments", "timetrial.launch.registry"):
+        monkeypatch.setattr(f"{module}.shipped_frameworks", lambda: found)
+    return found
 
 
 def state(tiny: Tiny, word: str) -> State:
@@ -158,11 +158,12 @@ def test_one_line_for_a_framework(
     shipped: dict[str, Framework], installed: MakeInstalled, tiny: Tiny
 ) -> None:
     none = summary(shipped["tiny"])
-    assert none.words == ("not installed: 2.0, 1.0 (timetrial frameworks install tiny@2.0 tiny@1.0)")
+    both = f"{tiny.folder}@2.0 {tiny.folder}@1.0"
+    assert none.words == f"not installed: 2.0, 1.0 (timetrial frameworks install {both})"
     assert doctor._framework_checks()[-1].cure == "timetrial frameworks install --cheap"
     installed("1.0")
     words = catalog.catalog("backends")["backends"]["tiny"]
-    assert words == "ready: 1.0; not installed: 2.0 (timetrial frameworks install tiny@2.0)"
+    assert words == f"ready: 1.0; not installed: 2.0 (timetrial frameworks install {tiny.folder}@2.0)"
     ready, missing = doctor._framework_checks()
     assert (ready.name, ready.state, ready.detail) == ("framework tiny", "ready", "1.0")
     assert (missing.state, missing.detail) == ("missing", "not installed: tiny@2.0")

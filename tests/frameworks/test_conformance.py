@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from launching import make_plan, small_network, words
+from required import framework_skip
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -91,7 +92,7 @@ def _lacking(framework: Framework, version: Version) -> str | None:
     try:
         locate(framework, version.version, None)
     except Unavailable as reason:
-        return f"{framework.name}@{version.version}: {reason}"
+        return framework_skip(f"{framework.name}@{version.version}", reason)
     return None
 
 

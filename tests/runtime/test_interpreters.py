@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from launching import make_plan, words
+from required import machine_skip
 
+from timetrial.environments import environments_folder
 from timetrial.environments.catalog import FRAMEWORKS_FOLDER
 from timetrial.launch import registry, run_launch
 
@@ -39,7 +41,9 @@ def _interpreters() -> dict[str, tuple[Path, bool]]:
     """Version -> (one interpreter of it, whether it has NumPy)."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     candidates = [Path(sys.executable)]
-    for folder in [*map(Path, os.get_exec_path()), *sorted(pyenv.glob("*/bin"))]:
+    # Those of installed frameworks first: they have NumPy.
+    installed = sorted(environments_folder().glob("*/bin"))
+    for folder in [*installed, *map(Path, os.get_exec_path()), *sorted(pyenv.glob("*/bin"))]:
         if folder.is_dir():
             candidates += sorted(p for p in folder.iterdir() if re.fullmatch(r"python3(\.\d+)?", p.name))
     found: dict[str, tuple[Path, bool]] = {}
@@ -70,7 +74,7 @@ def test_the_syntax_is_old_enough(version: str) -> None:
 def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     python, has_numpy = INTERPRETERS[version]
     if not has_numpy:
-        pytest.skip(f"{python} has no NumPy")
+        pytest.skip(machine_skip(f"{python} has no NumPy"))
     settings = {"python": str(python)}
     proof = run_launch(make_plan(tmp_path / "proof", str(PLANTED), settings=settings, purpose="proof"))
     assert proof.outcome == "ok", words(proof)
