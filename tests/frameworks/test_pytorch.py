@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, small_network, words
-from required import framework_skip
 
 from timetrial.launch import resolve, run_launch
 from timetrial.launch.job import make_job, write_job
 
-torch = pytest.importorskip("torch", reason=framework_skip("pytorch", "not in the running interpreter"))
+torch = pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
 
 CORES = len(os.sched_getaffinity(0))
 
