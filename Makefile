@@ -1,6 +1,7 @@
 # timetrial: `make demo` and `make test` are all the set-up there is. `make help` lists the rest.
 PYTHON ?= python3
 TORCH ?= 1
+FRAMEWORKS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -14,16 +15,16 @@ APT_LINE := sudo apt install g++ make python3-dev python3-venv
 export CXX
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: help demo test lint ctest pytest notebooks format stubs self dist clean machine
+.PHONY: help demo test test-frameworks lint ctest pytest frameworks notebooks format stubs self dist clean machine
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.installed $(VENV)/.demo  ## train LeNet-5 with every stack that is ready, in one table (TORCH=0: without torch)
 	$(BIN)/timetrial run first-look
 
-test: lint ctest pytest notebooks  ## everything that must be green
+test: lint ctest pytest notebooks  ## everything that must be green (FRAMEWORKS=0: without installing frameworks)
 
 machine:
 	@missing=""; \
@@ -88,8 +89,27 @@ ctest: $(VENV)/.test  ## GoogleTest: release with warnings as errors, then debug
 	PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset release
 	PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset debug
 
-pytest: $(VENV)/.installed $(VENV)/.test  ## Python tests
-	$(BIN)/python -m pytest
+# Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS. What this machine has
+# no interpreter for is left out; tests of what it could have run and did not fail the run (tests/required.py).
+$(VENV)/.frameworks: $(wildcard python/timetrial/frameworks/*/environment.toml) | $(VENV)/.installed $(VENV)/.test
+	$(BIN)/timetrial frameworks install --cheap
+	@touch $@
+
+ifeq ($(FRAMEWORKS),0)
+frameworks:
+	@echo "FRAMEWORKS=0: going on with the frameworks that are there."
+pytest: REQUIRED :=
+else
+frameworks: $(VENV)/.frameworks  ## install the frameworks that tests use, each in an interpreter of its own
+pytest: REQUIRED := TIMETRIAL_REQUIRE=cheap
+endif
+
+pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
+	$(REQUIRED) $(BIN)/python -m pytest
+
+test-frameworks: $(VENV)/.installed $(VENV)/.test  ## install every framework that comes from packages, and test them all
+	$(BIN)/timetrial frameworks install --all
+	TIMETRIAL_REQUIRE=all $(BIN)/python -m pytest tests/frameworks tests/runtime
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
 	TIMETRIAL_NOTEBOOK_QUICK=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
