@@ -94,13 +94,29 @@ def test_check_says_what_broke_and_installing_again_cures_it(
     done = timetrial("check", name, "--json")
     assert done.returncode == 1
     (found,) = json.loads(done.stdout)["frameworks"]
-    assert "importing tinyframe: OSError" in found["problem"]
+    assert "importing its adapter: OSError" in found["problem"]
     assert "libtiny.so: cannot open shared object file" in found["problem"]
     assert found["cure"] == f"timetrial frameworks install {name}"
     done = timetrial("install", name, "--python", quick, "--wheels", wheels)
-    assert "broken, making it anew: importing tinyframe" in done.stderr
+    assert "broken, making it anew: importing its adapter" in done.stderr
     assert done.returncode == 0
     assert timetrial("check", name).returncode == 0
+
+
+def test_what_the_adapter_does_not_import_is_imported_too(tiny: Tiny, installed: MakeInstalled) -> None:
+    (tiny.folder / "adapter.py").write_text("class Adapter:\n    def load(self, settings): pass\n")
+    folder = installed("1.0")
+    (library,) = folder.glob("lib/python3*/site-packages/tinyframe/libtiny.so")
+    library.unlink()
+    problem = environments.check(tiny.framework, tiny.version("1.0"))
+    assert problem is not None
+    assert problem.startswith("importing tinyframe: OSError")
+
+
+def test_an_environment_may_be_there_before_its_adapter(tiny: Tiny, installed: MakeInstalled) -> None:
+    (tiny.folder / "adapter.py").unlink()
+    installed("1.0")
+    assert environments.check(tiny.framework, tiny.version("1.0")) is None
 
 
 def test_check_sees_a_version_that_is_not_the_pinned_one(tiny: Tiny, installed: MakeInstalled) -> None:

@@ -64,12 +64,13 @@ def _does_not_start(
                 else f"{interpreter.executable} is no program"
             )
         task = folder / "task.json"
+        adapter = framework.folder / version.adapter  # which a newcomer writes when the environment is there
         task.write_text(
             json.dumps(
                 {
                     "runtime": str(native.runtime_dir()),
                     "modules": list(version.modules),
-                    "adapter": str(framework.folder / version.adapter),
+                    "adapter": str(adapter) if adapter.is_file() else None,
                     "mode": version.modes[0] if version.modes else None,
                     "user_path": str(path) if path else None,
                 }
@@ -113,7 +114,7 @@ def _answer(command: list[str], environment: dict[str, str], folder: Path) -> st
     if failed:
         return f"importing {failed['failed']}: {failed['error']}: {_first_line(failed['words'])}"
     begun = next((line["trying"] for line in reversed(lines) if "trying" in line), None)
-    if begun is not None and status == 0 and lines[-1].get("done") == "its adapter":
+    if status == 0 and lines and lines[-1].get("finished"):
         return None
     last = log.read_text(errors="replace").strip().splitlines()
     words = f": {last[-1][-300:]}" if last else ""

@@ -1,7 +1,7 @@
 """Whether a framework starts in this interpreter: check.py TASK.json DESCRIPTOR.
 
-Imports what a contender would import, in its order: the runtime module, the modules, then the adapter, which
-loads the framework. Says on the descriptor what it is about to try and what came of it, one JSON object a
+Imports what a contender would import, in its order: NumPy, the runtime module, then the adapter, which loads
+the framework; and what is left of the modules that it stands on. Says on the descriptor what it is about to try and what came of it, one JSON object a
 line: frameworks print on standard output, and some end the process. Syntax and modules of Python 3.6.
 """
 
@@ -49,10 +49,13 @@ def main():
         return
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
+    # The adapter first: some frameworks must be told things before they are imported.
+    if task["adapter"] and not attempt("its adapter", load, task):
+        return
     for name in task["modules"]:
-        if not attempt(name, __import__, name):
+        if name not in sys.modules and not attempt(name, __import__, name):
             return
-    attempt("its adapter", load, task)
+    say(finished=True)
 
 
 if __name__ == "__main__":
