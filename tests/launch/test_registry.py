@@ -95,7 +95,21 @@ def test_a_framework_that_its_interpreter_lacks(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as raised:
         resolve(case(str(adapter)))
     assert "needs the module no_such_module" in str(raised.value)
-    assert "timetrial frameworks install mine@1" in str(raised.value)
+    assert f"timetrial frameworks install {adapter}@1" in str(raised.value)
+
+
+def test_a_version_behind_a_path_or_a_name() -> None:
+    found = resolve(case(f"{PLANTED}@1"))
+    assert found.version is not None
+    assert (found.path, found.version.version) == (PLANTED / "adapter.py", "1")
+    for backend, known in (
+        (f"{PLANTED}@2", "planted has no version '2'; it has 1"),
+        ("pytorch@0", "it has 2."),
+    ):
+        with pytest.raises(InputError, match=known):
+            resolve(case(backend))
+    with pytest.raises(InputError, match="'pytroch@2'. Did you mean 'pytorch'"):
+        resolve(case("pytroch@2"))
 
 
 def test_the_fingerprint_follows_the_code(tmp_path: Path) -> None:

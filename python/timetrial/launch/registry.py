@@ -87,18 +87,21 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     if framework is not None:
         return _framework(framework, name.partition("@")[2], case)
     raise InputError(
-        f"no backend is called {name!r}.{nearest(name, known_backends())} "
+        f"no backend is called {name!r}.{nearest(name.partition('@')[0], known_backends())} "
         "A path to a plug-in (.so) or to an adapter's folder is a backend too"
     )
 
 
 def _from_path(path: Path, case: Case) -> Contender:
+    word = ""
+    if not path.exists() and "@" in path.name:
+        path, word = path.with_name(path.name.rpartition("@")[0]), path.name.rpartition("@")[2]
     if path.is_dir():
         if not (path / "adapter.py").is_file():
             raise InputError(
                 f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)"
             )
-        return _framework(framework_in(path.resolve()), "", case)
+        return _framework(framework_in(path.resolve()), word, case)
     if not path.is_file():
         raise InputError(f"backend {str(path)!r}: there is no such file or folder")
     if path.suffix != ".so":

@@ -1,8 +1,9 @@
 """Whether a framework starts in this interpreter: check.py TASK.json DESCRIPTOR.
 
 Imports what a contender would import, in its order: NumPy, the runtime module, then the adapter, which loads
-the framework; and what is left of the modules that it stands on. Says on the descriptor what it is about to try and what came of it, one JSON object a
-line: frameworks print on standard output, and some end the process. Syntax and modules of Python 3.6.
+the framework; and what is left of the modules that it stands on. Says on the descriptor what it is about to
+try and what came of it, one JSON object a line: frameworks print on standard output, and some end the
+process. Syntax and modules of Python 3.6.
 """
 
 import json
