@@ -242,6 +242,18 @@ def test_an_environment_without_numpy_is_not_adopted(tiny: Tiny, make_python: Ca
     assert not folder_of(tiny, "2.0").exists()
 
 
+def test_adopting_replaces_nothing_that_was_installed(
+    tiny: Tiny, wheels: Path, quick: str, make_python: Callable[..., Path]
+) -> None:
+    install(tiny.framework, tiny.version("2.0"), Wishes(python=quick, wheels=wheels))
+    with pytest.raises(InputError, match="is installed already; first: timetrial frameworks remove"):
+        install(tiny.framework, tiny.version("2.0"), Wishes(adopt=str(make_python())))
+    python = folder_of(tiny, "2.0") / "bin" / "python"
+    with pytest.raises(InputError, match="it is timetrial's own already"):
+        install(tiny.framework, tiny.version("2.0"), Wishes(adopt=str(python)))
+    assert locate(tiny.framework, "2.0", None).source == "installed"
+
+
 def test_an_environment_of_another_version_is_not_adopted(
     tiny: Tiny, make_python: Callable[..., Path]
 ) -> None:

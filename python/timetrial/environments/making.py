@@ -74,7 +74,7 @@ def make(framework: Framework, version: Version, folder: Path, wishes: Wishes, l
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
-            raise Unavailable(f"cannot write {folder}: {error.strerror}") from error
+            raise Unavailable(f"cannot make {folder}: {error}") from error
         raise
     return Marker(
         python_version=candidate.version,
@@ -128,6 +128,10 @@ def adopt(framework: Framework, version: Version, folder: Path, wishes: Wishes) 
     interpreter = find_interpreter(wishes.adopt)
     if folder in interpreter.executable.parents:
         raise InputError(f"--adopt {wishes.adopt}: it is timetrial's own already")
+    had = read_marker(folder)
+    if had is not None and not had.adopted:
+        name = framework.word(version)
+        raise InputError(f"{name} is installed already; first: timetrial frameworks remove {name}")
     wishes.say(f"checking {interpreter.executable}")
     versions = interpreter.versions([*version.modules.items(), ("numpy", "numpy")])
     missing = [module for module, has in versions.items() if has is None]
