@@ -18,6 +18,11 @@ def say(**answer):
     os.write(int(sys.argv[2]), (json.dumps(answer) + "\n").encode())
 
 
+def load_runtime(folder):
+    """The runtime module, for adapters too."""
+    sys.modules["timetrial_adapter"].runtime = loading.load_runtime_module(folder)
+
+
 def load(task):
     """The adapter, as main.py loads it."""
     adapter = loading.load_adapter(task["adapter"])
@@ -46,7 +51,7 @@ def main():
         "timetrial_adapter", __import__, "timetrial_adapter"
     ):
         return
-    if not attempt("the runtime module", loading.load_runtime_module, task["runtime"]):
+    if not attempt("the runtime module", load_runtime, task["runtime"]):
         return
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
