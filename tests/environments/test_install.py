@@ -153,6 +153,7 @@ def test_interrupted_it_leaves_nothing(tiny: Tiny, slow_python: Path, tmp_path: 
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in out + err
+    assert "interrupted: nothing half-made is left" in out
     assert not folder_of(tiny, "1.0").exists()
     assert not Path(f"/proc/{(tmp_path / 'started').read_text().strip()}").exists()
 

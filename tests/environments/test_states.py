@@ -62,7 +62,7 @@ def test_every_state(tiny: Tiny, installed: MakeInstalled) -> None:
     assert lacking.state == "lacking"
     assert "it needs Python >=3.3,<3.4" in lacking.detail
     path = state(tiny, "0.9")
-    assert (path.state, path.detail) == ("lacking", "you name a checkout")
+    assert (path.state, path.detail) == ("lacking", "needs a checkout")
     assert "--path FOLDER" in path.cure
 
 

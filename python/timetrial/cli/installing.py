@@ -31,6 +31,9 @@ def install_all(chosen: Chosen, wishes: Wishes, *, named: bool) -> bool:
             except environments.Lacking as lacking:
                 failed |= named
                 step.end("left out" if not named else "unavailable", str(lacking), "yellow")
+            except KeyboardInterrupt:
+                step.end("interrupted", "nothing half-made is left", "yellow")
+                raise
             except Unavailable as failure:
                 failed = True
                 step.end("failed", str(failure), "red")
@@ -97,6 +100,6 @@ class Step:
         """What came of it."""
         self._progress.stop()
         if not self._quiet:
-            words = f"({detail})" if style == "green" else detail
-            line = Text.assemble(f"{self._place}{self._name}: ", (word, style), f" {words}")
+            words = f" ({detail})" if style == "green" else f": {detail}"
+            line = Text.assemble(f"{self._place}{self._name}: ", (word, style), words)
             Console(highlight=False, soft_wrap=True).print(line)

@@ -80,7 +80,7 @@ def _could_be(framework: Framework, version: Version) -> tuple[Word, str, str]:
     try:
         check_system(version)
         if version.user_path:
-            return "lacking", f"you name {version.user_path}", install
+            return "lacking", f"needs {version.user_path}", install
         one = discovery.fitting(version.python)
     except Lacking as lacking:
         return "lacking", lacking.reason, lacking.cure
