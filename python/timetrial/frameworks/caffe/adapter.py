@@ -1,0 +1,188 @@
+"""Caffe on the CPU, through pycaffe: nets from NetSpec, the SGD solver takes the steps."""
+
+import ctypes
+import os
+
+import numpy as np
+from timetrial_adapter import BaseAdapter, bias_name, one_hot, pair
+
+# Their backward pass does not read their output, so an activation may overwrite it, as Caffe's own nets do.
+_MAY_BE_OVERWRITTEN = ("conv2d", "dense", "max_pool2d", "avg_pool2d")
+_ACTIVATIONS = {"relu": "ReLU", "tanh": "TanH", "sigmoid": "Sigmoid"}
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    def load(self, settings):
+        """Imports pycaffe; its BLAS has read its number of threads from the environment by then."""
+        global caffe, caffe_pb2
+        import caffe
+        from caffe.proto import caffe_pb2
+
+        caffe.set_mode_cpu()
+        # Its own symbols and those of what it is linked to: the BLAS, static or shared.
+        self._library = ctypes.CDLL(caffe._caffe.__file__)
+        self.version = getattr(caffe, "__version__", "unknown")
+        self.library = "Caffe {}".format(self.version)
+
+    def read_settings(self):
+        """The BLAS is asked: Caffe itself has no threads."""
+        getter = getattr(self._library, "openblas_get_num_threads", None)
+        if getter is None:
+            return {"threads": (None, "Caffe's BLAS is no OpenBLAS, and Caffe reports no number of threads")}
+        return {"threads": (str(getter()), "openblas_get_num_threads() of Caffe's BLAS")}
+
+    def facts(self):
+        """OpenBLAS' account of itself."""
+        found = {"caffe.version": self.version}
+        for fact, name in (("blas.version", "openblas_get_config"), ("blas.kernel", "openblas_get_corename")):
+            getter = getattr(self._library, name, None)
+            if getter is not None:
+                getter.restype = ctypes.c_char_p
+                found[fact] = getter().decode()
+        return found
+
+    def build(self, job, images, labels):
+        """The solver's description; its net reads the batch's own memory."""
+        if "round_mode" not in caffe_pb2.PoolingParameter.DESCRIPTOR.fields_by_name:
+            raise ImportError("this Caffe has no round_mode for pooling (2018); build a newer one")
+        self._job, self._labels = job, labels
+        self._images = images.reshape(images.shape + (1,) * (4 - images.ndim))
+        self._float_labels = np.empty((job.batch_size, 1, 1, 1), np.float32)
+        self._squared = job.node(job.loss).kind == "squared_error"
+        # EuclideanLoss is the sum over N and F divided by 2 N.
+        self._loss_scale = 2.0 / job.classes if self._squared else 1.0
+        solver = caffe_pb2.SolverParameter(
+            type="SGD",
+            base_lr=job.optimizer["learning_rate"],
+            lr_policy="fixed",
+            momentum=job.optimizer["momentum"],
+            weight_decay=job.optimizer["weight_decay"],
+            max_iter=2 ** 31 - 1,
+            snapshot_after_train=False,
+            net_param=self._describe(),
+        )
+        self._file = os.path.join(job.folder, "solver.prototxt")
+        with open(self._file, "w") as file:
+            file.write(str(solver))
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer: a new solver."""
+        self._solver = caffe.SGDSolver(self._file)
+        self._net = self._solver.net
+        self._net.set_input_arrays(self._images, self._float_labels)
+        self._named = {
+            name: blob
+            for node in self._job.nodes
+            for (name, _), blob in zip(node.parameters, self._net.params.get(node.name, ()))
+        }
+        for name, blob in self._named.items():
+            blob.data[...] = self._job.parameters[name]
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        self._convert_labels()
+        self._solver.step(1)
+        return self._loss()
+
+    def gradient(self):
+        """The same without update; gradients stay in the parameters."""
+        self._convert_labels()
+        self._net.clear_param_diffs()
+        self._net.forward()
+        self._net.backward()
+        return self._loss()
+
+    def forward(self):
+        """Inference: up to the prediction, not to the loss."""
+        self._net.forward(end=self._job.output)
+        return self._net.blobs[self._tops[self._job.output]].data
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return self.forward().copy()
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: blob.data.copy() for name, blob in self._named.items()}
+
+    def gradients(self):
+        """Of the last gradient(); a step turns them into updates."""
+        return {name: blob.diff.copy() for name, blob in self._named.items()}
+
+    def activations(self):
+        """Of the layers that no activation overwrites, on the current batch."""
+        self.forward()
+        last = {top: name for name, top in self._tops.items()}
+        blobs = self._net.blobs
+        return {name: blobs[top].data.copy() for top, name in last.items() if name != self._job.loss}
+
+    def _loss(self):
+        return float(self._net.blobs[self._job.loss].data) * self._loss_scale
+
+    def _convert_labels(self):
+        self._float_labels[:, 0, 0, 0] = self._labels
+        if self._squared:
+            self._net.blobs["target"].data[...] = one_hot(self._labels, self._job.classes)
+
+    def _describe(self):
+        """The net as NetParameter. `_tops`: layer -> the blob that holds its output."""
+        job, net = self._job, caffe.NetSpec()
+        n, channels, height, width = self._images.shape
+        values = {}
+        values["images"], values["labels"] = caffe.layers.MemoryData(
+            batch_size=n, channels=channels, height=height, width=width, ntop=2
+        )
+        net["images"], net["labels"] = values["images"], values["labels"]
+        if self._squared:
+            shape = {"dim": [n, job.classes]}
+            values["target"] = net["target"] = caffe.layers.Input(shape=shape)
+        self._tops = tops = {}
+        for node in job.nodes:
+            bottoms = [values[name] for name in node.inputs]
+            if node.kind == "squared_error":
+                bottoms[1] = values["target"]
+            in_place = self._overwrites(node)
+            values[node.name] = net[node.name] = self._layer(node, bottoms, in_place)
+            tops[node.name] = tops[node.inputs[0]] if in_place else node.name
+        return net.to_proto()
+
+    def _overwrites(self, node):
+        """Whether a layer may work in place: nobody else reads its input."""
+        source = node.inputs[0]
+        readers = sum(source in other.inputs for other in self._job.nodes)
+        return (
+            node.kind in _ACTIVATIONS
+            and source not in self._job.inputs
+            and source != self._job.output
+            and self._job.node(source).kind in _MAY_BE_OVERWRITTEN
+            and readers == 1
+        )
+
+    def _layer(self, node, bottoms, in_place):
+        layers = caffe.layers
+        if node.kind == "dense":
+            bias = bias_name(node) is not None
+            return layers.InnerProduct(*bottoms, num_output=node.attributes["units"], bias_term=bias)
+        if node.kind == "flatten":
+            return layers.Flatten(*bottoms)
+        if node.kind in _ACTIVATIONS:
+            return getattr(layers, _ACTIVATIONS[node.kind])(*bottoms, in_place=in_place)
+        if node.kind == "softmax_cross_entropy":
+            return layers.SoftmaxWithLoss(*bottoms)
+        if node.kind == "squared_error":
+            return layers.EuclideanLoss(*bottoms, loss_weight=self._loss_scale)
+        window = {
+            "{}_{}".format(word, axis): size
+            for key, word in (("kernel", "kernel"), ("stride", "stride"), ("padding", "pad"))
+            for axis, size in zip("hw", pair(node, key))
+        }
+        if node.kind == "conv2d":
+            bias = bias_name(node) is not None
+            channels = node.attributes["channels"]
+            return layers.Convolution(*bottoms, num_output=channels, bias_term=bias, **window)
+        method = caffe.params.Pooling.MAX if node.kind == "max_pool2d" else caffe.params.Pooling.AVE
+        # By default Caffe rounds up: a last window that does not fit whole.
+        return layers.Pooling(*bottoms, pool=method, round_mode=caffe.params.Pooling.FLOOR, **window)
