@@ -59,7 +59,7 @@ class Adapter(BaseAdapter):
             lr_policy="fixed",
             momentum=job.optimizer["momentum"],
             weight_decay=job.optimizer["weight_decay"],
-            max_iter=2 ** 31 - 1,
+            max_iter=2**31 - 1,
             snapshot_after_train=False,
             net_param=self._describe(),
         )

@@ -13,7 +13,7 @@ class Adapter(BaseAdapter):
         try:
             import neon
         except SystemExit:  # what Neon does without the file that its `make` writes
-            raise ImportError("this Neon checkout was never built: run make in it, for neon/version.py")
+            raise ImportError("this Neon checkout lacks neon/version.py: run make in it") from None
         from neon import layers as nl
         from neon import transforms as nt
         from neon.backends import gen_backend
@@ -136,8 +136,8 @@ def _chain(job):
     nodes = [node for node in job.nodes if node.name != job.loss]
     for node, before in zip(nodes, ["images"] + [node.name for node in nodes]):
         if node.inputs != [before]:
-            raise ImportError("this adapter of Neon drives chains only, and '{}' follows {}".format(
-                node.name, ", ".join(node.inputs)))  # fmt: skip
+            words = "this adapter of Neon drives chains only, and '{}' follows {}"
+            raise ImportError(words.format(node.name, ", ".join(node.inputs)))
     return nodes
 
 
@@ -152,13 +152,13 @@ def _make_layers(node, job):
     initial = {name: Array(_to_neon(np.array(job.parameters[name]))) for name, _ in node.parameters}
     bias = [nl.Bias(init=initial[bias_name(node)])] if bias_name(node) else []
     if node.kind == "dense":
-        return [nl.Linear(a["units"], init=initial[weight_name(node)])] + bias
+        return [nl.Linear(a["units"], init=initial[weight_name(node)]), *bias]
     steps = dict(zip(("str_h", "str_w"), pair(node, "stride")))
     padding = dict(zip(("pad_h", "pad_w"), pair(node, "padding")))
     if node.kind == "conv2d":
-        shape = pair(node, "kernel") + (a["channels"],)
+        shape = (*pair(node, "kernel"), a["channels"])
         weight = initial[weight_name(node)]
-        return [nl.Convolution(shape, strides=steps, padding=padding, init=weight)] + bias
+        return [nl.Convolution(shape, strides=steps, padding=padding, init=weight), *bias]
     if node.kind == "max_pool2d":
         return [nl.Pooling(pair(node, "kernel"), op="max", strides=steps, padding=padding)]
     make = _padded_average() if any(pair(node, "padding")) else nl.Pooling
