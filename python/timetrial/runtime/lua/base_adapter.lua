@@ -1,0 +1,59 @@
+-- Defaults of an adapter in Lua. The shape is that of frameworks/README.md, with pointers for arrays:
+-- build(job, images, labels) gets float * and int64_t * of the current batch, evaluate() returns float *
+-- (N x classes) that stays until the next call, and parameters(), gradients(), activations(), velocities()
+-- return name -> {data = float *, shape = {...}}.
+
+local BaseAdapter = {
+  tasks = { "train", "gradient", "forward" },
+  devices = { "cpu" },
+  dtypes = { "f32" },
+  optimizers = { "sgd" },
+  layers = {
+    "dense",
+    "conv2d",
+    "max_pool2d",
+    "avg_pool2d",
+    "relu",
+    "tanh",
+    "sigmoid",
+    "flatten",
+    "softmax_cross_entropy",
+    "squared_error",
+  },
+  version = "",
+  library = "",
+}
+BaseAdapter.__index = BaseAdapter
+
+local METHODS = {
+  parameter = "parameters",
+  gradient = "gradients",
+  activation = "activations",
+  optimizer = "velocities",
+}
+
+-- A new adapter with these defaults.
+function BaseAdapter.extend()
+  return setmetatable({}, BaseAdapter)
+end
+
+-- name -> {value in force or nil, how it was read}.
+function BaseAdapter:read_settings()
+  return {}
+end
+
+-- name -> word: what the record should know and no setting asks for.
+function BaseAdapter:facts()
+  return {}
+end
+
+-- For asynchronous frameworks: returns when everything asked so far is computed.
+function BaseAdapter:wait() end
+
+-- Name -> tensor, by one method per role.
+function BaseAdapter:tensors(role)
+  local method = METHODS[role] and self[METHODS[role]]
+  return method and method(self) or {}
+end
+
+return BaseAdapter

@@ -1,0 +1,228 @@
+-- One framework, one network, and what can be asked of them: the same as runtime/contender.py, for Lua.
+-- Commands are methods; each returns the fields of its `done`.
+
+local ffi = require("ffi")
+local failures = require("lua.failures")
+local json = require("lua.json")
+local npy = require("lua.npy")
+local Score = require("lua.score")
+local Stream = require("lua.stream")
+local system = require("lua.system")
+
+local SEGMENT, STEP, DATA = 0, 1, 2 -- boundaries of timetrial/recorder.h
+local LINE = 64 -- bytes: a cache line and the widest vector
+
+local Contender = {}
+Contender.__index = Contender
+
+-- Memory that begins at a multiple of a cache line: a pointer, and what keeps it.
+local function aligned(type, count, bytes)
+  local block = ffi.new("uint8_t[?]", count * bytes + LINE)
+  local address = tonumber(ffi.cast("uintptr_t", block))
+  return ffi.cast(type, block + -address % LINE), block
+end
+
+function Contender.new(job, adapter, library, recorder_fd)
+  local self = setmetatable({ _job = job, _adapter = adapter, _library = library }, Contender)
+  self._images, self._images_memory = aligned("float *", npy.count(job.image_shape), 4)
+  self._labels, self._labels_memory = aligned("int64_t *", job.batch_size, 8)
+  self._streams, self._current = {}, "train"
+  local recorder = ffi.new("tt_recorder *[1]")
+  local problem = library.tt_recorder_open(recorder, recorder_fd, 0)
+  if problem ~= 0 then
+    failures.fail("crash", "the recorder cannot be opened: errno " .. problem)
+  end
+  self._recorder = recorder[0]
+  self:_make_parts()
+  return self
+end
+
+-- Task, device, dtype, layers and optimizer, before anything is built.
+function Contender:check_wants()
+  local job = self._job
+  local wants = {
+    { "task", job.task, "tasks" },
+    { "device", job.device, "devices" },
+    { "dtype", job.dtype, "dtypes" },
+  }
+  for _, node in ipairs(job.nodes) do
+    wants[#wants + 1] = { "layer", node.kind, "layers" }
+  end
+  if job.task == "train" then
+    wants[#wants + 1] = { "optimizer", job.optimizer.name, "optimizers" }
+  end
+  for _, want in ipairs(wants) do
+    local what, word, has = want[1], want[2], self._adapter[want[3]]
+    if not (" " .. table.concat(has, " ") .. " "):find(" " .. word .. " ", 1, true) then
+      local words = "the backend has no %s '%s'; it has: %s"
+      failures.unsupported(words:format(what, word, table.concat(has, ", ")))
+    end
+  end
+end
+
+-- The network with its initial weights on the batch's own memory.
+function Contender:build()
+  self._job:read_parameters()
+  self:_stream("train"):fill()
+  self._adapter:build(self._job, self._images, self._labels)
+end
+
+-- The fields of the event `ready` that the adapter knows.
+function Contender:describe()
+  local adapter, settings, facts = self._adapter, {}, {}
+  for name, reading in pairs(adapter:read_settings()) do
+    local value = reading[1]
+    settings[name] = { effective = value == nil and json.null or tostring(value), how_read = reading[2] }
+  end
+  for name, word in pairs(adapter:facts()) do
+    facts[name] = tostring(word)
+  end
+  local backend = { name = self._job.name, version = adapter.version, library = adapter.library }
+  backend.isa, backend.flags, backend.parts = "", json.list(), json.list()
+  return { settings = settings, facts = facts, backend = backend }
+end
+
+-- A segment of steps; the loop is C, as for every contender.
+function Contender:run(steps, max_ns, window)
+  return self:_segment(self._fused, steps, max_ns, window)
+end
+
+-- The same with a stamp after the data: an adapter in Lua has no finer parts.
+function Contender:parts(steps, max_ns, window)
+  return self:_segment(self._separate, steps, max_ns, window)
+end
+
+-- The next steps use this stream, from its first batch.
+function Contender:stream(name)
+  self:_stream(name).next = 0
+  self._current = name
+  return {}
+end
+
+-- Initial weights, empty optimizer, first batch.
+function Contender:reset()
+  self._adapter:reset()
+  self._adapter:wait()
+  self:_stream(self._current).next = 0
+  return {}
+end
+
+-- One step without update on the current batch.
+function Contender:gradient()
+  self:_stream(self._current):fill()
+  local loss = self._adapter:gradient()
+  self._adapter:wait()
+  return { loss = loss - loss == 0 and loss or json.null }
+end
+
+-- The prediction for the first batch of the current stream, as a file.
+function Contender:outputs(path)
+  local stream = self:_stream(self._current)
+  local place = stream.next
+  stream.next = 0
+  stream:fill()
+  stream.next = place
+  npy.save(path, self._adapter:evaluate(), { self._job.batch_size, self._job.classes })
+  return {}
+end
+
+-- Accuracy and loss over the test stream.
+function Contender:evaluate()
+  local job, stream = self._job, self:_stream("test")
+  local score = Score.new(job:node(job.loss).kind)
+  for batch = 0, stream.batches - 1 do
+    stream.next = batch
+    stream:fill()
+    -- The last batch is filled up with samples that were scored already.
+    local count = math.min(job.batch_size, stream.samples - score.samples)
+    score:add(self._adapter:evaluate(), self._labels, count, job.classes)
+  end
+  return score:result()
+end
+
+-- Every tensor of a role, as files.
+function Contender:dump(role, folder)
+  system.make_folder(folder)
+  if role == "activation" then
+    self:_stream(self._current):fill()
+  end
+  local names = json.list()
+  for name, tensor in pairs(self._adapter:tensors(role)) do
+    npy.save(folder .. "/" .. name .. ".npy", tensor.data, tensor.shape)
+    names[#names + 1] = name
+  end
+  return { tensors = names }
+end
+
+function Contender:_stream(name)
+  if not self._streams[name] then
+    local files = self._job.streams[name]
+    if not files then
+      failures.fail("crash", "the job has no stream '" .. name .. "'")
+    end
+    self._streams[name] = Stream.open(files, self._job, self._images, self._labels, self._library)
+  end
+  return self._streams[name]
+end
+
+-- The pieces of a step as C functions. An error must not cross the C loop: it ends the segment and is raised
+-- behind it.
+function Contender:_make_parts()
+  local adapter = self._adapter
+  local method = ({ train = adapter.step, gradient = adapter.gradient })[self._job.task]
+  local function c_function(call)
+    return ffi.cast("int (*)(void *, double *)", function(_, loss)
+      local worked, result = xpcall(call, debug.traceback)
+      if not worked then
+        self._problem = result
+        return 1
+      end
+      if result then
+        loss[0] = result
+      end
+      return 0
+    end)
+  end
+  local gather = c_function(function()
+    local stream = self._streams[self._current]
+    stream:fill()
+    stream:advance()
+  end)
+  local step = c_function(function()
+    if method then
+      return method(adapter)
+    end
+    adapter:forward()
+  end)
+  self._fused = ffi.new("tt_loop_part[2]", { { SEGMENT, gather, nil }, { STEP, step, nil } })
+  self._separate = ffi.new("tt_loop_part[2]", { { DATA, gather, nil }, { STEP, step, nil } })
+end
+
+function Contender:_segment(parts, steps, max_ns, window)
+  local segment = ffi.new("tt_segment")
+  segment.size = ffi.sizeof("tt_segment")
+  segment.window, segment.max_steps, segment.max_ns = tonumber(window), tonumber(steps), tonumber(max_ns)
+  segment.stop_at_nan = self._job.task ~= "forward" and 1 or 0
+  self._problem = nil
+  self:_stream(self._current)
+  local cpu_before = system.cpu_ns()
+  local problem = self._library.tt_loop_run(self._recorder, parts, 2, segment)
+  local cpu_ns = system.cpu_ns() - cpu_before
+  if self._problem then
+    error(self._problem, 0)
+  elseif problem ~= 0 then
+    failures.fail("crash", "the segment of steps could not run: errno " .. problem)
+  end
+  return {
+    steps = segment.steps,
+    stamps = segment.stamps,
+    window = segment.window,
+    window_bytes = segment.window_bytes,
+    cpu_ns = cpu_ns,
+    rss_bytes = system.resident_bytes(),
+  }
+end
+-- A compiled call into C must not come back into Lua.
+jit.off(Contender._segment)
+
+return Contender

@@ -1,0 +1,74 @@
+-- The job file, read. launch/PROTOCOL.md explains every key.
+
+local failures = require("lua.failures")
+local json = require("lua.json")
+local npy = require("lua.npy")
+
+local Job = {}
+Job.__index = Job
+
+local function same(one, other)
+  return npy.shape_text(one) == npy.shape_text(other)
+end
+
+-- What an adapter is asked to build.
+--
+-- nodes: layers in topological order, without the input nodes: name, kind, inputs, attributes, shape (N first)
+-- and parameters, a list of {name, shape}. output, loss: the names of two of them.
+-- parameters: initial values, name -> {data = const float *, shape}; they are mapped read-only.
+function Job.read(path)
+  local file = assert(io.open(path))
+  local table = json.decode(file:read("*a"))
+  file:close()
+  if table.protocol ~= 1 then
+    failures.fail("crash", path .. ": protocol " .. tostring(table.protocol) .. ", expected 1")
+  end
+  local job = setmetatable({}, Job)
+  for _, key in ipairs({ "task", "device", "dtype", "batch_size", "settings", "optimizer", "streams", "runtime" }) do
+    job[key] = table[key]
+  end
+  job.name, job.user_path = table.backend.name, table.backend.path
+  job.output, job.loss = table.network.output, table.network.loss
+  job.nodes, job.inputs, job.parameters = {}, {}, {}
+  for _, node in ipairs(table.network.nodes) do
+    if node.kind == "input" then
+      job.inputs[node.name] = node
+    else
+      job.nodes[#job.nodes + 1] = node
+    end
+  end
+  job.image_shape = job.inputs.images.shape
+  local output = job:node(job.output)
+  job.classes = output.shape[#output.shape]
+  return job
+end
+
+-- The layer of this name.
+function Job:node(name)
+  for _, node in ipairs(self.nodes) do
+    if node.name == name then
+      return node
+    end
+  end
+  failures.fail("crash", "the job has no node '" .. name .. "'")
+end
+
+-- Maps the initial values; checks their shapes.
+function Job:read_parameters()
+  for _, node in ipairs(self.nodes) do
+    for _, parameter in ipairs(node.parameters) do
+      local values = npy.map(parameter.file)
+      if values.dtype ~= "<f4" or not same(values.shape, parameter.shape) then
+        failures.fail(
+          "crash",
+          ("%s: %s %s, expected <f4 %s"):format(
+            parameter.file, values.dtype, npy.shape_text(values.shape), npy.shape_text(parameter.shape)
+          )
+        )
+      end
+      self.parameters[parameter.name] = values
+    end
+  end
+end
+
+return Job
