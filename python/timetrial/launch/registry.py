@@ -31,7 +31,7 @@ class Contender:
 
     name: str
     kind: Kind
-    path: Path  # of the plug-in (.so) or of the adapter (adapter.py)
+    path: Path  # of the plug-in (.so), of the adapter (adapter.py), or of the program
     fingerprint: str  # changes when the code or a library it stands on changes
     isa: str = ""
     interpreter: Interpreter | None = None  # of a framework
@@ -97,7 +97,7 @@ def _from_path(path: Path, case: Case) -> Contender:
     if not path.exists() and "@" in path.name:
         path, word = path.with_name(path.name.rpartition("@")[0]), path.name.rpartition("@")[2]
     if path.is_dir():
-        if not (path / "adapter.py").is_file():
+        if not any((path / name).is_file() for name in ("adapter.py", "environment.toml")):
             raise InputError(
                 f"backend {str(path)!r}: the folder has no adapter.py (see frameworks/README.md)"
             )
@@ -174,9 +174,8 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
     mode = case.settings.get("mode")
     if mode is not None and mode not in version.modes:
         raise InputError(f"mode={mode!r}: {case.backend} has {', '.join(version.modes) or 'no modes'}")
-    parts = [
-        file_hash(path) for path in sorted([*framework.folder.glob("*.*"), *RUNTIME_FOLDER.glob("*.py")])
-    ]
+    runtime = RUNTIME_FOLDER.glob("lua/*.lua" if version.program else "*.py")
+    parts = [file_hash(path) for path in sorted([*framework.folder.glob("*.*"), *runtime])]
     parts += [str(interpreter.executable), interpreter.version, json.dumps(located.found, sort_keys=True)]
     return Contender(
         framework.name,

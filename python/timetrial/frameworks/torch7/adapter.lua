@@ -16,6 +16,7 @@ const char *openblas_get_corename(void);
 local WITH_THREADS_OF_ITS_OWN = 1 -- openblas_get_parallel(): pthreads
 
 local Adapter = BaseAdapter.extend()
+Adapter.parts = { "forward", "loss", "backward", "update" }
 
 -- Loads torch and nn, and applies the number of threads.
 function Adapter:load(settings)
@@ -156,6 +157,41 @@ end
 -- One training step; the mean loss of the batch before the update.
 function Adapter:step()
   local loss = self:gradient()
+  self:update_part()
+  return loss
+end
+
+-- The same without update; gradients stay in the modules.
+function Adapter:gradient()
+  self:forward_part()
+  local loss = self:loss_part()
+  self:backward_part()
+  return loss
+end
+
+-- Parts of a training step: up to the prediction.
+function Adapter:forward_part()
+  self._flat_gradient:zero()
+  self._prediction = self._model:forward(self._images)
+end
+
+-- The mean loss. Torch counts classes from 1.
+function Adapter:loss_part()
+  if self._squared then
+    self._target:zero():scatter(2, torch.add(self._labels, 1):view(-1, 1), 1)
+  else
+    self._target:add(self._labels, 1)
+  end
+  return self._criterion:forward(self._prediction, self._target)
+end
+
+-- All gradients.
+function Adapter:backward_part()
+  self._model:backward(self._images, self._criterion:backward(self._prediction, self._target))
+end
+
+-- The optimizer; it works in the gradients' own memory.
+function Adapter:update_part()
   local optimizer, update = self._job.optimizer, self._flat_gradient
   if optimizer.weight_decay ~= 0 then
     update:add(optimizer.weight_decay, self._flat)
@@ -164,21 +200,6 @@ function Adapter:step()
     update = self._velocity:mul(optimizer.momentum):add(update)
   end
   self._flat:add(-optimizer.learning_rate, update)
-  return loss
-end
-
--- The same without update; gradients stay in the modules.
-function Adapter:gradient()
-  if self._squared then
-    self._target:zero():scatter(2, torch.add(self._labels, 1):view(-1, 1), 1)
-  else
-    self._target:add(self._labels, 1)
-  end
-  self._flat_gradient:zero()
-  local prediction = self._model:forward(self._images)
-  local loss = self._criterion:forward(prediction, self._target)
-  self._model:backward(self._images, self._criterion:backward(prediction, self._target))
-  return loss
 end
 
 -- Inference; the prediction (N x classes).
@@ -188,8 +209,8 @@ end
 
 -- Inference between training steps.
 function Adapter:evaluate()
-  self._prediction = self:forward():contiguous()
-  return self._prediction:data()
+  self._evaluated = self:forward():contiguous()
+  return self._evaluated:data()
 end
 
 -- Name -> tensor.

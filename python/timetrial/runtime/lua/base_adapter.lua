@@ -20,6 +20,7 @@ local BaseAdapter = {
     "softmax_cross_entropy",
     "squared_error",
   },
+  parts = {}, -- or "forward", "loss", "backward", "update", with forward_part() and so on
   version = "",
   library = "",
 }

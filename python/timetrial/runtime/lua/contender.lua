@@ -9,7 +9,9 @@ local Score = require("lua.score")
 local Stream = require("lua.stream")
 local system = require("lua.system")
 
-local SEGMENT, STEP, DATA = 0, 1, 2 -- boundaries of timetrial/recorder.h
+-- Boundaries of timetrial/recorder.h.
+local SEGMENT, STEP, DATA = 0, 1, 2
+local ENDS = { forward = 3, loss = 4, backward = 5, update = STEP }
 local LINE = 64 -- bytes: a cache line and the widest vector
 
 local Contender = {}
@@ -78,7 +80,7 @@ function Contender:describe()
     facts[name] = tostring(word)
   end
   local backend = { name = self._job.name, version = adapter.version, library = adapter.library }
-  backend.isa, backend.flags, backend.parts = "", json.list(), json.list()
+  backend.isa, backend.flags, backend.parts = "", json.list(), json.list(adapter.parts)
   return { settings = settings, facts = facts, backend = backend }
 end
 
@@ -87,7 +89,7 @@ function Contender:run(steps, max_ns, window)
   return self:_segment(self._fused, steps, max_ns, window)
 end
 
--- The same with a stamp after the data: an adapter in Lua has no finer parts.
+-- The same with a stamp after each part.
 function Contender:parts(steps, max_ns, window)
   return self:_segment(self._separate, steps, max_ns, window)
 end
@@ -165,14 +167,12 @@ function Contender:_stream(name)
   return self._streams[name]
 end
 
--- The pieces of a step as C functions. An error must not cross the C loop: it ends the segment and is raised
--- behind it.
+-- A step as C functions. An error must not cross the C loop: it ends the segment and is raised behind it.
 function Contender:_make_parts()
   local adapter = self._adapter
-  local method = ({ train = adapter.step, gradient = adapter.gradient })[self._job.task]
   local function c_function(call)
     return ffi.cast("int (*)(void *, double *)", function(_, loss)
-      local worked, result = xpcall(call, debug.traceback)
+      local worked, result = xpcall(call, debug.traceback, adapter)
       if not worked then
         self._problem = result
         return 1
@@ -188,14 +188,19 @@ function Contender:_make_parts()
     stream:fill()
     stream:advance()
   end)
-  local step = c_function(function()
-    if method then
-      return method(adapter)
+  local step = ({ train = adapter.step, gradient = adapter.gradient })[self._job.task]
+    or function()
+      adapter:forward()
     end
-    adapter:forward()
-  end)
-  self._fused = ffi.new("tt_loop_part[2]", { { SEGMENT, gather, nil }, { STEP, step, nil } })
-  self._separate = ffi.new("tt_loop_part[2]", { { DATA, gather, nil }, { STEP, step, nil } })
+  self._fused = { { SEGMENT, gather }, { STEP, c_function(step) } }
+  self._separate = { { DATA, gather } }
+  if self._job.task == "train" and #adapter.parts > 0 then
+    for _, part in ipairs(adapter.parts) do
+      table.insert(self._separate, { ENDS[part], c_function(adapter[part .. "_part"]) })
+    end
+  else
+    table.insert(self._separate, self._fused[2])
+  end
 end
 
 function Contender:_segment(parts, steps, max_ns, window)
@@ -205,8 +210,9 @@ function Contender:_segment(parts, steps, max_ns, window)
   segment.stop_at_nan = self._job.task ~= "forward" and 1 or 0
   self._problem = nil
   self:_stream(self._current)
+  local pieces = ffi.new("tt_loop_part[?]", #parts, parts)
   local cpu_before = system.cpu_ns()
-  local problem = self._library.tt_loop_run(self._recorder, parts, 2, segment)
+  local problem = self._library.tt_loop_run(self._recorder, pieces, #parts, segment)
   local cpu_ns = system.cpu_ns() - cpu_before
   if self._problem then
     error(self._problem, 0)
