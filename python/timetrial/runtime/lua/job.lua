@@ -5,6 +5,7 @@ local json = require("lua.json")
 local npy = require("lua.npy")
 
 local Job = {}
+local KEPT = { "task", "device", "dtype", "batch_size", "settings", "optimizer", "streams", "runtime" }
 Job.__index = Job
 
 local function same(one, other)
@@ -13,8 +14,8 @@ end
 
 -- What an adapter is asked to build.
 --
--- nodes: layers in topological order, without the input nodes: name, kind, inputs, attributes, shape (N first)
--- and parameters, a list of {name, shape}. output, loss: the names of two of them.
+-- nodes: layers in topological order, without the input nodes: name, kind, inputs, attributes, shape (N
+-- first) and parameters, a list of {name, shape}. output, loss: the names of two of them.
 -- parameters: initial values, name -> {data = const float *, shape}; they are mapped read-only.
 function Job.read(path)
   local file = assert(io.open(path))
@@ -24,7 +25,7 @@ function Job.read(path)
     failures.fail("crash", path .. ": protocol " .. tostring(table.protocol) .. ", expected 1")
   end
   local job = setmetatable({}, Job)
-  for _, key in ipairs({ "task", "device", "dtype", "batch_size", "settings", "optimizer", "streams", "runtime" }) do
+  for _, key in ipairs(KEPT) do
     job[key] = table[key]
   end
   job.name, job.user_path = table.backend.name, table.backend.path
