@@ -47,6 +47,8 @@ class Adapter(BaseAdapter):
                 self._places[weight_name(node)] = made[0]
             if bias_name(node):
                 self._places[bias_name(node)] = made[1]
+        if not layers or not layers[0].owns_output:
+            raise ImportError("Neon's Sequential must begin with weights or a pooling: others work in place")
         self._model = Model(layers=layers)
         squared = job.node(job.loss).kind == "squared_error"
         self._softmax = None if squared else nt.Softmax()
