@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from fakes import FakeEngine
 
-RUNTIME_MODULES = ("contender", "data", "failures", "job", "loading", "score", "timetrial_adapter")
+RUNTIME_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score", "timetrial_adapter")
 
 
 @pytest.fixture

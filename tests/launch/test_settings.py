@@ -14,6 +14,7 @@ from timetrial.launch import Contender, run_launch, validate_settings
 from timetrial.launch import settings as settings_module
 from timetrial.launch.cpus import format_cpus, parse_cpus
 from timetrial.launch.settings import Evidence, judge_settings, mismatch
+from timetrial.launch.threads import ThreadEvidence
 from timetrial.records.model import Setting, Thread
 
 WALL_NS = 1_000_000_000
@@ -36,12 +37,12 @@ def evidence(
         for i, share in enumerate(shares)
     )
     readings = {} if getter is None else {"threads": {"effective": getter, "how_read": "getter()"}}
-    return Evidence(
-        readings=readings,
-        steady_threads=threads,
+    seen = ThreadEvidence(
+        steady=threads,
         steady_wall_ns=WALL_NS if shares else 0,
         tasks=tasks if tasks is not None else (len(shares) or None),
     )
+    return Evidence(readings=readings, threads=seen)
 
 
 @pytest.mark.parametrize(
