@@ -40,6 +40,8 @@ EXPERIMENT_KEYS = {
     "measure.launches": ("measure", "launches"),
     "learning_seeds": ("measure", "learning_seeds"),
     "measure.learning_seeds": ("measure", "learning_seeds"),
+    "start_timeout_s": ("measure", "start_timeout_s"),
+    "measure.start_timeout_s": ("measure", "start_timeout_s"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import shutil
 import threading
@@ -237,7 +238,7 @@ class _Launch:
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
     ) -> None:
         limits = self.plan.measure.limits
-        self.ready = process.wait("start", limits.start_timeout_s, cancelled=self._cancelled)
+        self.ready = self._wait_for_start(process, limits.start_timeout_s)
         if self.ready.get("event") != "ready" or process.pid is None:
             raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
         self.phases = _phases(process.started_ns, self.ready.get("phases", []))
@@ -268,6 +269,15 @@ class _Launch:
         self._check_end(process, files)
         self._last_look()
         process.finish(limits.progress_timeout_s)
+
+    def _wait_for_start(self, process: ContenderProcess, limit_s: float) -> dict[str, Any]:
+        try:
+            return process.wait("start", limit_s, cancelled=self._cancelled)
+        except LaunchError as failure:
+            if failure.outcome != "hang":
+                raise
+            cure = f"start_timeout_s={2 * math.ceil(limit_s)} gives import and build more time"
+            raise LaunchError("hang", f"{failure.reason}; {cure}") from None
 
     @property
     def _patience_s(self) -> float:
