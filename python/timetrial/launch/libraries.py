@@ -93,7 +93,9 @@ def link_libraries(chosen: Iterable[ChosenLibrary], folder: Path) -> dict[str, s
     folder.mkdir(parents=True, exist_ok=True)
     for one in links:
         (folder / one.soname).symlink_to(one.path.resolve())
-    return {"LD_LIBRARY_PATH": str(folder)}
+    # Behind the links the libraries' own folders: MKL looks for its parts as the loader does.
+    own = dict.fromkeys(str(one.path.resolve().parent) for one in links)
+    return {"LD_LIBRARY_PATH": ":".join([str(folder), *own])}
 
 
 # What a program calls that is linked to libblas.so.3 and its like.
