@@ -77,6 +77,8 @@ def test_old_kernels_are_shown_with_their_cure() -> None:
     assert old_kernels(loaded, [], [], asked=False) == [
         "kernel: Prescott on an AVX-512 CPU (mxnet/libopenblas.so.0)"
     ]
+    # Nor for one that finds its BLAS by name.
+    assert old_kernels([copy(NUMPY, "Prescott")], [], ["blas.core_type", "blas.library"], asked=False) == []
     assert old_kernels([copy(OWN, "SkylakeX")], [], ["blas.core_type"], asked=False) == []
     assert old_kernels(loaded, [], ["blas.core_type"], asked=True) == []  # the user has chosen them
 

@@ -14,6 +14,7 @@ from timetrial.core.cpu import openblas_core_missed, openblas_core_problem
 from timetrial.records.model import Setting, SettingStatus
 
 CORE_TYPE = "blas.core_type"
+LIBRARY = "blas.library"
 # With it every copy of OpenBLAS says at load what it chose, also one whose functions are hidden.
 ANNOUNCE = {"OPENBLAS_VERBOSE": "2"}
 _ANNOUNCED = re.compile(r"^Core: (\w+)$", re.MULTILINE)
@@ -59,17 +60,19 @@ def judge_core_type(asked: str, loaded: Loaded, said: Iterable[str]) -> Setting:
 
 def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, asked: bool) -> list[str]:
     """Warnings about copies of OpenBLAS whose kernels leave wide instructions of this CPU unused. `known`:
-    the settings of the contender; one with `blas.core_type` computes with OpenBLAS, in others the copies of
-    NumPy and SciPy are bystanders. `asked`: whether the kernels were chosen by the user."""
+    the settings of the contender; one with `blas.core_type` computes with OpenBLAS, and unless it has
+    `blas.library` with the copies of NumPy and SciPy, which are bystanders elsewhere. `asked`: whether the kernels were chosen by the user."""
     if asked:
         return []
     matters = CORE_TYPE in known
+    uses_numpy = matters and LIBRARY not in known
     places: dict[str, list[str]] = {}
     for one in loaded:
         where = place(one["path"])
-        if one.get("vendor") == _OPENBLAS and one.get("kernel") and (matters or not _OF_NUMPY.match(where)):
+        computes = uses_numpy or not _OF_NUMPY.match(where)
+        if one.get("vendor") == _OPENBLAS and one.get("kernel") and computes:
             places.setdefault(str(one["kernel"]), []).append(where)
-    if matters:
+    if uses_numpy:
         for core in said:
             places.setdefault(core, [])
     found = []

@@ -11,7 +11,8 @@ def facts_of(libraries):
             words.append("kernel {} ({})".format(one["kernel"], one["kernel_getter"]))
         if one["threads"] is not None:
             words.append("threads {} ({})".format(one["threads"], one["threads_getter"]))
-        facts["{}.{}".format(one["kind"], place(one["path"]))] = ", ".join(word for word in words if word)
+        name = "{}.{}".format(one["kind"], place(one["path"]))
+        facts[name] = ", ".join(word for word in words if word) or "it tells nothing of itself"
     return facts
 
 
