@@ -61,7 +61,8 @@ def judge_core_type(asked: str, loaded: Loaded, said: Iterable[str]) -> Setting:
 def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, asked: bool) -> list[str]:
     """Warnings about copies of OpenBLAS whose kernels leave wide instructions of this CPU unused. `known`:
     the settings of the contender; one with `blas.core_type` computes with OpenBLAS, and unless it has
-    `blas.library` with the copies of NumPy and SciPy, which are bystanders elsewhere. `asked`: whether the kernels were chosen by the user."""
+    `blas.library` with the copies of NumPy and SciPy, which are bystanders elsewhere. `asked`: whether the
+    kernels were chosen by the user."""
     if asked:
         return []
     matters = CORE_TYPE in known
