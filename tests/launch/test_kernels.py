@@ -79,6 +79,10 @@ def test_old_kernels_are_shown_with_their_cure() -> None:
     ]
     # Nor for one that finds its BLAS by name.
     assert old_kernels([copy(NUMPY, "Prescott")], [], ["blas.core_type", "blas.library"], asked=False) == []
+    blis = {**copy("/usr/lib/libblis.so.4", "generic"), "vendor": "BLIS"}
+    assert old_kernels([blis], [], ["blas.library"], asked=False) == [
+        "kernel: generic on an AVX-512 CPU (/usr/lib/libblis.so.4)"
+    ]
     assert old_kernels([copy(OWN, "SkylakeX")], [], ["blas.core_type"], asked=False) == []
     assert old_kernels(loaded, [], ["blas.core_type"], asked=True) == []  # the user has chosen them
 

@@ -19,6 +19,8 @@ LIBRARY = "blas.library"
 ANNOUNCE = {"OPENBLAS_VERBOSE": "2"}
 _ANNOUNCED = re.compile(r"^Core: (\w+)$", re.MULTILINE)
 _OPENBLAS = "OpenBLAS"
+_GENERIC = "generic"  # BLIS's word for a CPU that it does not know
+_PLAIN = "Prescott"  # the core type of OpenBLAS that is no better
 _FOLDERS = re.compile(r".*/(?:site|dist)-packages/")
 _OF_NUMPY = re.compile(r"(numpy|scipy)(\.libs)?/")
 
@@ -59,7 +61,7 @@ def judge_core_type(asked: str, loaded: Loaded, said: Iterable[str]) -> Setting:
 
 
 def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, asked: bool) -> list[str]:
-    """Warnings about copies of OpenBLAS whose kernels leave wide instructions of this CPU unused. `known`:
+    """Warnings about BLAS copies whose kernels leave wide instructions of this CPU unused. `known`:
     the settings of the contender; one with `blas.core_type` computes with OpenBLAS, and unless it has
     `blas.library` with the copies of NumPy and SciPy, which are bystanders elsewhere. `asked`: whether the
     kernels were chosen by the user."""
@@ -71,18 +73,18 @@ def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, as
     for one in loaded:
         where = place(one["path"])
         computes = uses_numpy or not _OF_NUMPY.match(where)
-        if one.get("vendor") == _OPENBLAS and one.get("kernel") and computes:
+        if one.get("kernel") and computes:
             places.setdefault(str(one["kernel"]), []).append(where)
     if uses_numpy:
         for core in said:
             places.setdefault(core, [])
     found = []
     for core, files in places.items():
-        missed = openblas_core_missed(core)
+        missed = openblas_core_missed(_PLAIN if core == _GENERIC else core)
         if missed is None:
             continue
         where = f" ({', '.join(files)})" if files else " (a copy inside another library)"
-        has_better = core.lower() not in ("haswell", "zen") and openblas_core_problem("Haswell") is None
+        has_better = core.lower() not in (_GENERIC, "haswell", "zen") and openblas_core_problem("Haswell") is None
         cure = "; blas.core_type=Haswell asks for newer ones" if matters and has_better else ""
         found.append(f"kernel: {core} on an {missed} CPU{where}{cure}")
     return found
