@@ -84,8 +84,8 @@ def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, as
         if missed is None:
             continue
         where = f" ({', '.join(files)})" if files else " (a copy inside another library)"
-        has_better = core.lower() not in (_GENERIC, "haswell", "zen") and openblas_core_problem("Haswell") is None
-        cure = "; blas.core_type=Haswell asks for newer ones" if matters and has_better else ""
+        no_better = core.lower() in (_GENERIC, "haswell", "zen") or openblas_core_problem("Haswell")
+        cure = "; blas.core_type=Haswell asks for newer ones" if matters and not no_better else ""
         found.append(f"kernel: {core} on an {missed} CPU{where}{cure}")
     return found
 
