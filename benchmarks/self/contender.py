@@ -1,4 +1,4 @@
-"""What the harness itself takes: time to ready, memory, the parent's own CPU time."""
+"""What the harness itself takes: time to ready, memory, the parent's CPU time, an empty step in Python."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from adapter_cost import adapter_figures
 from figures import Figure
 
 from timetrial.experiment.case import Case, Workload
@@ -37,6 +38,7 @@ def contender_figures() -> list[Figure]:
                 "memory charged per million null steps", 1, _memory_per_million_steps(long_null), "MB", 3
             ),
             Figure.at_most("parent's CPU time while a segment runs", 0.5, _parent_percent(root), "%", 2),
+            *adapter_figures(root),
         ]
 
 

@@ -40,14 +40,20 @@ const char* mkl_branch(int code) {
 
 BlasControl::BlasControl(void* library, std::string prefix, std::string suffix)
     : library_(library), prefix_(std::move(prefix)), suffix_(std::move(suffix)) {
-    if (find("openblas_get_config")) {
-        vendor_ = "OpenBLAS";
-    } else if (dlsym(library_, "bli_thread_get_num_threads")) {
-        vendor_ = "BLIS";
-    } else if (dlsym(library_, "MKL_Get_Max_Threads")) {
-        vendor_ = "MKL";
-    } else if (dlsym(library_, "ATL_sgemm")) {
-        vendor_ = "ATLAS";
+    const auto named = [&](const char* function) { return prefix_ + function + suffix_; };
+    const std::pair<const char*, std::string> signs[] = {
+        {"OpenBLAS", named("openblas_get_config")},
+        // Builds for one CPU that were linked into something else may lack the rest.
+        {"OpenBLAS", named("openblas_get_num_threads")},
+        {"BLIS", "bli_thread_get_num_threads"},
+        {"MKL", "MKL_Get_Max_Threads"},
+        {"ATLAS", "ATL_sgemm"},
+    };
+    for (const auto& [vendor, sign] : signs) {
+        if (!dlsym(library_, sign.c_str())) continue;
+        vendor_ = vendor;
+        sign_ = sign;
+        return;
     }
 }
 
@@ -55,8 +61,17 @@ void* BlasControl::find(const std::string& name) const {
     return dlsym(library_, (prefix_ + name + suffix_).c_str());
 }
 
+// Old versions export only the second, which answers for builds with a choice of kernels.
+void* BlasControl::core_name() const {
+    void* symbol = find("openblas_get_corename");
+    return symbol ? symbol : find("gotoblas_corename");
+}
+
 std::string BlasControl::version() const {
-    if (vendor_ == "OpenBLAS") return as<const char*()>(find("openblas_get_config"))();
+    if (vendor_ == "OpenBLAS") {
+        void* symbol = find("openblas_get_config");
+        return symbol ? as<const char*()>(symbol)() : vendor_;
+    }
     if (vendor_ == "BLIS") {
         if (void* symbol = dlsym(library_, "bli_info_get_version_str"))
             return std::string("BLIS ") + as<const char*()>(symbol)();
@@ -73,7 +88,7 @@ std::string BlasControl::version() const {
 
 std::string BlasControl::kernel() const {
     if (vendor_ == "OpenBLAS") {
-        if (void* symbol = find("openblas_get_corename")) return as<const char*()>(symbol)();
+        if (void* symbol = core_name()) return as<const char*()>(symbol)();
     }
     if (vendor_ == "BLIS") {
         // Without bli_init() the query ends the process (BLIS 0.9).
@@ -92,7 +107,11 @@ std::string BlasControl::kernel() const {
 }
 
 std::string BlasControl::kernel_getter() const {
-    if (vendor_ == "OpenBLAS") return prefix_ + "openblas_get_corename" + suffix_ + "()";
+    if (vendor_ == "OpenBLAS") {
+        const char* name =
+            core_name() == find("gotoblas_corename") ? "gotoblas_corename" : "openblas_get_corename";
+        return core_name() ? prefix_ + name + suffix_ + "()" : "";
+    }
     if (vendor_ == "BLIS") return "bli_arch_query_id()";
     return vendor_ == "MKL" ? "MKL_CBWR_Get_Auto_Branch()" : "";
 }

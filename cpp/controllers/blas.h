@@ -14,6 +14,8 @@ class BlasControl {
 
     // "OpenBLAS", "BLIS", "MKL", "ATLAS"; "" for any other.
     const std::string& vendor() const { return vendor_; }
+    // The function by which the vendor was known; "" if it was not.
+    const std::string& sign() const { return sign_; }
     // As the library states it: "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". "" if it has no words for it.
     std::string version() const;
     // The kernels in use, in the library's words: "SkylakeX", "zen3", "AVX512". "" if they were fixed when
@@ -38,11 +40,13 @@ class BlasControl {
 
   private:
     void* find(const std::string& name) const;
+    void* core_name() const;
 
     void* library_;
     std::string prefix_;
     std::string suffix_;
     std::string vendor_;
+    std::string sign_;
 };
 
 }  // namespace timetrial

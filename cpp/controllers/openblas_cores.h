@@ -11,4 +11,8 @@ namespace timetrial {
 // process dies of an illegal instruction.
 std::string openblas_core_problem(std::string_view core);
 
+// Whether this CPU could run kernels with wider instructions than those of a core type: "AVX-512", the widest
+// that it has and OpenBLAS has kernels for; "" if the core type is as good as it gets, or unknown.
+std::string openblas_core_missed(std::string_view core);
+
 }  // namespace timetrial

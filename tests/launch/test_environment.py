@@ -87,7 +87,9 @@ def test_a_setting_brings_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
     adapter.mkdir()
     (adapter / "adapter.py").write_text(PRINTER)
     (adapter / "shadowed.py").write_text("")
-    (adapter / "environment.toml").write_text('[settings.threads]\nenvironment = ["OMP_NUM_THREADS"]\n')
+    (adapter / "environment.toml").write_text(
+        '[[versions]]\nversion = "1"\n[versions.settings.threads]\nenvironment = ["OMP_NUM_THREADS"]\n'
+    )
     record = run_launch(make_plan(tmp_path / "launch", str(adapter), settings={"threads": "1"}))
     assert record.environment["OMP_NUM_THREADS"] == "1", words(record)
     assert "OMP_NUM_THREADS" in record.dropped_environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from timetrial.launch import Contender, run_launch, validate_settings
 from timetrial.launch import settings as settings_module
 from timetrial.launch.cpus import format_cpus, parse_cpus
 from timetrial.launch.settings import Evidence, judge_settings, mismatch
+from timetrial.launch.threads import ThreadEvidence, is_helper, judge_threads
 from timetrial.records.model import Setting, Thread
 
 WALL_NS = 1_000_000_000
@@ -36,12 +38,12 @@ def evidence(
         for i, share in enumerate(shares)
     )
     readings = {} if getter is None else {"threads": {"effective": getter, "how_read": "getter()"}}
-    return Evidence(
-        readings=readings,
-        steady_threads=threads,
+    seen = ThreadEvidence(
+        steady=threads,
         steady_wall_ns=WALL_NS if shares else 0,
         tasks=tasks if tasks is not None else (len(shares) or None),
     )
+    return Evidence(readings=readings, threads=seen)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,70 @@ def test_threads_are_judged_by_library_and_kernel(
 def test_too_much_processor_time_is_ignored_whoever_says_otherwise() -> None:
     setting = judge("threads", "2", evidence("2", [1.5, 0.9], 2))  # a thread that the kernel counts double
     assert setting.status == "ignored"
+
+
+def judge_pool(
+    asked: int, shares: list[float], *, main: int | None = None, bound: str | None = None, cpus: str = "0-1"
+) -> tuple[str, str | None]:
+    """Of a framework without a getter. `shares` of processors by thread; number 0 is the main thread."""
+    seen = evidence(None, shares, cpus=cpus).threads
+    mask = None if bound is None else parse_cpus(bound)
+    setting = judge_threads(asked, None, "", dataclasses.replace(seen, main=main, bound=mask))
+    return setting.status, setting.effective
+
+
+@pytest.mark.parametrize(
+    ("asked", "shares", "status", "effective"),
+    [
+        (1, [0.05, 0.95], "applied", "1"),  # it hands the work to the one worker and waits
+        (1, [0.9], "applied", "1"),  # it does the work itself
+        (1, [0.05, 0.5, 0.5], "ignored", "2"),  # two workers
+        (1, [0.5, 0.7], "ignored", "2"),  # it works beside the worker: too much processor time
+        (2, [0.05, 0.95, 0.9], "applied", "2"),
+        (2, [0.05, 0.95], "adjusted", "1"),
+        (2, [0.05, 0.9, 0.9, 0.1], "ignored", "3"),
+        (2, [0.9], "ignored", "1"),  # there are no two threads at all
+    ],
+)
+def test_a_main_thread_that_dispatches_is_no_pool_thread(
+    asked: int, shares: list[float], status: str, effective: str
+) -> None:
+    assert judge_pool(asked, shares, main=0) == (status, effective)
+
+
+def test_without_a_declaration_every_thread_counts() -> None:
+    assert judge_pool(1, [0.05, 0.95]) == ("ignored", "2")
+
+
+@pytest.mark.parametrize(
+    ("bound", "cpus", "shares", "status"),
+    [
+        ("0", "0", [0.3, 0.3, 0.3], "applied"),  # three threads on the one processor they may use
+        ("0", "0-1", [0.3, 0.3, 0.3], "ignored"),  # somebody undid the mask
+        ("0-1", "0-1", [0.3, 0.3, 0.3], "ignored"),  # a mask that is wider than what was asked
+        ("0", "0", [0.6, 0.6], "ignored"),  # cannot be: more processor time than the mask allows
+    ],
+)
+def test_a_mask_bounds_what_no_setting_reaches(
+    bound: str, cpus: str, shares: list[float], status: str
+) -> None:
+    assert judge_pool(1, shares, bound=bound, cpus=cpus)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("tf_data_private", True),  # what the kernel keeps of a longer name
+        ("tf_data", True),
+        ("tf_Compute", False),
+        ("watchdog", True),
+        ("watchdog2", False),
+        ("a_name_longer_t", True),
+        ("", False),
+    ],
+)
+def test_helper_threads_have_patterns(name: str, is_one: bool) -> None:
+    assert is_helper(name, ("tf_data*", "watchdog", "a_name_longer_than_the_kernel_keeps")) is is_one
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""The runtime in every CPython from 3.6 on: a whole launch where NumPy is, the syntax anywhere."""
+"""The runtime in every CPython from 3.6 on that this machine has: its syntax, and whole launches."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from launching import make_plan, words
 from required import machine_skip
 
-from timetrial.environments import environments_folder
 from timetrial.environments.catalog import FRAMEWORKS_FOLDER
+from timetrial.environments.locate import MARKER, environments_folder
 from timetrial.launch import registry, run_launch
+from timetrial.workloads.cache import cache_folder
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
 SOURCES = [
@@ -37,28 +39,58 @@ print("parsed")
 """
 
 
+def _answer(python: Path) -> tuple[str, bool] | None:
+    """'3.8' and whether it has NumPy; None: no CPython that the runtime is for."""
+    done = subprocess.run([str(python), "-c", _ASK], capture_output=True, text=True, check=False)
+    answer = done.stdout.split()
+    if len(answer) != 4 or answer[0] != "CPython" or (int(answer[1]), int(answer[2])) < (3, 6):
+        return None
+    return f"{answer[1]}.{answer[2]}", answer[3] == "1"
+
+
 def _interpreters() -> dict[str, tuple[Path, bool]]:
-    """Version -> (one interpreter of it, whether it has NumPy)."""
+    """Version -> (one interpreter of it, whether it has NumPy): the running one, those of the environments of
+    frameworks, those on PATH, those of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     candidates = [Path(sys.executable)]
-    # Those of installed frameworks first: they have NumPy.
-    installed = sorted(environments_folder().glob("*/bin"))
-    for folder in [*installed, *map(Path, os.get_exec_path()), *sorted(pyenv.glob("*/bin"))]:
+    candidates += [
+        marker.parent / "bin" / "python" for marker in sorted(environments_folder().glob(f"*/{MARKER}"))
+    ]
+    for folder in [*map(Path, os.get_exec_path()), *sorted(pyenv.glob("*/bin"))]:
         if folder.is_dir():
             candidates += sorted(p for p in folder.iterdir() if re.fullmatch(r"python3(\.\d+)?", p.name))
     found: dict[str, tuple[Path, bool]] = {}
     for python in candidates:
-        done = subprocess.run([str(python), "-c", _ASK], capture_output=True, text=True, check=False)
-        answer = done.stdout.split()
-        if len(answer) != 4 or answer[0] != "CPython" or (int(answer[1]), int(answer[2])) < (3, 6):
+        answer = _answer(python) if python.is_file() else None
+        if answer is None:
             continue
-        version, has_numpy = f"{answer[1]}.{answer[2]}", answer[3] == "1"
+        version, has_numpy = answer
         if version not in found or (has_numpy and not found[version][1]):
             found[version] = (python, has_numpy)
     return found
 
 
 INTERPRETERS = _interpreters()
+
+
+def _with_numpy(version: str) -> Path:
+    """An interpreter of this version with NumPy; one that lacks it gets an environment of its own, kept in
+    the cache, or the test is skipped where there is no wheel to be had."""
+    python, has_numpy = INTERPRETERS[version]
+    if has_numpy:
+        return python
+    folder = cache_folder() / "tests" / f"numpy-{version}"
+    own = folder / "bin" / "python"
+    if not (folder / MARKER).is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
+        pip = [str(own), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy"]
+        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            why = f"{python} has no NumPy, and pip has none for it: {done.stderr.strip()[-200:]}"
+            pytest.skip(machine_skip(why))
+        (folder / MARKER).write_text("{}")
+    return own
 
 
 @pytest.mark.parametrize("version", INTERPRETERS)
@@ -72,9 +104,7 @@ def test_the_syntax_is_old_enough(version: str) -> None:
 
 @pytest.mark.parametrize("version", INTERPRETERS)
 def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
-    python, has_numpy = INTERPRETERS[version]
-    if not has_numpy:
-        pytest.skip(machine_skip(f"{python} has no NumPy"))
+    python = _with_numpy(version)
     settings = {"python": str(python)}
     proof = run_launch(make_plan(tmp_path / "proof", str(PLANTED), settings=settings, purpose="proof"))
     assert proof.outcome == "ok", words(proof)

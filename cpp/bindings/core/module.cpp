@@ -45,6 +45,7 @@ void translate(std::exception_ptr exception) {
 PYBIND11_MODULE(_core, module) {
     module.doc() = "The compiled half of timetrial.core.";
     py::register_local_exception_translator(translate);
+    bindings::register_controllers(module);
     bindings::register_metrics(module);
     bindings::register_network(module);
     bindings::register_random(module);

@@ -45,6 +45,9 @@ bool in_range(const char* name, long long value, long long smallest, long long l
 // OSError(error, words); returns nullptr.
 PyObject* raise_errno(int error, const char* words);
 
+// libraries(), see runtime_module.cpp.
+PyObject* list_libraries(PyObject*, PyObject*);
+
 PyObject* make_recorder_type();
 PyObject* make_gather_type();
 bool is_gather(PyObject* object);

@@ -25,6 +25,11 @@ PyObject* module_now_ns(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLo
 
 PyMethodDef functions[] = {
     {"now_ns", module_now_ns, METH_NOARGS, "now_ns() -> int\n\nThe clock of the stamps: CLOCK_MONOTONIC."},
+    {"libraries", list_libraries, METH_NOARGS,
+     "libraries() -> list of dicts\n\nThe BLAS and OpenMP libraries of this process: path, kind, vendor, "
+     "version, "
+     "kernel, kernel_getter, threads, threads_getter; timetrial/libraries.h explains them. Unknown: '' or "
+     "None."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
 from timetrial.analysis.noise import disturbance
+from timetrial.analysis.phases import Phases, typical
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
@@ -22,6 +23,7 @@ class Launch:
     record: LaunchRecord
     step_time_ns: float | None = None
     folder: str = ""
+    phases: Phases = field(default_factory=Phases)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Row:
     settings: list[Setting] = field(default_factory=list)
     stop_reason: str | None = None
     warnings: list[str] = field(default_factory=list)
+    phases: Phases = field(default_factory=Phases)  # of timed launches, what was compiled before at hand
+    cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
     launches: list[Launch] = field(default_factory=list)
 
     @property
@@ -163,6 +167,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
         warnings=[*_missing(speed, experiment), *beyond_peak(percent), *_warnings(launches, parity)],
+        phases=typical(one.phases for one in launches if one.record.purpose in TIMED),
+        cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
     )
 
@@ -220,9 +226,11 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     """Each warning once, with how many launches it concerns."""
     counts = Counter(text for launch in launches for text in launch.record.warnings)
     said = [text if count == 1 else f"{text} ({count} launches)" for text, count in counts.items()]
+    # A proof has no steady steps, so that less is known of its threads.
+    timed = [launch for launch in launches if launch.record.purpose in TIMED] or launches
     adjusted = {
         f"{one.name} asked {one.asked}, effective {one.effective}: {one.status}"
-        for launch in launches
+        for launch in timed
         for one in launch.record.settings
         if one.status in ("adjusted", "unverifiable") and one.asked is not None
     }

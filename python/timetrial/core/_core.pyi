@@ -26,6 +26,8 @@ __all__: list[str] = [
     "layer_kinds",
     "measure_peak_flops",
     "now_ns",
+    "openblas_core_missed",
+    "openblas_core_problem",
     "permutation",
     "read_window",
     "uniform",
@@ -182,6 +184,8 @@ def measure_peak_flops(
     threads: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex
 ) -> Peak: ...
 def now_ns() -> int: ...
+def openblas_core_missed(core: str) -> str: ...
+def openblas_core_problem(core: str) -> str: ...
 def permutation(
     seed: typing.SupportsInt | typing.SupportsIndex, stream: str, n: typing.SupportsInt | typing.SupportsIndex
 ) -> numpy.typing.NDArray[numpy.int64]: ...

@@ -32,3 +32,13 @@ def measure_peak_flops(threads: int = 1, seconds: float = 0.3) -> Peak:
     """Best of several short windows, n threads at once, pinned nowhere. Nothing else should run meanwhile."""
     peak = _core.measure_peak_flops(threads, seconds)
     return Peak(isa=peak.isa, threads=peak.threads, flops_per_s=peak.flops_per_s)
+
+
+def openblas_core_problem(core: str) -> str | None:
+    """Why this CPU cannot run the kernels of a core type of OpenBLAS, in words; None: it can."""
+    return _core.openblas_core_problem(core) or None
+
+
+def openblas_core_missed(core: str) -> str | None:
+    """The instructions of this CPU that kernels of this core type leave unused ("AVX-512"); None: none."""
+    return _core.openblas_core_missed(core) or None

@@ -30,6 +30,8 @@ class SettingTable(_Table):
     """How a setting reaches the process before the adapter runs."""
 
     environment: tuple[str, ...] = ()  # variables that get the value, only if it is asked
+    # The value is a library (`timetrial list libraries`, or a path), found by this name by whatever needs it.
+    soname: str = ""
     affinity: bool = False  # `threads = n` binds the contender to the first n processors it may use
 
 

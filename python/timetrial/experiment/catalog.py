@@ -111,6 +111,7 @@ def _settings() -> Entries:
         "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
         "isa": "which variant of a native backend: isa=avx2",
         "mode": "how a framework executes: mode=eager,compiled; frameworks/README.md has each one's",
+        "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
         "python": "the interpreter of a framework: python=/path/to/python",
         **libraries,
     }

@@ -19,9 +19,11 @@ PROCESS_SETTINGS = (
     "affinity",
     "isa",
     "mode",
+    "cache",
     "python",
 )  # without a dot: any backend may have them
 PARALLEL = ("images", "product")  # what `parallel` can be, the default first
+CACHE_STATES = ("warm", "cold")  # what `cache` can be, the default first
 
 # What a word of the command line may set besides a key of the cases: word -> place in the experiment.
 EXPERIMENT_KEYS = {
@@ -38,6 +40,8 @@ EXPERIMENT_KEYS = {
     "measure.launches": ("measure", "launches"),
     "learning_seeds": ("measure", "learning_seeds"),
     "measure.learning_seeds": ("measure", "learning_seeds"),
+    "start_timeout_s": ("measure", "start_timeout_s"),
+    "measure.start_timeout_s": ("measure", "start_timeout_s"),
 }
 
 

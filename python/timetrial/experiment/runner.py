@@ -194,10 +194,16 @@ def _short_axes(one: ReadyCase) -> dict[str, str]:
 
 
 def _measure_sizes(experiment: Experiment) -> Measure:
-    from timetrial.launch import Measure
+    from timetrial.launch import Limits, Measure
 
     sizes, train = experiment.sizes, experiment.spec.train
-    return Measure(warmup_ns=sizes.warmup_ns, steady_ns=sizes.steady_ns, epochs=train.epochs if train else 1)
+    asked = experiment.spec.measure.start_timeout_s
+    return Measure(
+        warmup_ns=sizes.warmup_ns,
+        steady_ns=sizes.steady_ns,
+        epochs=train.epochs if train else 1,
+        limits=Limits() if asked is None else Limits(start_timeout_s=float(asked)),
+    )
 
 
 def _experiment_record(

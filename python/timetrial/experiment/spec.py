@@ -30,6 +30,7 @@ class Measure(_Table):
     reference: dict[str, Any] | None = None
     launches: StrictInt | None = Field(default=None, ge=1, le=1000)
     learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
+    start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
 
     @field_validator("reference", mode="before")
     @classmethod

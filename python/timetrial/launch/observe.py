@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.settings import Evidence
+from timetrial.launch.threads import ThreadEvidence, is_helper
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
@@ -17,9 +19,10 @@ from timetrial.records.model import Library, Memory, Segment, Thread
 class Watch:
     """Memory at each phase and threads while steady, for one contender."""
 
-    def __init__(self, pid: int, helper_threads: Sequence[str]):
+    def __init__(self, pid: int, helper_threads: Sequence[str], *, dispatches: bool = False):
         self._observer = Observer(pid)
         self._helpers = tuple(helper_threads)
+        self._dispatches = dispatches
         self._lifetime_peak = 0
         self._before: Observation | None = None
         self._before_ns = 0
@@ -82,7 +85,7 @@ class Watch:
     def _read(self) -> Observation:
         seen = self._observer.read()
         self._lifetime_peak = max(self._lifetime_peak, seen.peak_rss_bytes or 0)
-        self.tasks = sum(thread.name not in self._helpers for thread in seen.threads)
+        self.tasks = sum(not is_helper(thread.name, self._helpers) for thread in seen.threads)
         self.cpu_ns = max(self.cpu_ns, seen.cpu_ns)
         return seen
 
@@ -102,16 +105,22 @@ class Watch:
         isa: str,
         interpreter: str | None,
         chosen: Sequence[ChosenLibrary],
+        bound: frozenset[int] | None = None,
     ) -> Evidence:
         """All there is to judge the settings by."""
         return Evidence(
             readings=readings,
             isa=isa,
-            steady_threads=tuple(thread for thread in self.threads if thread.name not in self._helpers),
-            steady_wall_ns=self.steady_wall_ns,
-            tasks=self.tasks,
+            threads=ThreadEvidence(
+                steady=tuple(one for one in self.threads if not is_helper(one.name, self._helpers)),
+                steady_wall_ns=self.steady_wall_ns,
+                tasks=self.tasks,
+                main=self._observer.pid if self._dispatches else None,
+                bound=bound,
+            ),
             interpreter=interpreter,
             libraries={one.setting: one.path for one in chosen},
+            sonames={one.setting: one.soname for one in chosen if one.soname},
             mapped=self._mapped,
         )
 
@@ -126,18 +135,27 @@ _TORCH_FILES = ("libtorch.so", "libtorch_", "libc10")  # not our plug-in, libtor
 
 
 def describe_libraries(
-    paths: Iterable[Path], chosen: Sequence[ChosenLibrary], facts: Mapping[str, str]
+    paths: Iterable[Path],
+    chosen: Sequence[ChosenLibrary],
+    facts: Mapping[str, str],
+    said: Sequence[Mapping[str, Any]] = (),
 ) -> list[Library]:
     """With sha256 (None where the file is gone since) and version: of a chosen library and of torch what the
-    contender stated as a fact ("blas.version" for "blas.library"), of others what their files tell."""
+    contender stated as a fact ("blas.version" for "blas.library"), of others what their files tell. `said`:
+    what the contender found out about its BLAS and OpenMP libraries (PROTOCOL.md)."""
     stated = {one.path.resolve(): facts.get(one.setting.replace(".library", ".version")) for one in chosen}
+    told = {Path(one["path"]): one for one in said}
     found = []
-    for path in sorted(set(paths)):
+    for path in sorted({*paths, *told}):
         try:
             digest: str | None = file_hash(path)
         except OSError:
             digest = None
+        own = told.get(path, {})
         of_torch = facts.get("torch.version") if path.name.startswith(_TORCH_FILES) else None
-        version = stated.get(path.resolve()) or of_torch or version_of(path)
-        found.append(Library(path=str(path), version=version, sha256=digest))
+        version = stated.get(path.resolve()) or of_torch or version_of(path) or own.get("version") or None
+        more = {key: own.get(key) or None for key in ("kind", "vendor", "kernel", "threads_getter")}
+        found.append(
+            Library(path=str(path), version=version, sha256=digest, threads=own.get("threads"), **more)
+        )
     return found

@@ -17,6 +17,7 @@ from timetrial.launch.segments import SampleFiles, SegmentRunner
 
 SEQUENCE = 2  # raise it when the sequence changes: cached answers of the judge are keyed by it
 PROOF_STEPS = 5
+FIRST_CALLS = ("gradient", "outputs")  # the first of these is the first that computes: it compiles
 
 Tensors = dict[str, NDArray[Any]]
 Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answer

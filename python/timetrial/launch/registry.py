@@ -16,7 +16,7 @@ from timetrial.environments import Framework, Interpreter, Version, framework_in
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.hashing import file_hash
-from timetrial.launch.libraries import ChosenLibrary, choose_libraries
+from timetrial.launch.libraries import ChosenLibrary, choose_by_soname, choose_libraries
 from timetrial.launch.plugins import describe_plugin
 from timetrial.libraries import elf_problem
 
@@ -177,6 +177,10 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
     runtime = RUNTIME_FOLDER.glob("lua/*.lua" if version.program else "*.py")
     parts = [file_hash(path) for path in sorted([*framework.folder.glob("*.*"), *runtime])]
     parts += [str(interpreter.executable), interpreter.version, json.dumps(located.found, sort_keys=True)]
+    sonames = {name: table.soname for name, table in version.settings.items() if table.soname}
+    libraries = choose_by_soname(case, sonames)
+    parts += [file_hash(one.path) for one in libraries]
+    keeps_cache = any("{cache}" in text for text in version.environment.values())
     return Contender(
         framework.name,
         "framework",
@@ -185,7 +189,12 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
         interpreter=interpreter,
         version=version,
         user_path=located.path,
-        settings=(*(("mode",) if version.modes else ()), *sorted(version.settings)),
+        settings=(
+            *(("mode",) if version.modes else ()),
+            *(("cache",) if keeps_cache else ()),
+            *sorted(version.settings),
+        ),
+        libraries=libraries,
     )
 
 

@@ -4,36 +4,57 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import shutil
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
+from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_stages, stop_reason
 from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
+from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judge import NoJudge, judged
+from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.output import tail
+from timetrial.launch.output import head, tail
 from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
-from timetrial.launch.proof import Proof, run_proof
+from timetrial.launch.proof import FIRST_CALLS, Proof, run_proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.launch.settings import Evidence, affinity_of, judge_settings, mismatch, setting_environment
+from timetrial.launch.settings import (
+    Evidence,
+    affinity_of,
+    bound_processors,
+    judge_settings,
+    mismatch,
+    setting_environment,
+)
 from timetrial.launch.witnesses import MachineTimes, witnesses
 from timetrial.records.files import explained
-from timetrial.records.model import Evaluation, LaunchRecord, Memory, Outcome, Parity, Phase, Setting
+from timetrial.records.model import (
+    CompileCache,
+    Evaluation,
+    LaunchRecord,
+    Memory,
+    Outcome,
+    Parity,
+    Phase,
+    Setting,
+)
 from timetrial.records.store import write_launch
 
 
@@ -81,6 +102,8 @@ class _Launch:
         self.command: list[str] = []
         self.environment = Environment({}, [])
         self.libraries: tuple[ChosenLibrary, ...] = ()
+        self.cache: CompileCache | None = None
+        self.first_call_ns: int | None = None
         self.watch: Watch | None = None
         self.runner: SegmentRunner | None = None
 
@@ -101,10 +124,11 @@ class _Launch:
             self._fail(LaunchError("unavailable", str(error)))
         cpu_s = self.watch.cpu_ns / 1e9 if self.watch else 0.0
         seen = witnesses(machine, MachineTimes.read(), cpu_s)
+        self.warnings += written_to_home(self.plan.folder / "home")
         for name in ("home", "tmp"):
             shutil.rmtree(self.plan.folder / name, ignore_errors=True)
         plan = self.plan
-        facts = {str(name): str(value) for name, value in self.ready.get("facts", {}).items()}
+        facts = self._facts()
         return LaunchRecord(
             id=plan.id,
             case=plan.case.id,
@@ -126,17 +150,37 @@ class _Launch:
             evaluations=self.evaluations,
             memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
-            libraries=describe_libraries(self.watch.libraries, self.libraries, facts) if self.watch else [],
+            libraries=describe_libraries(self.watch.libraries, self.libraries, facts, self._loaded)
+            if self.watch
+            else [],
             parity=self.parity,
             profiled_steps=self.layers.steps,
             profiled_layers=self.layers.layers(),
             witnesses=seen,
+            compile_cache=self.cache,
+            first_call_ns=self.first_call_ns,
             environment=self.environment.variables,
             dropped_environment=self.environment.dropped,
             stdout=tail(plan.folder / "stdout.txt"),
             stderr=tail(plan.folder / "stderr.txt"),
             warnings=self.warnings,
         )
+
+    @property
+    def _loaded(self) -> list[dict[str, Any]]:
+        """What the contender says of its BLAS and OpenMP libraries."""
+        return list(self.ready.get("libraries", []))
+
+    def _facts(self) -> dict[str, str]:
+        """What the contender says, and of the BLAS that it was to use what that one says."""
+        facts = {str(name): str(value) for name, value in self.ready.get("facts", {}).items()}
+        chosen = {one.path.resolve(): one.setting.removesuffix(".library") for one in self.libraries}
+        for one in self._loaded:
+            prefix = chosen.get(Path(one["path"]))
+            for key in ("version", "kernel"):
+                if prefix is not None and one.get(key):
+                    facts.setdefault(f"{prefix}.{key}", str(one[key]))
+        return facts
 
     def _fail(self, failure: LaunchError) -> None:
         self.outcome, self.reason = failure.outcome, failure.reason
@@ -148,10 +192,17 @@ class _Launch:
         self.libraries = contender.libraries
         job = make_job(plan, contender)
         write_job(plan, job)
+        scratch = plan.folder.resolve() / "tmp"
+        with compiled(plan.case, contender, job, plan.purpose, scratch / "cache") as cache:
+            self.cache = cache.record
+            self._start(contender, cache.folder, scratch)
+            cache.keep = True
+
+    def _start(self, contender: Contender, cache: Path | None, scratch: Path) -> None:
+        plan = self.plan
+        variables = setting_environment(plan.case, contender, cache=cache, links=scratch / "libraries")
         self.environment = build_environment(
-            plan.folder.resolve(),
-            settings=setting_environment(plan.case, contender, plan.folder.resolve() / "tmp"),
-            asked=plan.environment,
+            plan.folder.resolve(), settings=variables, asked=plan.environment
         )
         limits = plan.measure.limits
         command = Command(
@@ -187,17 +238,23 @@ class _Launch:
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
     ) -> None:
         limits = self.plan.measure.limits
-        self.ready = process.wait("start", limits.start_timeout_s, cancelled=self._cancelled)
+        self.ready = self._wait_for_start(process, limits.start_timeout_s)
         if self.ready.get("event") != "ready" or process.pid is None:
             raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
         self.phases = _phases(process.started_ns, self.ready.get("phases", []))
-        self.watch = Watch(process.pid, contender.version.helper_threads if contender.version else ())
+        version = contender.version
+        self.watch = Watch(
+            process.pid,
+            version.helper_threads if version else (),
+            dispatches=version is not None and version.dispatches,
+        )
         self.watch.after_ready(next((p.rss_bytes for p in self.phases if p.name == "import"), None))
         self.runner = SegmentRunner(
             process,
             recorder,
             files,
-            timeout_s=limits.progress_timeout_s,
+            timeout_s=self._patience_s if self.plan.purpose == "proof" else limits.progress_timeout_s,
+            first_timeout_s=self._patience_s,
             losses_matter=self.plan.case.task != "forward",
             cancelled=self._cancelled,
         )
@@ -213,13 +270,32 @@ class _Launch:
         self._last_look()
         process.finish(limits.progress_timeout_s)
 
+    def _wait_for_start(self, process: ContenderProcess, limit_s: float) -> dict[str, Any]:
+        try:
+            return process.wait("start", limit_s, cancelled=self._cancelled)
+        except LaunchError as failure:
+            if failure.outcome != "hang":
+                raise
+            cure = f"start_timeout_s={2 * math.ceil(limit_s)} gives import and build more time"
+            raise LaunchError("hang", f"{failure.reason}; {cure}") from None
+
+    @property
+    def _patience_s(self) -> float:
+        """How long to wait for what may compile first: every command of a proof, and the first step."""
+        limits = self.plan.measure.limits
+        return max(limits.start_timeout_s, limits.progress_timeout_s)
+
     def _ask(self, process: ContenderProcess, command: str) -> dict[str, Any]:
+        began = time.monotonic_ns()
         process.send(command)
+        is_proof = self.plan.purpose == "proof"
         answer = process.wait(
             f"'{command.split()[0]}'",
-            self.plan.measure.limits.progress_timeout_s,
+            self._patience_s if is_proof else self.plan.measure.limits.progress_timeout_s,
             cancelled=self._cancelled,
         )
+        if is_proof and self.first_call_ns is None and command.split()[0] in FIRST_CALLS:
+            self.first_call_ns = time.monotonic_ns() - began
         if answer.get("event") != "done":
             raise LaunchError("crash", f"the contender answered '{command}' with {answer}")
         return answer
@@ -361,14 +437,30 @@ class _Launch:
         interpreter = str(contender.interpreter.executable) if contender.interpreter else None
         isa = str(backend.get("isa") or contender.isa)
         evidence = (
-            self.watch.evidence(self.ready.get("settings", {}), isa, interpreter, self.libraries)
+            self.watch.evidence(
+                self.ready.get("settings", {}),
+                isa,
+                interpreter,
+                self.libraries,
+                bound_processors(self.plan.case, contender),
+            )
             if self.watch
             else Evidence()
         )
+        said = announced(head(self.plan.folder / "stderr.txt"))
+        evidence = replace(evidence, loaded=self._loaded, announced=said, cache=self._judge_cache())
         self.settings = judge_settings(self.plan.case, evidence)
+        is_asked = CORE_TYPE in self.plan.case.settings
+        self.warnings += old_kernels(self._loaded, said, contender.settings, asked=is_asked)
         words = mismatch(self.settings)
         if words is not None and self.outcome == "ok":
             self._fail(LaunchError("mismatch", words))
+
+    def _judge_cache(self) -> Setting | None:
+        asked = self.plan.case.settings.get("cache")
+        if asked is None or self.cache is None:
+            return None
+        return judge_cache(asked, self.cache, self.plan.purpose)
 
 
 @contextlib.contextmanager

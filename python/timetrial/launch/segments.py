@@ -85,6 +85,7 @@ class SegmentRunner:
         files: SampleFiles,
         *,
         timeout_s: float,
+        first_timeout_s: float,
         losses_matter: bool,
         cancelled: Callable[[], bool] | None,
     ):
@@ -93,6 +94,7 @@ class SegmentRunner:
         self._fd = recorder_fd
         self._files = files
         self._timeout_s = timeout_s
+        self._first_timeout_s = first_timeout_s  # the first step may compile
         self._losses_matter = losses_matter
         self._cancelled = cancelled
         self._pending: deque[Pending] = deque()
@@ -131,7 +133,7 @@ class SegmentRunner:
         pending = self._pending[0]
         event = self._process.wait(
             f"a segment ({pending.kind}) after {self._steps} steps",
-            self._timeout_s,
+            self._timeout_s if self._steps else self._first_timeout_s,
             progress=lambda: len(read_window(self._fd, pending.window)[0]),
             cancelled=self._cancelled,
         )

@@ -6,27 +6,26 @@ The library's getter alone is known to lie, so a status comes from both; design.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.experiment.case import Case
-from timetrial.experiment.keys import PARALLEL, PROCESS_SETTINGS
+from timetrial.experiment.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
-from timetrial.launch.libraries import judge_library
+from timetrial.launch.kernels import ANNOUNCE, CORE_TYPE, judge_core_type
+from timetrial.launch.libraries import fortran_problem, judge_library, link_libraries
 from timetrial.launch.plugins import try_settings
 from timetrial.launch.registry import Contender
-from timetrial.records.model import Setting, SettingStatus, Thread
+from timetrial.launch.threads import ThreadEvidence, judge_threads
+from timetrial.records.model import Setting, SettingStatus
 
 # Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
-PARENT_SETTINGS = ("affinity", "isa", "python")
-COMMON_SETTINGS = ("threads", *PARENT_SETTINGS)
-
-CPU_OVER_WALL_SLACK = 0.1
-# A thread that used less than this share of one processor did not take part in the work.
-WORKING_SHARE = 0.01
+PARENT_SETTINGS = ("affinity", "cache", "isa", "python")
+COMMON_SETTINGS = ("threads", "affinity", "isa", "python")  # that every backend has
 
 
 def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
@@ -41,11 +40,10 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
             # In an axis that spans every contender, some lack what others have.
             raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
-    parallel = case.settings.get("parallel")
-    if parallel is not None and parallel not in PARALLEL:
-        raise InputError(
-            f"parallel={parallel!r}: expected {' or '.join(PARALLEL)}.{nearest(parallel, PARALLEL)}"
-        )
+    for name, values in (("parallel", PARALLEL), ("cache", CACHE_STATES)):
+        word = case.settings.get(name)
+        if word is not None and word not in values:
+            raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:
@@ -66,7 +64,23 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
                 f"affinity={affinity}: this process may not use core {format_cpus(outside)}, "
                 f"only {format_cpus(allowed)}",
             )
+    _check_libraries(case, contender, spanned)
     _try_settings(case, contender, spanned)
+
+
+def _check_libraries(case: Case, contender: Contender, spanned: Collection[str]) -> None:
+    """What a framework would only show by dying: kernels above the CPU, a library that cannot stand in.
+    Native backends judge these themselves."""
+    if contender.kind == "native":
+        return
+    core = case.settings.get(CORE_TYPE)
+    problem = openblas_core_problem(core) if core is not None else None
+    if problem is not None:
+        raise _beyond(CORE_TYPE in spanned, f"{CORE_TYPE}={core}: {problem}")
+    for library in contender.libraries:
+        problem = fortran_problem(library.path)
+        if problem is not None:
+            raise _beyond(library.setting in spanned, f"{library.setting}: {problem}")
 
 
 def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) -> None:
@@ -102,9 +116,12 @@ def job_settings(case: Case, contender: Contender) -> dict[str, str]:
     return asked
 
 
-def setting_environment(case: Case, contender: Contender, cache: Path | None = None) -> dict[str, str]:
+def setting_environment(
+    case: Case, contender: Contender, *, cache: Path | None = None, links: Path | None = None
+) -> dict[str, str]:
     """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER; and those
-    that a framework's environment.toml always sets, with `cache` the folder of its compile caches."""
+    that a framework's environment.toml always sets, with `cache` the folder of its compile caches. `links`: a
+    folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
     version = contender.version
@@ -115,17 +132,26 @@ def setting_environment(case: Case, contender: Contender, cache: Path | None = N
     for name, table in version.settings.items():
         if name in case.settings:
             variables |= dict.fromkeys(table.environment, str(case.settings[name]))
+    if CORE_TYPE in case.settings:
+        variables |= ANNOUNCE
+    if links is not None:
+        variables |= link_libraries(contender.libraries, links)
     return variables
 
 
-def affinity_of(case: Case, contender: Contender) -> str | None:
-    """The processors to which the supervisor binds the contender: those asked; or the first n that we may
-    use, for a framework whose only proven way to n threads is that."""
-    asked = case.settings.get("affinity")
+def bound_processors(case: Case, contender: Contender) -> frozenset[int] | None:
+    """The first n that we may use, for a framework whose only proven way to n threads is a mask of
+    processors, unless the case names its own; None for the others."""
     table = contender.version.settings.get("threads") if contender.version else None
-    if asked is None and table is not None and table.affinity and "threads" in case.settings:
-        return format_cpus(sorted(allowed_cpus())[: int(case.settings["threads"])])
-    return asked
+    if table is None or not table.affinity or "threads" not in case.settings or "affinity" in case.settings:
+        return None
+    return frozenset(sorted(allowed_cpus())[: int(case.settings["threads"])])
+
+
+def affinity_of(case: Case, contender: Contender) -> str | None:
+    """The processors to which the supervisor binds the contender: those asked, or those for its threads."""
+    bound = bound_processors(case, contender)
+    return case.settings.get("affinity") if bound is None else format_cpus(bound)
 
 
 @dataclass(frozen=True)
@@ -134,11 +160,13 @@ class Evidence:
 
     readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the event `ready`
     isa: str = ""
-    steady_threads: tuple[Thread, ...] = ()  # processor time while steady
-    steady_wall_ns: int = 0
-    tasks: int | None = None  # threads that exist, declared helpers left out
+    threads: ThreadEvidence = field(default_factory=ThreadEvidence)
     interpreter: str | None = None
     libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
+    sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
+    loaded: Sequence[Mapping[str, Any]] = ()  # what the contender says of its BLAS and OpenMP libraries
+    announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
+    cache: Setting | None = None
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
@@ -152,9 +180,13 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
         effective = _text(reading.get("effective"))
         source = _text(reading.get("how_read")) or ""
         if name == "threads":
-            judged.append(_judge_threads(int(asked), effective, source, evidence))
+            judged.append(judge_threads(int(asked), effective, source, evidence.threads))
         elif name == "affinity":
             judged.append(_judge_affinity(asked, evidence))
+        elif name == "cache" and evidence.cache is not None:
+            judged.append(evidence.cache)
+        elif name == CORE_TYPE and effective is None and evidence.loaded:
+            judged.append(judge_core_type(asked, evidence.loaded, evidence.announced))
         elif name == "isa":
             judged.append(_judge_plainly(name, asked, evidence.isa or None, "the plug-in's description"))
         elif name == "python":
@@ -164,7 +196,8 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
             judged.append(_judge_plainly(name, asked, effective, source))
     for name, path in evidence.libraries.items():
         reading = evidence.readings.get(name, {})
-        judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped))
+        soname = evidence.sonames.get(name, "")
+        judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped, soname))
     for name, reading in evidence.readings.items():
         if name not in case.settings and name not in evidence.libraries:
             judged.append(
@@ -201,58 +234,12 @@ def _equal(asked: str, effective: str) -> bool:
         return False
 
 
-def working_threads(evidence: Evidence) -> int | None:
-    """How many threads took part in the work while steady; None if nobody looked."""
-    if evidence.steady_wall_ns <= 0 or not evidence.steady_threads:
-        return None
-    enough_ns = WORKING_SHARE * evidence.steady_wall_ns
-    return sum(thread.cpu_ns >= enough_ns for thread in evidence.steady_threads)
-
-
-def _judge_threads(asked: int, getter: str | None, source: str, evidence: Evidence) -> Setting:
-    """By design section 6: a pool of another size, a serial library or too much processor time is
-    `ignored`; a pool of the right size of which fewer threads worked is `adjusted`."""
-    sources = [source] if source else []
-    working = working_threads(evidence)
-    pool = int(getter) if getter is not None and getter.isdecimal() else None
-    share = None
-    if evidence.steady_wall_ns > 0 and evidence.steady_threads:
-        share = sum(thread.cpu_ns for thread in evidence.steady_threads) / evidence.steady_wall_ns
-        sources.append(f"CPU time over wall time {share:.2f}, working threads {working}")
-    if evidence.tasks is not None:
-        sources.append(f"tasks {evidence.tasks}")
-    status: SettingStatus
-    effective = pool
-    if pool is not None and pool != asked:
-        status = "ignored"
-    elif share is not None and share > asked + CPU_OVER_WALL_SLACK:
-        status, effective = "ignored", max(working or 0, math.ceil(share - CPU_OVER_WALL_SLACK))
-    elif working is not None and working > asked:
-        status, effective = "ignored", working
-    elif evidence.tasks is not None and evidence.tasks < asked:
-        # The getter may repeat what it was told: there are not even that many threads.
-        status, effective = "ignored", evidence.tasks
-    elif working is None and pool is None:
-        status = "unverifiable"
-    elif working is not None and working < asked:
-        status, effective = "adjusted", max(1, working)
-    else:
-        status, effective = "applied", asked
-    return Setting(
-        name="threads",
-        asked=str(asked),
-        effective=None if effective is None else str(effective),
-        how_read="; ".join(sources) or "nothing reports it",
-        status=status,
-    )
-
-
 def _judge_affinity(asked: str, evidence: Evidence) -> Setting:
     wanted = parse_cpus(asked)
     source = "Cpus_allowed_list of every thread"
-    if not evidence.steady_threads:
+    if not evidence.threads.steady:
         return Setting(name="affinity", asked=asked, effective=None, how_read=source, status="unverifiable")
-    masks = [parse_cpus(thread.allowed_cpus) for thread in evidence.steady_threads]
+    masks = [parse_cpus(thread.allowed_cpus) for thread in evidence.threads.steady]
     together = frozenset().union(*masks)
     status: SettingStatus
     if together - wanted:

@@ -28,8 +28,9 @@ def is_path(word: str) -> bool:
     return "/" in word or word.endswith(".so") or ".so." in word
 
 
-def find(word: str, kind: Kind | None = None) -> Path:
-    """The file of a known name or of a path, absolute; nothing is loaded.
+def find(word: str, kind: Kind | None = None, *, fortran: bool = False) -> Path:
+    """The file of a known name or of a path, absolute; nothing is loaded. `fortran`: the one with the names
+    of Fortran, where a library has two.
 
     Unavailable: a known name that is not installed, with the command that installs it. InputError: no such
     name, no such file, or no shared object of this machine.
@@ -41,7 +42,7 @@ def find(word: str, kind: Kind | None = None) -> Path:
             raise InputError(f"{word!r}: {problem}. Expected a shared object (.so)")
         return path
     library = known_by_name(word, kind)
-    found = library.path()
+    found = library.fortran_path() if fortran else library.path()
     if found is None:
         source = library.distribution or library.package
         raise Unavailable(f"{word} is not installed ({source}): {library.cure}")
@@ -60,8 +61,13 @@ def known_at(path: Path) -> KnownLibrary | None:
     """The known library that this file is, by whatever path it was reached."""
     real = path.resolve()
     return next(
-        (known_libraries()[name] for name, file in available().items() if file.resolve() == real), None
+        (one for one in known_libraries().values() if real in _files_of(one)),
+        None,
     )
+
+
+def _files_of(library: KnownLibrary) -> set[Path]:
+    return {path.resolve() for path in (library.path(), library.fortran_path()) if path is not None}
 
 
 def version_of(path: Path) -> str | None:

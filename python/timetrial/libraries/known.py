@@ -31,6 +31,7 @@ class KnownLibrary:
     kind: Kind
     words: str
     files: tuple[str, ...]
+    fortran: tuple[str, ...] = ()
     distribution: str | None = None
     pin: str | None = None
     package: str | None = None
@@ -38,10 +39,17 @@ class KnownLibrary:
 
     def path(self) -> Path | None:
         """The file on this machine; None if it is not installed. Imports and loads nothing."""
+        return self._first(self.files)
+
+    def fortran_path(self) -> Path | None:
+        """The same, of the file that has the names of Fortran (sgemm_)."""
+        return self._first(self.fortran or self.files)
+
+    def _first(self, files: tuple[str, ...]) -> Path | None:
         if self.distribution is None:
-            places = [multiarch_folder() / file for file in self.files]
+            places = [multiarch_folder() / file for file in files]
         else:
-            places = [place for file in self.files for place in _in_distribution(self.distribution, file)]
+            places = [place for file in files for place in _in_distribution(self.distribution, file)]
         return next((place for place in places if place.is_file()), None)
 
     @property
@@ -65,7 +73,9 @@ def known_libraries() -> dict[str, KnownLibrary]:
     """Name -> library, in the order of the file."""
     tables = read_toml(_FILE)
     return {
-        name: KnownLibrary(name, **{**table, "files": tuple(table["files"])})
+        name: KnownLibrary(
+            name, **{**table, "files": tuple(table["files"]), "fortran": tuple(table.get("fortran", ()))}
+        )
         for name, table in tables.items()
     }
 

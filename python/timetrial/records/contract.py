@@ -38,6 +38,7 @@ def _case(row: Row) -> dict[str, Any]:
         "samples_per_s": row.samples_per_s,
         "percent_of_peak": row.percent_of_peak,
         "peak_memory_bytes": row.peak_memory_bytes,
+        **phases(row),
         "accuracy": accuracy.estimate if accuracy else None,
         "accuracy_interval": {
             "low": accuracy.low if accuracy else None,
@@ -50,6 +51,17 @@ def _case(row: Row) -> dict[str, Any]:
         "steady": None,  # steadiness is not judged yet: absent, not guessed
         "warnings": [*([row.reason] if row.reason else []), *row.warnings],
         "records": [launch.folder for launch in row.launches],
+    }
+
+
+def phases(row: Row) -> dict[str, float | None]:
+    """What comes before the steady steps, in seconds."""
+    return {
+        "import_s": row.phases.import_s,
+        "build_s": row.phases.build_s,
+        "first_step_s": row.phases.first_step_s,
+        "cold_build_s": row.cold.build_s,
+        "cold_first_step_s": row.cold.first_step_s,
     }
 
 

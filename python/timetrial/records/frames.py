@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.noise import is_disturbed
+from timetrial.analysis.phases import Phases
 from timetrial.errors import InputError, Unavailable, nearest
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "samples_per_s",
         "percent_of_peak",
         "peak_memory_bytes",
+        "import_s",
+        "build_s",
+        "first_step_s",
+        "cold_build_s",
+        "cold_first_step_s",
         "accuracy",
         "stop_reason",
     ):
@@ -57,11 +63,13 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    step_times = {launch.folder: launch.step_time_ns for row in results.rows for launch in row.launches}
+    known = {launch.folder: launch for row in results.rows for launch in row.launches}
     lines = []
     for files in results.launches:
         record = files.record
         last = record.evaluations[-1] if record.evaluations else None
+        launch = known.get(str(files.folder))
+        phases = launch.phases if launch else Phases()
         lines.append(
             {
                 "launch": record.id,
@@ -72,7 +80,14 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
                 "position": record.position,
                 "seed": record.seed,
                 "outcome": record.outcome,
-                "step_time_ns": step_times.get(str(files.folder)),
+                "step_time_ns": launch.step_time_ns if launch else None,
+                "import_s": phases.import_s,
+                "build_s": phases.build_s,
+                "first_step_s": phases.first_step_s,
+                "compile_cache": record.compile_cache.state if record.compile_cache else None,
+                "after_import_bytes": record.memory.after_import,
+                "after_build_bytes": record.memory.after_build,
+                "after_first_step_bytes": record.memory.after_first_step,
                 "peak_memory_bytes": record.memory.steady_peak,
                 "accuracy": last.accuracy if last else None,
                 "disturbed": is_disturbed(record),

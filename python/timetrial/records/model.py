@@ -89,11 +89,24 @@ class Thread(Model):
 
 
 class Library(Model):
-    """A mapped library that computes, schedules or allocates."""
+    """A mapped library that computes, schedules or allocates. What it says of itself is None where the
+    contender did not ask it."""
 
     path: str
     version: str | None = None
     sha256: str | None = None
+    kind: str | None = None  # "blas", "openmp"
+    vendor: str | None = None  # "OpenBLAS"
+    kernel: str | None = None  # that a BLAS chose for this CPU: "Haswell"
+    threads: int | None = None  # by its own getter, when everything was built
+    threads_getter: str | None = None
+
+
+class CompileCache(Model):
+    """The folder in which a framework keeps what it compiles. `none`: it has no use for one."""
+
+    state: Literal["warm", "cold", "none"]
+    path: str | None = None
 
 
 class Comparison(Model):
@@ -156,6 +169,8 @@ class LaunchRecord(Model):
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)
+    compile_cache: CompileCache | None = None  # None: a record older than this field
+    first_call_ns: int | None = None  # of a proof: its first command that computes, compiling included
     environment: dict[str, str] = Field(default_factory=dict)
     dropped_environment: list[str] = Field(default_factory=list)
     stdout: str = ""

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from timetrial.analysis.phases import phases_of
 from timetrial.analysis.steps import Steps, launch_step_time_ns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
@@ -146,8 +147,9 @@ def load(path: str | Path) -> Results:
 
 
 def _as_launch(files: LaunchFiles) -> Launch:
-    step = launch_step_time_ns(files.steps()) if files.record.purpose in TIMED else None
-    return Launch(files.record, step, str(files.folder))
+    steps = files.steps()
+    step = launch_step_time_ns(steps) if files.record.purpose in TIMED else None
+    return Launch(files.record, step, str(files.folder), phases_of(files.record, steps))
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.summary import Launch, Row
-from timetrial.records.model import TIMED
+from timetrial.records.model import TIMED, Library
 from timetrial.report.numbers import duration, memory
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class CaseDetail:
         if first.phases:
             start = first.phases[0].ns
             yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])
+        yield from self._before_steady()
         sizes = {name: value for name, value in first.memory.model_dump().items() if value is not None}
         if sizes:
             yield (
@@ -113,12 +114,30 @@ class CaseDetail:
         if first.libraries:
             yield (
                 "libraries",
-                "\n".join(f"{one.path} {one.version or ''}".rstrip() for one in first.libraries),
+                "\n".join(_library(one) for one in first.libraries),
             )
         if first.dropped_environment:
             yield "environment dropped", f"{len(first.dropped_environment)} variables of the caller"
         for warning in row.warnings:
             yield "warning", warning
+
+    def _before_steady(self) -> Iterator[tuple[str, str]]:
+        """Import, build and first step; in the proof with nothing compiled before."""
+        row = self._row
+        for name, phases in (("before the steps", row.phases), ("the same, in the proof", row.cold)):
+            known = {
+                "import": phases.import_s,
+                "build": phases.build_s,
+                "first step" if phases is row.phases else "first call": phases.first_step_s,
+            }
+            words = [f"{what} {duration(took * 1e9)}" for what, took in known.items() if took is not None]
+            if words:
+                yield name, ", ".join(words)
+        for launch in row.launches:
+            cache = launch.record.compile_cache
+            if launch.record.purpose in TIMED and cache is not None and cache.state != "none":
+                yield "compile cache", f"{cache.state} ({cache.path})"
+                return
 
     def _proof(self) -> Iterator[tuple[str, str]]:
         parity = self._row.parity
@@ -178,6 +197,14 @@ def _output(launch: Launch) -> Iterator[Text]:
     for name, text in (("stdout", record.stdout), ("stderr", record.stderr)):
         if text.strip():
             yield Text(f"  {name}: {text.strip()[-2000:]}", style="dim")
+
+
+def _library(one: Library) -> str:
+    """Path, version, and what it says of itself."""
+    words = [one.path, one.version or ""]
+    words += [f"kernel {one.kernel}"] if one.kernel else []
+    words += [f"threads {one.threads} ({one.threads_getter})"] if one.threads is not None else []
+    return "  ".join(word for word in words if word)
 
 
 def _pairs(facts: Iterable[tuple[str, str]]) -> Table:

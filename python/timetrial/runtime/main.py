@@ -22,10 +22,11 @@ import json  # noqa: E402
 import contender as contender_module  # noqa: E402
 import failures  # noqa: E402
 import job as job_module  # noqa: E402
+import loaded  # noqa: E402
 import loading  # noqa: E402
 import timetrial_adapter  # noqa: E402, F401 - stays: adapters import it
 
-OWN_MODULES = ("contender", "data", "failures", "job", "loading", "score")
+OWN_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score")
 
 
 def leave_the_path():
@@ -85,18 +86,24 @@ def serve(job_path, place):
     use_parents_path(job)
     leave_the_path()
     place[0] = "load"
+    environment = dict(os.environ)
     adapter = loading.load_adapter(job.adapter)
     contender = contender_module.Contender(job, adapter, runtime, RECORDER_FD)
     contender.check_wants()
     adapter.mode, adapter.user_path = job.settings.get("mode"), job.user_path
     adapter.load(job.settings)
     phases.append(phase("import"))
+    changed = loaded.changes(environment, os.environ)
     place[0] = "build"
     contender.build()
     phases.append(phase("build"))
     place[0] = "settings"
     ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}
+    ready["libraries"] = runtime.libraries()
     ready["facts"] = contender.facts()
+    ready["facts"].update(loaded.facts_of(ready["libraries"]))
+    if changed:
+        ready["facts"]["environment changed at import"] = changed
     ready["backend"] = contender.description(job.name)
     send(ready)
     with open(COMMANDS_FD, "rb", buffering=0, closefd=False) as commands:

@@ -1,0 +1,53 @@
+"""What comes before the steady steps: import, build, first step; cold in the proof, warm in what is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from timetrial.analysis.steps import Steps
+from timetrial.records.model import LaunchRecord
+
+# Borders in LaunchRecord.phases: each phase ends at the border of its name.
+_BEFORE = {"import": "start", "build": "import"}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Seconds. None: the launch did not get so far, or has no such phase."""
+
+    import_s: float | None = None
+    build_s: float | None = None
+    first_step_s: float | None = None  # of a proof: its first command that computes
+
+
+def phases_of(record: LaunchRecord, steps: Steps) -> Phases:
+    """Of one launch."""
+    ends = {phase.name: phase.ns for phase in record.phases}
+
+    def seconds(name: str) -> float | None:
+        before = _BEFORE[name]
+        return (ends[name] - ends[before]) / 1e9 if name in ends and before in ends else None
+
+    return Phases(seconds("import"), seconds("build"), _first_step_s(record, steps))
+
+
+def _first_step_s(record: LaunchRecord, steps: Steps) -> float | None:
+    if record.purpose == "proof":
+        return None if record.first_call_ns is None else record.first_call_ns / 1e9
+    first = np.flatnonzero(steps.kind == "first")
+    return float(steps.duration_ns[first[0]]) / 1e9 if len(first) else None
+
+
+def typical(launches: Iterable[Phases]) -> Phases:
+    """The median over launches, phase by phase."""
+    known = list(launches)
+
+    def middle(name: str) -> float | None:
+        values = [value for one in known if (value := getattr(one, name)) is not None]
+        return median(values) if values else None
+
+    return Phases(middle("import_s"), middle("build_s"), middle("first_step_s"))

@@ -1,0 +1,32 @@
+"""The BLAS and OpenMP copies of this process, as facts. Syntax and modules of Python 3.6."""
+
+
+def facts_of(libraries):
+    """Name -> words for the record: 'blas.<file>' with version, kernel and threads. `libraries`: what the
+    runtime module's libraries() found."""
+    facts = {}
+    for one in libraries:
+        words = [one["version"] or one["vendor"]]
+        if one["kernel"]:
+            words.append("kernel {} ({})".format(one["kernel"], one["kernel_getter"]))
+        if one["threads"] is not None:
+            words.append("threads {} ({})".format(one["threads"], one["threads_getter"]))
+        name = "{}.{}".format(one["kind"], place(one["path"]))
+        facts[name] = ", ".join(word for word in words if word) or "it tells nothing of itself"
+    return facts
+
+
+def place(path):
+    """'numpy.libs/libopenblas.so' of a file in site-packages, others in full."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in path:
+            return path.split(folder, 1)[1]
+    return path
+
+
+def changes(before, after):
+    """How a framework changed its own environment, in words: 'OMP_NUM_THREADS 2 -> 1'; '' if it did not."""
+    names = sorted(name for name in set(before) | set(after) if before.get(name) != after.get(name))
+    return ", ".join(
+        "{} {} -> {}".format(name, before.get(name, "unset"), after.get(name, "unset")) for name in names
+    )

@@ -1,0 +1,44 @@
+"""Import, build and first step: of a launch, and of a case."""
+
+from __future__ import annotations
+
+import pytest
+from test_steps import launch
+
+from timetrial.analysis.phases import Phases, phases_of, typical
+from timetrial.analysis.steps import steps_of
+from timetrial.records.model import Phase
+
+BORDERS = [
+    Phase(name="exec", ns=1_000_000_000),
+    Phase(name="start", ns=1_500_000_000),
+    Phase(name="import", ns=3_500_000_000),
+    Phase(name="build", ns=3_750_000_000),
+]
+
+
+def test_of_a_timed_launch() -> None:
+    record, stamps, losses = launch([("first", [900_000_000]), ("warmup", [50, 50]), ("steady", [10])])
+    record = record.model_copy(update={"phases": BORDERS})
+    assert phases_of(record, steps_of(record, stamps, losses)) == Phases(2.0, 0.25, 0.9)
+
+
+def test_of_a_proof_it_is_the_first_call() -> None:
+    record, stamps, losses = launch([("train", [700_000_000, 10])])
+    record = record.model_copy(update={"purpose": "proof", "phases": BORDERS, "first_call_ns": 3_000_000_000})
+    assert phases_of(record, steps_of(record, stamps, losses)).first_step_s == 3.0
+
+
+@pytest.mark.parametrize("reached", [0, 2, 3])
+def test_what_was_not_reached_is_not_known(reached: int) -> None:
+    record, stamps, losses = launch([])
+    record = record.model_copy(update={"phases": BORDERS[:reached]})
+    found = phases_of(record, steps_of(record, stamps, losses))
+    assert found == Phases(2.0 if reached == 3 else None, None, None)
+
+
+def test_of_a_case_it_is_the_median_of_what_is_known() -> None:
+    assert typical([Phases(1.0, None, 5.0), Phases(3.0, None, None), Phases(9.0, 2.0, 7.0)]) == Phases(
+        3, 2, 6
+    )
+    assert typical([]) == Phases()
