@@ -74,7 +74,11 @@ def channels_last_order(job, node):
     """For frameworks that keep images as (N, H, W, C) and flatten them so: the columns of a dense layer's
     weight (units, C*H*W) in that order, as indices; None where the layer does not follow a flatten of images.
     weight[:, order] multiplies a channels-last row; np.argsort(order) leads back."""
-    source = node.inputs[0]
+    return _order_of_flat(job, node.inputs[0])
+
+
+def _order_of_flat(job, source):
+    """The same for the layer `source`, whose output is flat."""
     while source not in job.inputs and job.node(source).kind != "flatten":
         kind = job.node(source).kind
         if kind not in ("relu", "tanh", "sigmoid"):
@@ -94,3 +98,43 @@ def channels_last_order(job, node):
 def one_hot(labels, classes):
     """f32 (N, classes)."""
     return np.eye(classes, dtype=np.float32)[labels]
+
+
+class ChannelsLast(object):
+    """Between the job's tensors and those of a framework with images as (N, H, W, C), kernels as (H, W, in,
+    out) and dense weights as (in, out): the ways there and back."""
+
+    def __init__(self, job):
+        self._job = job
+        self._orders = {}
+        for node in job.nodes:
+            if node.kind == "dense":
+                self._orders[weight_name(node)] = channels_last_order(job, node)
+
+    def initial(self, name):
+        """The initial value of a parameter, as the framework wants it."""
+        array = np.array(self._job.parameters[name])
+        if array.ndim == 4:
+            return np.ascontiguousarray(array.transpose(2, 3, 1, 0))
+        if array.ndim == 2:
+            order = self._orders[name]
+            return np.ascontiguousarray((array if order is None else array[:, order]).T)
+        return array
+
+    def parameter(self, name, array):
+        """A parameter's value, gradient or velocity, as the job has it."""
+        array = np.asarray(array)
+        if array.ndim == 4:
+            return array.transpose(3, 2, 0, 1)
+        if array.ndim == 2:
+            order = self._orders[name]
+            return array.T if order is None else array.T[:, np.argsort(order)]
+        return array
+
+    def activation(self, name, array):
+        """The output of a layer, as the job has it."""
+        array = np.asarray(array)
+        if array.ndim == 4:
+            return array.transpose(0, 3, 1, 2)
+        order = _order_of_flat(self._job, name) if array.ndim == 2 else None
+        return array if order is None else array[:, np.argsort(order)]
