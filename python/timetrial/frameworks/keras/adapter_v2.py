@@ -127,7 +127,9 @@ class Adapter(BaseAdapter):
         return ChannelsLast(job)
 
     def _lowest_padding(self, height, width):
-        axes = [(2, height), (3, width)] if self.data_format == "channels_first" else [(1, height), (2, width)]
+        axes = (
+            [(2, height), (3, width)] if self.data_format == "channels_first" else [(1, height), (2, width)]
+        )
 
         def pad(x):
             for axis, count in axes:

@@ -53,9 +53,7 @@ class Adapter(BaseAdapter):
         self._values = predict(tf, job, self._weights, self._images_in)
         self._prediction = self._values[job.output]
         self._loss = mean_loss(tf, job, self._prediction, self._labels_in)
-        rate, momentum, decay = (
-            job.optimizer[key] for key in ("learning_rate", "momentum", "weight_decay")
-        )
+        rate, momentum, decay = (job.optimizer[key] for key in ("learning_rate", "momentum", "weight_decay"))
         if momentum:
             self._optimizer = tf.train.MomentumOptimizer(rate, momentum)
         else:
