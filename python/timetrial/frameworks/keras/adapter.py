@@ -63,7 +63,7 @@ class Adapter(BaseAdapter):
             velocity.assign(np.zeros(velocity.shape, np.float32))
 
     def step(self):
-        """One training step; the mean loss of the batch before the update, as a number: Keras waits for it."""
+        """One training step; the mean loss of the batch before the update, as a number; Keras waits."""
         return float(self._model.train_on_batch(self._images, self._labels))
 
     def gradient(self):
@@ -151,7 +151,7 @@ def _make_optimizer(settings):
         def apply(self, grads, trainable_variables=None):
             variables = trainable_variables or self._trainable_variables
             decayed = [g + decay * keras.ops.convert_to_tensor(v) for g, v in zip(grads, variables)]
-            super(DecayedSGD, self).apply(decayed, trainable_variables)
+            super().apply(decayed, trainable_variables)
 
     return DecayedSGD(**options)
 

@@ -16,10 +16,9 @@ class Adapter(BaseAdapter):
 
     def load(self, settings):
         """Imports Keras; the backend's session gets the pools asked."""
-        global keras, K
+        global keras
         os.environ["KERAS_BACKEND"] = self.backend
         import keras
-        from keras import backend as K
 
         self._start(settings)
         self.version = keras.__version__
@@ -52,13 +51,14 @@ class Adapter(BaseAdapter):
                     self._variables[bias_name(node)] = self._layers[node.name].bias
         self._differentiate = None
         self._gradients = {}
+        self._compile()
         self.reset()
 
     def reset(self):
         """Initial weights, empty optimizer (its variables exist from the first step on)."""
         values = [(variable, self._form.initial(name)) for name, variable in self._variables.items()]
-        values += [(v, np.zeros_like(K.get_value(v))) for v in self._optimizer.weights]
-        K.batch_set_value(values)
+        values += [(v, np.zeros_like(keras.backend.get_value(v))) for v in self._optimizer.weights]
+        keras.backend.batch_set_value(values)
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
@@ -66,13 +66,10 @@ class Adapter(BaseAdapter):
 
     def gradient(self):
         """The same without update; gradients stay here."""
-        model = self._model
         if self._differentiate is None:
-            given = model._feed_inputs + model._feed_targets + model._feed_sample_weights
-            found = K.gradients(model.total_loss, list(self._variables.values()))
-            self._differentiate = K.function(given, [model.total_loss] + found)
-        given = sum(model._standardize_user_data(self._images, self._labels), [])
-        found = self._differentiate(given)
+            self._differentiate = self._make_gradient_function()
+        images, labels, sample_weights = self._model._standardize_user_data(self._images, self._labels)
+        found = self._differentiate(images + labels + sample_weights)
         self._gradients = dict(zip(self._variables, found[1:]))
         return float(found[0])
 
@@ -86,7 +83,7 @@ class Adapter(BaseAdapter):
 
     def parameters(self):
         """Name -> array."""
-        values = zip(self._variables, K.batch_get_value(list(self._variables.values())))
+        values = zip(self._variables, keras.backend.batch_get_value(list(self._variables.values())))
         return {name: self._form.parameter(name, value) for name, value in values}
 
     def gradients(self):
@@ -98,7 +95,7 @@ class Adapter(BaseAdapter):
         if not self._job.optimizer["momentum"] or not self._optimizer.weights:
             return {}
         rate = self._job.optimizer["learning_rate"]
-        kept = K.batch_get_value(self._optimizer.weights[1:])  # the first one counts the steps
+        kept = keras.backend.batch_get_value(self._optimizer.weights[1:])  # the first one counts the steps
         names = {variable.name: name for name, variable in self._variables.items()}
         of = {names[v.name]: m for v, m in zip(self._model.trainable_weights, kept)}
         return {n + ".velocity": self._form.parameter(n, m) / -rate for n, m in of.items()}
@@ -106,8 +103,14 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch, by a function of its own."""
         outputs = [layer.output for layer in self._layers.values()]
-        values = K.function(self._model.inputs, outputs)([self._images])
+        values = keras.backend.function(self._model.inputs, outputs)([self._images])
         return {name: self._form.activation(name, v) for name, v in zip(self._layers, values)}
+
+    def _make_gradient_function(self):
+        model = self._model
+        given = model._feed_inputs + model._feed_targets + model._feed_sample_weights
+        found = keras.backend.gradients(model.total_loss, list(self._variables.values()))
+        return keras.backend.function(given, [model.total_loss, *found])
 
     # What another backend has otherwise.
 
@@ -123,19 +126,20 @@ class Adapter(BaseAdapter):
 
         return "TensorFlow {}".format(tf.__version__)
 
+    def _compile(self):
+        """TensorFlow makes its functions at the first step."""
+
     def _make_form(self, job):
         return ChannelsLast(job)
 
     def _lowest_padding(self, height, width):
-        axes = (
-            [(2, height), (3, width)] if self.data_format == "channels_first" else [(1, height), (2, width)]
-        )
+        first = 2 if self.data_format == "channels_first" else 1
 
         def pad(x):
-            for axis, count in axes:
+            for axis, count in ((first, height), (first + 1, width)):
                 edge = x[:, :1] if axis == 1 else x[:, :, :1] if axis == 2 else x[:, :, :, :1]
-                edges = [K.zeros_like(edge) - 3e38] * count
-                x = K.concatenate(edges + [x] + edges, axis=axis) if count else x
+                edges = [keras.backend.zeros_like(edge) - 3e38] * count
+                x = keras.backend.concatenate([*edges, x, *edges], axis=axis) if count else x
             return x
 
         return pad
@@ -147,7 +151,7 @@ def _make_optimizer(settings):
 
     class DecayedSGD(keras.optimizers.SGD):
         def get_gradients(self, loss, params):
-            gradients = super(DecayedSGD, self).get_gradients(loss, params)
+            gradients = super().get_gradients(loss, params)
             return [g + decay * p for g, p in zip(gradients, params)] if decay else gradients
 
     return DecayedSGD(learning_rate=settings["learning_rate"], momentum=settings["momentum"])
@@ -155,7 +159,7 @@ def _make_optimizer(settings):
 
 def _squared_error(classes):
     def squared_error(labels, prediction):
-        target = K.one_hot(K.cast(K.flatten(labels), "int32"), classes)
-        return K.mean(K.square(prediction - target), axis=-1)
+        target = keras.backend.one_hot(keras.backend.cast(keras.backend.flatten(labels), "int32"), classes)
+        return keras.backend.mean(keras.backend.square(prediction - target), axis=-1)
 
     return squared_error

@@ -27,10 +27,19 @@ class Adapter(adapter_v2.Adapter):
         """The backend and what it compiles with."""
         import theano
 
-        found = super(Adapter, self).facts()
+        found = super().facts()
         found["theano.blas.ldflags"] = theano.config.blas.ldflags
         found["theano.cxx"] = theano.config.cxx
         return found
+
+    def _compile(self):
+        """What the task needs, with its time in the phase `build`: C++ takes its minute."""
+        if self._job.task == "train":
+            self._model._make_train_function()
+        elif self._job.task == "gradient":
+            self._differentiate = self._make_gradient_function()
+        else:
+            self._model._make_predict_function()
 
     def _make_form(self, job):
         return TurnedKernels(job)

@@ -1,4 +1,4 @@
-"""TensorFlow 2 on the CPU: variables, tf.nn and a GradientTape; in one tf.function unless the mode is eager."""
+"""TensorFlow 2 on the CPU: variables, tf.nn, a GradientTape; in one tf.function unless eager."""
 
 import os
 
@@ -13,7 +13,7 @@ class Adapter(BaseAdapter):
     image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
 
     def load(self, settings):
-        """Imports TensorFlow and sizes both of its pools, which is possible before its first operation only."""
+        """Imports TensorFlow and sizes both of its pools; after its first operation it would be too late."""
         global tf
         import tensorflow as tf
 

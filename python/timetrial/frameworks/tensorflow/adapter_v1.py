@@ -17,8 +17,10 @@ class Adapter(BaseAdapter):
         import tensorflow as tf
 
         threads = int(settings.get("threads", 0))  # 0: TensorFlow's default
+        # MKL-DNN's operations bring an OpenMP team each: one at a time, or there are threads times threads.
+        at_once = 1 if threads and _has_mkl() else threads
         self._config = tf.ConfigProto(
-            intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads
+            intra_op_parallelism_threads=threads, inter_op_parallelism_threads=at_once
         )
         self.version = tf.__version__
         self.library = "TensorFlow {}".format(tf.__version__)
