@@ -1,7 +1,5 @@
 """TensorFlow 2 on the CPU: variables, tf.nn, a GradientTape; in one tf.function unless eager."""
 
-import os
-
 import numpy as np
 from tensorflow_network import mean_loss, predict
 from timetrial_adapter import BaseAdapter, ChannelsLast
@@ -35,11 +33,16 @@ class Adapter(BaseAdapter):
         }
 
     def facts(self):
-        """From TensorFlow's account of its build."""
-        build = tf.sysconfig.get_build_info()
-        found = {"tensorflow.build." + name: build[name] for name in sorted(build) if "cuda" not in name}
-        found["tensorflow.onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "on where the CPU suits it")
-        return found
+        """What TensorFlow says of its build and of the libraries that it uses."""
+        found = {
+            "tensorflow.git": tf.version.GIT_VERSION,
+            "tensorflow.compiler": tf.version.COMPILER_VERSION,
+        }
+        try:
+            from tensorflow.python.util import _pywrap_util_port as port
+        except ImportError:  # not a public module: another version may lack it
+            return found
+        return dict(found, **{"onednn": port.IsMklEnabled(), "tensorflow.xla": port.IsBuiltWithXLA()})
 
     def build(self, job, images, labels):
         """Variables and, but for eager, the functions to be traced at the first step."""
