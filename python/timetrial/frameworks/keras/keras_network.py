@@ -22,7 +22,8 @@ def build_model(keras, job, data_format, lowest_padding):
             if _is_same(node):
                 padding = "same"
             elif node.kind == "max_pool2d":
-                x = keras.layers.Lambda(lowest_padding(height, width))(x)
+                shape = _padded_shape(job, node, data_format)
+                x = keras.layers.Lambda(lowest_padding(height, width), output_shape=shape)(x)
             else:
                 x = keras.layers.ZeroPadding2D((height, width), data_format=data_format)(x)
         layers[node.name] = _layer(keras, node, padding, data_format)
@@ -57,6 +58,15 @@ def _layer(keras, node, padding, data_format):
         # With "channels_first" it would transpose; without, it takes a sample's values as they lie.
         return layers.Flatten(data_format="channels_last", name=node.name)
     return layers.Activation(kind, name=node.name)
+
+
+def _padded_shape(job, node, data_format):
+    """Of one sample: Theano cannot find out by itself."""
+    source = node.inputs[0]
+    _, channels, height, width = (job.inputs[source] if source in job.inputs else job.node(source)).shape
+    down, right = pair(node, "padding")
+    extents = (height + 2 * down, width + 2 * right)
+    return (channels, *extents) if data_format == "channels_first" else (*extents, channels)
 
 
 def _is_same(node):
