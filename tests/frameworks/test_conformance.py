@@ -7,19 +7,22 @@ against the reference, threads applied and read back.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from launching import make_plan, small_network, words
+from launching import SHORT, make_plan, small_network, words
 from required import framework_skip
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
-from timetrial.launch import run_launch
+from timetrial.launch import Limits, run_launch
 from timetrial.records.model import LaunchRecord, Parity
 
 CORES = len(os.sched_getaffinity(0))
+# A user's limits: a framework may compile for a minute.
+_plan = partial(make_plan, measure=replace(SHORT, limits=Limits()))
 
 ALL_LAYERS = """
 [[nodes]]
@@ -112,7 +115,7 @@ def test_every_layer_is_proven(
 ) -> None:
     network = tmp_path / "all.toml"
     network.write_text(ALL_LAYERS.replace("LOSS", loss))
-    plan = make_plan(
+    plan = _plan(
         tmp_path / "launch",
         backend,
         network=str(network),
@@ -129,7 +132,7 @@ def test_every_layer_is_proven(
 @pytest.mark.parametrize("task", ["gradient", "forward"])
 def test_tasks_without_update(tmp_path: Path, backend: str, mode: str, task: str) -> None:
     network = small_network(tmp_path)
-    plan = make_plan(
+    plan = _plan(
         tmp_path / "launch", backend, network=network, purpose="proof", task=task, settings=_settings(mode)
     )
     _proven(run_launch(plan))
@@ -140,7 +143,7 @@ def test_tasks_without_update(tmp_path: Path, backend: str, mode: str, task: str
 def test_threads_are_applied_and_read_back(tmp_path: Path, backend: str, mode: str, threads: int) -> None:
     settings = _settings(mode, threads=str(threads))
     # Plain descent, which the other tests do not have.
-    plan = partial(make_plan, backend=backend, network="lenet5", settings=settings, momentum=0.0)
+    plan = partial(_plan, backend=backend, network="lenet5", settings=settings, momentum=0.0)
     parity = _proven(run_launch(plan(tmp_path / "proof", purpose="proof")))
     timed = run_launch(plan(tmp_path / "timed", proof=parity))
     assert timed.outcome == "ok", words(timed)
@@ -152,9 +155,7 @@ def test_threads_are_applied_and_read_back(tmp_path: Path, backend: str, mode: s
 @EVERYTHING
 def test_a_timed_forward_pass(tmp_path: Path, backend: str, mode: str) -> None:
     network = small_network(tmp_path)
-    record = run_launch(
-        make_plan(tmp_path, backend, network=network, task="forward", settings=_settings(mode))
-    )
+    record = run_launch(_plan(tmp_path, backend, network=network, task="forward", settings=_settings(mode)))
     assert record.outcome == "ok", words(record)
 
 

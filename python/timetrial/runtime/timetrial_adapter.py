@@ -3,10 +3,11 @@
 Syntax and modules of Python 3.6; frameworks/README.md has the shape of an adapter.
 """
 
-import ctypes
 import os
 
 import numpy as np
+
+runtime = None  # the module _timetrial_runtime: set by main.py
 
 LAYERS = (
     "dense",
@@ -77,7 +78,11 @@ def channels_last_order(job, node):
     """For frameworks that keep images as (N, H, W, C) and flatten them so: the columns of a dense layer's
     weight (units, C*H*W) in that order, as indices; None where the layer does not follow a flatten of images.
     weight[:, order] multiplies a channels-last row; np.argsort(order) leads back."""
-    source = node.inputs[0]
+    return _order_of_flat(job, node.inputs[0])
+
+
+def _order_of_flat(job, source):
+    """The same for the layer `source`, whose output is flat."""
     while source not in job.inputs and job.node(source).kind != "flatten":
         kind = job.node(source).kind
         if kind not in ("relu", "tanh", "sigmoid"):
@@ -99,34 +104,61 @@ def one_hot(labels, classes):
     return np.eye(classes, dtype=np.float32)[labels]
 
 
-def openmp_threads(library):
-    """(threads, how read), for read_settings(): what the OpenMP runtime called so ("libgomp") answers.
-    The one that is mapped is asked, so it has to be in use already."""
-    return _ask_library((library,), ("omp_get_max_threads",))
+class ChannelsLast(object):
+    """Between the job's tensors and those of a framework with images as (N, H, W, C), kernels as (H, W, in,
+    out) and dense weights as (in, out): the ways there and back."""
+
+    def __init__(self, job):
+        self._job = job
+        self._orders = {}
+        for node in job.nodes:
+            if node.kind == "dense":
+                self._orders[weight_name(node)] = channels_last_order(job, node)
+
+    def initial(self, name):
+        """The initial value of a parameter, as the framework wants it."""
+        array = np.array(self._job.parameters[name])
+        if array.ndim == 4:
+            return np.ascontiguousarray(array.transpose(2, 3, 1, 0))
+        if array.ndim == 2:
+            order = self._orders[name]
+            return np.ascontiguousarray((array if order is None else array[:, order]).T)
+        return array
+
+    def parameter(self, name, array):
+        """A parameter's value, gradient or velocity, as the job has it."""
+        array = np.asarray(array)
+        if array.ndim == 4:
+            return array.transpose(3, 2, 0, 1)
+        if array.ndim == 2:
+            order = self._orders[name]
+            return array.T if order is None else array.T[:, np.argsort(order)]
+        return array
+
+    def activation(self, name, array):
+        """The output of a layer, as the job has it."""
+        array = np.asarray(array)
+        if array.ndim == 4:
+            return array.transpose(0, 3, 1, 2)
+        order = _order_of_flat(self._job, name) if array.ndim == 2 else None
+        return array if order is None else array[:, np.argsort(order)]
 
 
-def _ask_library(prefixes, getters):
-    """(what the first of these getters answers, its name and file) in the first mapped library whose name
-    begins with one of the prefixes; (None, why) where there is none."""
-    with open("/proc/self/maps") as maps:
-        files = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
-    for path in sorted(f for f in files if os.path.basename(f).startswith(prefixes) and ".so" in f):
-        library = ctypes.CDLL(path)  # mapped already: the same copy
-        for getter in getters:
-            if hasattr(library, getter):
-                return str(getattr(library, getter)()), "{}() of {}".format(getter, os.path.basename(path))
-    return None, "no {} is mapped that has {}()".format("* or ".join(prefixes) + "*", " or ".join(getters))
+def openmp_threads(part):
+    """(threads, how read), for read_settings(): what the OpenMP runtime answers whose path has `part` in it
+    ("libgomp"). It has to be mapped already."""
+    return _threads_of("openmp", part)
 
 
-def blas_threads(*prefixes):
-    """The same of the BLAS whose file's name begins so: "libblas.so", "libscipy_openblas"."""
-    return _ask_library(prefixes, _BLAS_GETTERS)
+def blas_threads(part):
+    """The same of a BLAS: "libblas.so", "/numpy" for the one in NumPy's folder."""
+    return _threads_of("blas", part)
 
 
-_BLAS_GETTERS = (
-    "openblas_get_num_threads",
-    "scipy_openblas_get_num_threads",
-    "scipy_openblas_get_num_threads64_",
-    "bli_thread_get_num_threads",
-    "MKL_Get_Max_Threads",
-)
+def _threads_of(kind, part):
+    for one in runtime.libraries():
+        if one["kind"] == kind and part in one["path"] and one["threads"] is not None:
+            return str(one["threads"]), "{} of {}".format(
+                one["threads_getter"], os.path.basename(one["path"])
+            )
+    return None, "no {} library with '{}' in its path is mapped that tells its threads".format(kind, part)

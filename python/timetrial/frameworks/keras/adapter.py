@@ -1,0 +1,168 @@
+"""Keras 3 on the CPU: a Model and train_on_batch; the mode names the backend that computes."""
+
+import os
+
+import keras_gradients
+import numpy as np
+from keras_network import build_model
+from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    image_layout = "NHWC"  # Keras' default
+
+    def load(self, settings):
+        """Imports Keras on its backend, which is told how many threads to use where it can be told."""
+        global keras
+        os.environ["KERAS_BACKEND"] = self.mode
+        threads = int(settings["threads"]) if "threads" in settings else None
+        self._threads = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[self.mode](threads)
+        import keras
+
+        backend = __import__(self.mode)
+        self.version = keras.__version__
+        self.library = "Keras {} on {} {}".format(keras.__version__, self.mode, backend.__version__)
+
+    def read_settings(self):
+        """The backend's answers."""
+        return {"threads": self._threads(), "mode": (keras.backend.backend(), "keras.backend.backend()")}
+
+    def facts(self):
+        """The backend, and whether train_on_batch compiles with XLA: Keras decides that by itself."""
+        return {"keras.backend": self.library, "keras.jit_compile": self._model.jit_compile}
+
+    def build(self, job, images, labels):
+        """The model, compiled with loss and optimizer; functions are traced at the first step."""
+        self._job, self._images, self._labels = job, images, labels
+        self._form = ChannelsLast(job)
+        self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)
+        self._optimizer = _make_optimizer(job.optimizer)
+        if job.node(job.loss).kind == "softmax_cross_entropy":
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        else:
+            loss = _squared_error
+        self._model.compile(optimizer=self._optimizer, loss=loss)
+        self._optimizer.build(self._model.trainable_variables)
+        self._variables = {}
+        for node in job.nodes:
+            if node.parameters:
+                self._variables[weight_name(node)] = self._layers[node.name].kernel
+                if bias_name(node):
+                    self._variables[bias_name(node)] = self._layers[node.name].bias
+        self._find_gradients = None
+        self._gradients = {}
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        for name, variable in self._variables.items():
+            variable.assign(self._form.initial(name))
+        for velocity in self._optimizer.momentums:
+            velocity.assign(np.zeros(velocity.shape, np.float32))
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update, as a number; Keras waits."""
+        return float(self._model.train_on_batch(self._images, self._labels))
+
+    def gradient(self):
+        """The same without update, by the backend's own means: Keras has no word for it."""
+        if self._find_gradients is None:
+            self._find_gradients = keras_gradients.function(self.mode, keras, self._model)
+        loss, gradients = self._find_gradients(self._images, self._labels)
+        self._gradients = {v.path: g for v, g in zip(self._model.trainable_variables, gradients)}
+        return float(loss)
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        return self._model.predict_on_batch(self._images)
+
+    def evaluate(self):
+        """The same."""
+        return self.forward()
+
+    def parameters(self):
+        """Name -> array."""
+        return self._in_the_jobs_form(lambda variable: variable)
+
+    def gradients(self):
+        """Of the last gradient()."""
+        return self._in_the_jobs_form(lambda v: self._gradients[v.path]) if self._gradients else {}
+
+    def velocities(self):
+        """The optimizer's momentum: Keras keeps it times minus the learning rate."""
+        if not self._optimizer.momentums:
+            return {}
+        pairs = zip(self._model.trainable_variables, self._optimizer.momentums)
+        of, rate = {v.path: m for v, m in pairs}, self._job.optimizer["learning_rate"]
+        found = self._in_the_jobs_form(lambda variable: of[variable.path])
+        return {name + ".velocity": array / -rate for name, array in found.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch, by a model with all of them as outputs."""
+        outputs = [layer.output for layer in self._layers.values()]
+        values = keras.models.Model(self._model.inputs, outputs).predict_on_batch(self._images)
+        return {name: self._form.activation(name, v) for name, v in zip(self._layers, values)}
+
+    def _in_the_jobs_form(self, tensor_of):
+        return {
+            name: self._form.parameter(name, keras.ops.convert_to_numpy(tensor_of(variable)))
+            for name, variable in self._variables.items()
+        }
+
+
+def _tensorflow(threads):
+    import tensorflow as tf
+
+    threading = tf.config.threading
+    if threads:
+        threading.set_intra_op_parallelism_threads(threads)
+        threading.set_inter_op_parallelism_threads(threads)
+
+    def read():
+        found = threading.get_intra_op_parallelism_threads()
+        source = "tf.config.threading.get_intra_op_parallelism_threads() {}".format(found)
+        return (str(found), source) if found else (None, source + ", what it says of its default")
+
+    return read
+
+
+def _jax(threads):
+    return lambda: (None, "JAX has no setting and no getter of threads")
+
+
+def _torch(threads):
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+    return lambda: (str(torch.get_num_threads()), "torch.get_num_threads()")
+
+
+def _make_optimizer(settings):
+    """Keras' SGD. Its own weight_decay acts apart from the momentum; here it is part of the gradient."""
+    decay, plain = settings["weight_decay"], keras.optimizers.SGD
+    options = {"learning_rate": settings["learning_rate"], "momentum": float(settings["momentum"])}
+    if not decay:
+        return plain(**options)
+
+    class DecayedSGD(type(plain())):  # the backend may have a class of its own for it
+        def apply(self, grads, trainable_variables=None):
+            variables = trainable_variables or self._trainable_variables
+            decayed = [g + decay * keras.ops.convert_to_tensor(v) for g, v in zip(grads, variables)]
+            super().apply(decayed, trainable_variables)
+
+    return DecayedSGD(**options)
+
+
+def _lowest_padding(height, width):
+    pads = ((0, 0), (height, height), (width, width), (0, 0))
+    return lambda x: keras.ops.pad(x, pads, constant_values=-float("inf"))
+
+
+def _squared_error(labels, prediction):
+    """Per sample: the mean over F of (prediction - one-hot)^2."""
+    labels = keras.ops.cast(keras.ops.reshape(labels, (-1,)), "int32")
+    target = keras.ops.one_hot(labels, prediction.shape[-1])
+    return keras.ops.mean(keras.ops.square(prediction - target), axis=-1)

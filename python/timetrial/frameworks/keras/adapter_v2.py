@@ -1,0 +1,165 @@
+"""Keras 2.3.1 on TensorFlow 1.15: a Model and train_on_batch."""
+
+import os
+
+import numpy as np
+from keras_network import build_model
+from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    backend = "tensorflow"
+    image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
+    data_format = "channels_last"
+
+    def load(self, settings):
+        """Imports Keras; the backend's session gets the pools asked."""
+        global keras
+        os.environ["KERAS_BACKEND"] = self.backend
+        import keras
+
+        self._start(settings)
+        self.version = keras.__version__
+        self.library = "Keras {} on {}".format(keras.__version__, self._backend_version())
+
+    def read_settings(self):
+        """TensorFlow's session repeats its configuration; what it made of it, nothing reports."""
+        return {"threads": (None, "nothing reports it; the session was given ConfigProto")}
+
+    def facts(self):
+        """The backend."""
+        return {"keras.backend": self._backend_version()}
+
+    def build(self, job, images, labels):
+        """The model, compiled with loss and optimizer; functions are made at the first step."""
+        self._job, self._images, self._labels = job, images, labels
+        self._form = self._make_form(job)
+        self._model, self._layers = build_model(keras, job, self.data_format, self._lowest_padding)
+        self._optimizer = _make_optimizer(job.optimizer)
+        if job.node(job.loss).kind == "softmax_cross_entropy":
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        else:
+            loss = _squared_error(job.classes)
+        self._model.compile(optimizer=self._optimizer, loss=loss)
+        self._variables = {}
+        for node in job.nodes:
+            if node.parameters:
+                self._variables[weight_name(node)] = self._layers[node.name].kernel
+                if bias_name(node):
+                    self._variables[bias_name(node)] = self._layers[node.name].bias
+        self._differentiate = None
+        self._gradients = {}
+        self._compile()
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer (its variables exist from the first step on)."""
+        values = [(variable, self._form.initial(name)) for name, variable in self._variables.items()]
+        values += [(v, np.zeros_like(keras.backend.get_value(v))) for v in self._optimizer.weights]
+        keras.backend.batch_set_value(values)
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        return float(self._model.train_on_batch(self._images, self._labels))
+
+    def gradient(self):
+        """The same without update; gradients stay here."""
+        if self._differentiate is None:
+            self._differentiate = self._make_gradient_function()
+        images, labels, sample_weights = self._model._standardize_user_data(self._images, self._labels)
+        found = self._differentiate(images + labels + sample_weights)
+        self._gradients = dict(zip(self._variables, found[1:]))
+        return float(found[0])
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        return self._model.predict_on_batch(self._images)
+
+    def evaluate(self):
+        """The same."""
+        return self.forward()
+
+    def parameters(self):
+        """Name -> array."""
+        values = zip(self._variables, keras.backend.batch_get_value(list(self._variables.values())))
+        return {name: self._form.parameter(name, value) for name, value in values}
+
+    def gradients(self):
+        """Of the last gradient()."""
+        return {name: self._form.parameter(name, value) for name, value in self._gradients.items()}
+
+    def velocities(self):
+        """The optimizer's momentum: Keras keeps it times minus the learning rate."""
+        if not self._job.optimizer["momentum"] or not self._optimizer.weights:
+            return {}
+        rate = self._job.optimizer["learning_rate"]
+        kept = keras.backend.batch_get_value(self._optimizer.weights[1:])  # the first one counts the steps
+        names = {variable.name: name for name, variable in self._variables.items()}
+        of = {names[v.name]: m for v, m in zip(self._model.trainable_weights, kept)}
+        return {n + ".velocity": self._form.parameter(n, m) / -rate for n, m in of.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch, by a function of its own."""
+        outputs = [layer.output for layer in self._layers.values()]
+        values = keras.backend.function(self._model.inputs, outputs)([self._images])
+        return {name: self._form.activation(name, v) for name, v in zip(self._layers, values)}
+
+    def _make_gradient_function(self):
+        model = self._model
+        given = model._feed_inputs + model._feed_targets + model._feed_sample_weights
+        found = keras.backend.gradients(model.total_loss, list(self._variables.values()))
+        return keras.backend.function(given, [model.total_loss, *found])
+
+    # What another backend has otherwise.
+
+    def _start(self, settings):
+        import tensorflow as tf
+
+        threads = int(settings.get("threads", 0))  # 0: TensorFlow's default
+        config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
+        tf.compat.v1.keras.backend.set_session(tf.Session(config=config))
+
+    def _backend_version(self):
+        import tensorflow as tf
+
+        return "TensorFlow {}".format(tf.__version__)
+
+    def _compile(self):
+        """TensorFlow makes its functions at the first step."""
+
+    def _make_form(self, job):
+        return ChannelsLast(job)
+
+    def _lowest_padding(self, height, width):
+        first = 2 if self.data_format == "channels_first" else 1
+
+        def pad(x):
+            for axis, count in ((first, height), (first + 1, width)):
+                edge = x[:, :1] if axis == 1 else x[:, :, :1] if axis == 2 else x[:, :, :, :1]
+                edges = [keras.backend.zeros_like(edge) - 3e38] * count
+                x = keras.backend.concatenate([*edges, x, *edges], axis=axis) if count else x
+            return x
+
+        return pad
+
+
+def _make_optimizer(settings):
+    """Keras' SGD; weight decay is part of the gradient."""
+    decay = settings["weight_decay"]
+
+    class DecayedSGD(keras.optimizers.SGD):
+        def get_gradients(self, loss, params):
+            gradients = super().get_gradients(loss, params)
+            return [g + decay * p for g, p in zip(gradients, params)] if decay else gradients
+
+    return DecayedSGD(learning_rate=settings["learning_rate"], momentum=settings["momentum"])
+
+
+def _squared_error(classes):
+    def squared_error(labels, prediction):
+        target = keras.backend.one_hot(keras.backend.cast(keras.backend.flatten(labels), "int32"), classes)
+        return keras.backend.mean(keras.backend.square(prediction - target), axis=-1)
+
+    return squared_error

@@ -1,0 +1,136 @@
+"""TensorFlow 1 on the CPU: a graph built once, a session that runs it, TensorFlow's own optimizers."""
+
+import os
+
+from tensorflow_network import mean_loss, predict
+from timetrial_adapter import BaseAdapter, ChannelsLast
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
+
+    def load(self, settings):
+        """Imports TensorFlow. Its pools get their sizes from the session's configuration."""
+        global tf
+        import tensorflow as tf
+
+        threads = int(settings.get("threads", 0))  # 0: TensorFlow's default
+        # MKL-DNN's operations bring an OpenMP team each: one at a time, or there are threads times threads.
+        at_once = 1 if threads and _has_mkl() else threads
+        self._config = tf.ConfigProto(
+            intra_op_parallelism_threads=threads, inter_op_parallelism_threads=at_once
+        )
+        self.version = tf.__version__
+        self.library = "TensorFlow {}".format(tf.__version__)
+
+    def read_settings(self):
+        """The session repeats its configuration; what it made of it, nothing reports."""
+        return {
+            "threads": (None, "nothing reports it; the session was given ConfigProto"),
+            "mode": ("eager" if _runs_eagerly() else "graph", "tf.executing_eagerly()"),
+        }
+
+    def facts(self):
+        """What TensorFlow says of its build."""
+        found = {"tensorflow.git": tf.GIT_VERSION, "tensorflow.compiler": tf.COMPILER_VERSION}
+        is_mkl = _has_mkl()
+        if is_mkl is not None:
+            found["tensorflow.mkl"] = is_mkl
+        if "OMP_NUM_THREADS" in os.environ:
+            found["tensorflow.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
+        return found
+
+    def build(self, job, images, labels):
+        """The graph of the step, and a session."""
+        self._job, self._images, self._labels = job, images, labels
+        self._form = ChannelsLast(job)
+        self._weights = {
+            name: tf.Variable(self._form.initial(name), name=name.replace(".", "_"))
+            for name in job.parameters
+        }
+        self._images_in = tf.placeholder(tf.float32, images.shape)
+        self._labels_in = tf.placeholder(tf.int64, labels.shape)
+        self._values = predict(tf, job, self._weights, self._images_in)
+        self._prediction = self._values[job.output]
+        self._loss = mean_loss(tf, job, self._prediction, self._labels_in)
+        rate, momentum, decay = (job.optimizer[key] for key in ("learning_rate", "momentum", "weight_decay"))
+        if momentum:
+            self._optimizer = tf.train.MomentumOptimizer(rate, momentum)
+        else:
+            self._optimizer = tf.train.GradientDescentOptimizer(rate)
+        self._derivatives, self._update, self._velocities = {}, None, {}
+        if self._weights:
+            pairs = self._optimizer.compute_gradients(self._loss, list(self._weights.values()))
+            self._derivatives = {name: g for name, (g, _) in zip(self._weights, pairs)}
+            if decay:
+                pairs = [(g + decay * w, w) for g, w in pairs]
+            self._update = self._optimizer.apply_gradients(pairs)
+        if momentum:
+            self._velocities = {
+                name: self._optimizer.get_slot(w, "momentum") for name, w in self._weights.items()
+            }
+        self._gradients = {}
+        self._session = tf.Session(config=self._config)
+        self._initialize = tf.global_variables_initializer()
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer: the variables begin with both."""
+        self._session.run(self._initialize)
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        return float(self._session.run([self._loss, self._update], self._batch())[0])
+
+    def gradient(self):
+        """The same without update; gradients stay here."""
+        loss, self._gradients = self._session.run([self._loss, self._derivatives], self._batch())
+        return float(loss)
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        return self._session.run(self._prediction, {self._images_in: self._images})
+
+    def evaluate(self):
+        """The same."""
+        return self.forward()
+
+    def parameters(self):
+        """Name -> array."""
+        return self._in_the_jobs_form(self._session.run(self._weights))
+
+    def gradients(self):
+        """Of the last gradient()."""
+        return self._in_the_jobs_form(self._gradients)
+
+    def velocities(self):
+        """The optimizer's momentum."""
+        found = self._in_the_jobs_form(self._session.run(self._velocities)) if self._velocities else {}
+        return {name + ".velocity": array for name, array in found.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch: a run of its own, in no timed step."""
+        values = self._session.run(self._values, {self._images_in: self._images})
+        return {name: self._form.activation(name, value) for name, value in values.items()}
+
+    def _batch(self):
+        return {self._images_in: self._images, self._labels_in: self._labels}
+
+    def _in_the_jobs_form(self, arrays):
+        return {name: self._form.parameter(name, array) for name, array in arrays.items()}
+
+
+def _runs_eagerly():
+    return tf.executing_eagerly() if hasattr(tf, "executing_eagerly") else False
+
+
+def _has_mkl():
+    """Whether oneDNN (then MKL-DNN) was compiled in; None where TensorFlow cannot say."""
+    try:
+        from tensorflow.python import pywrap_tensorflow
+
+        return pywrap_tensorflow.IsMklEnabled()
+    except (ImportError, AttributeError):
+        return None
