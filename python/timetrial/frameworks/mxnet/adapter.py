@@ -186,7 +186,7 @@ def _array_on(memory):
 
 
 def _make_blocks(job):
-    """The network with its parameters, and the loss. F is mx.nd, or mx.sym while a block is hybridized."""
+    """The network with its parameters, and the loss. `ops` is mx.nd, or mx.sym while a block is hybridized."""
 
     class Network(mx.gluon.HybridBlock):
         def __init__(self):
@@ -197,42 +197,42 @@ def _make_blocks(job):
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
 
-        def hybrid_forward(self, F, images, **parameters):
-            return _values(F, job, images, parameters)[job.output]
+        def hybrid_forward(self, ops, images, **parameters):
+            return _values(ops, job, images, parameters)[job.output]
 
     class Loss(mx.gluon.HybridBlock):
-        def hybrid_forward(self, F, prediction, labels):
-            return _mean_loss(F, job, prediction, labels)
+        def hybrid_forward(self, ops, prediction, labels):
+            return _mean_loss(ops, job, prediction, labels)
 
     return Network(), Loss()
 
 
-def _values(F, job, images, parameters):
+def _values(ops, job, images, parameters):
     """Name of a layer -> what it gives, up to the loss."""
     values = {"images": images}
     for node in job.nodes:
         if node.name != job.loss:
             given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]
-            values[node.name] = _layer(F, node, [values[node.inputs[0]]] + given)
+            values[node.name] = _layer(ops, node, [values[node.inputs[0]], *given])
     return values
 
 
-def _layer(F, node, inputs):
+def _layer(ops, node, inputs):
     if node.kind == "dense":
         units = node.attributes["units"]
-        return F.FullyConnected(*inputs, num_hidden=units, no_bias=len(inputs) == 2, flatten=False)
+        return ops.FullyConnected(*inputs, num_hidden=units, no_bias=len(inputs) == 2, flatten=False)
     if node.kind == "flatten":
-        return F.Flatten(*inputs)
+        return ops.Flatten(*inputs)
     if node.kind in ("relu", "tanh", "sigmoid"):
-        return F.Activation(*inputs, act_type=node.kind)
+        return ops.Activation(*inputs, act_type=node.kind)
     window = {"kernel": pair(node, "kernel"), "stride": pair(node, "stride"), "pad": pair(node, "padding")}
     if node.kind == "conv2d":
         channels = node.attributes["channels"]
-        return F.Convolution(*inputs, num_filter=channels, no_bias=len(inputs) == 2, **window)
-    return F.Pooling(*inputs, pool_type=node.kind[:3], pooling_convention="valid", **window)
+        return ops.Convolution(*inputs, num_filter=channels, no_bias=len(inputs) == 2, **window)
+    return ops.Pooling(*inputs, pool_type=node.kind[:3], pooling_convention="valid", **window)
 
 
-def _mean_loss(F, job, prediction, labels):
+def _mean_loss(ops, job, prediction, labels):
     if job.node(job.loss).kind == "softmax_cross_entropy":
-        return F.mean(-F.pick(F.log_softmax(prediction), labels))
-    return F.mean(F.square(prediction - F.one_hot(labels, depth=job.classes)))
+        return ops.mean(-ops.pick(ops.log_softmax(prediction), labels))
+    return ops.mean(ops.square(prediction - ops.one_hot(labels, depth=job.classes)))
