@@ -1,7 +1,8 @@
 """MXNet on the CPU, in its three ways of programming: imperative and hybridized Gluon, and bound symbols."""
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, openmp_threads, pair, weight_name
+from mxnet_network import layer_values, mean_loss
+from timetrial_adapter import BaseAdapter, openmp_threads
 
 
 class Adapter(BaseAdapter):
@@ -96,7 +97,7 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch."""
         self._take_batch()
-        values = _values(mx.nd, self._job, self.images, self.model.weights)
+        values = layer_values(mx.nd, self._job, self.images, self.model.weights)
         return {name: values[name].asnumpy() for name in values if name != "images"}
 
     def velocities(self):
@@ -153,8 +154,8 @@ class _Bound(object):
         self.weights = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
         self.gradients = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
         variables = {name: mx.sym.Variable(name) for name in self.weights}
-        prediction = _values(mx.sym, job, mx.sym.Variable("images"), variables)[job.output]
-        loss = mx.sym.MakeLoss(_mean_loss(mx.sym, job, prediction, mx.sym.Variable("labels")))
+        prediction = layer_values(mx.sym, job, mx.sym.Variable("images"), variables)[job.output]
+        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, mx.sym.Variable("labels")))
         arguments = dict(self.weights, images=images, labels=labels)
         wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
         self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted)
@@ -186,7 +187,7 @@ def _array_on(memory):
 
 
 def _make_blocks(job):
-    """The network with its parameters, and the loss. `ops` is mx.nd, or mx.sym while a block is hybridized."""
+    """The network with its parameters, and the loss, as blocks."""
 
     class Network(mx.gluon.HybridBlock):
         def __init__(self):
@@ -198,41 +199,10 @@ def _make_blocks(job):
                 setattr(self, name, parameter)
 
         def hybrid_forward(self, ops, images, **parameters):
-            return _values(ops, job, images, parameters)[job.output]
+            return layer_values(ops, job, images, parameters)[job.output]
 
     class Loss(mx.gluon.HybridBlock):
         def hybrid_forward(self, ops, prediction, labels):
-            return _mean_loss(ops, job, prediction, labels)
+            return mean_loss(ops, job, prediction, labels)
 
     return Network(), Loss()
-
-
-def _values(ops, job, images, parameters):
-    """Name of a layer -> what it gives, up to the loss."""
-    values = {"images": images}
-    for node in job.nodes:
-        if node.name != job.loss:
-            given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]
-            values[node.name] = _layer(ops, node, [values[node.inputs[0]], *given])
-    return values
-
-
-def _layer(ops, node, inputs):
-    if node.kind == "dense":
-        units = node.attributes["units"]
-        return ops.FullyConnected(*inputs, num_hidden=units, no_bias=len(inputs) == 2, flatten=False)
-    if node.kind == "flatten":
-        return ops.Flatten(*inputs)
-    if node.kind in ("relu", "tanh", "sigmoid"):
-        return ops.Activation(*inputs, act_type=node.kind)
-    window = {"kernel": pair(node, "kernel"), "stride": pair(node, "stride"), "pad": pair(node, "padding")}
-    if node.kind == "conv2d":
-        channels = node.attributes["channels"]
-        return ops.Convolution(*inputs, num_filter=channels, no_bias=len(inputs) == 2, **window)
-    return ops.Pooling(*inputs, pool_type=node.kind[:3], pooling_convention="valid", **window)
-
-
-def _mean_loss(ops, job, prediction, labels):
-    if job.node(job.loss).kind == "softmax_cross_entropy":
-        return ops.mean(-ops.pick(ops.log_softmax(prediction), labels))
-    return ops.mean(ops.square(prediction - ops.one_hot(labels, depth=job.classes)))
