@@ -102,17 +102,23 @@ def one_hot(labels, classes):
 def openmp_threads(library):
     """(threads, how read), for read_settings(): what the OpenMP runtime called so ("libgomp") answers.
     The one that is mapped is asked, so it has to be in use already."""
-    return _ask_library((library,), ("omp_get_max_threads",))
+    return _ask_library(library, "", ("omp_get_max_threads",))
 
 
-def _ask_library(prefixes, getters):
+def openblas_threads(package):
+    """The same of the OpenBLAS in a package's folder ("numpy"): two packages may bring one each."""
+    names = ("openblas_get_num_threads", "openblas_get_num_threads64_", "scipy_openblas_get_num_threads64_")
+    return _ask_library("libopenblas", "/" + package, names)
+
+
+def _ask_library(prefix, part, getters):
     """(what the first of these getters answers, its name and file) in the first mapped library whose name
-    begins with one of the prefixes; (None, why) where there is none."""
+    begins with `prefix` and whose path has `part` in it; (None, why) where there is none."""
     with open("/proc/self/maps") as maps:
         files = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
-    for path in sorted(f for f in files if os.path.basename(f).startswith(prefixes) and ".so" in f):
+    for path in sorted(f for f in files if os.path.basename(f).startswith(prefix) and part in f):
         library = ctypes.CDLL(path)  # mapped already: the same copy
         for getter in getters:
             if hasattr(library, getter):
                 return str(getattr(library, getter)()), "{}() of {}".format(getter, os.path.basename(path))
-    return None, "no {} is mapped that has {}()".format("* or ".join(prefixes) + "*", " or ".join(getters))
+    return None, "no {}* with {}() is mapped".format(prefix, getters[0])

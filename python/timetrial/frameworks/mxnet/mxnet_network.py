@@ -1,4 +1,4 @@
-"""The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same ones for arrays and symbols."""
+"""The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same for arrays and symbols."""
 
 from timetrial_adapter import bias_name, pair, weight_name
 
