@@ -78,14 +78,17 @@ inputs = ["fc2", "labels"]
 """
 
 
-def _everything() -> list[object]:
-    """One parameter per framework, version and mode; one that is not installed is skipped, with the cure."""
+def _everything(*, wrong: bool = False) -> list[object]:
+    """One parameter per framework, version and mode; one that is not installed is skipped, with the cure.
+    Modes whose library is known to compute something else come alone, if `wrong`."""
     found = []
     for framework in shipped_frameworks().values():
         for version in framework.versions:
             lacking = _lacking(framework, version)
             marks = [pytest.mark.skip(reason=lacking)] if lacking else []
             for mode in version.modes or ("",):
+                if (mode in version.wrong) != wrong:
+                    continue
                 name = f"{framework.name}@{version.version}"
                 found.append(pytest.param(name, mode, id=f"{name}-{mode}".rstrip("-"), marks=marks))
     return found
@@ -100,6 +103,7 @@ def _lacking(framework: Framework, version: Version) -> str | None:
 
 
 EVERYTHING = pytest.mark.parametrize(("backend", "mode"), _everything())
+KNOWN_WRONG = pytest.mark.parametrize(("backend", "mode"), _everything(wrong=True))
 
 
 def _settings(mode: str, **more: str) -> dict[str, str]:
@@ -157,6 +161,17 @@ def test_a_timed_forward_pass(tmp_path: Path, backend: str, mode: str) -> None:
     network = small_network(tmp_path)
     record = run_launch(_plan(tmp_path, backend, network=network, task="forward", settings=_settings(mode)))
     assert record.outcome == "ok", words(record)
+
+
+@KNOWN_WRONG
+def test_a_defect_of_the_library_is_caught(tmp_path: Path, backend: str, mode: str) -> None:
+    plan = partial(make_plan, backend=backend, network="lenet5", purpose="proof", settings=_settings(mode))
+    record = run_launch(plan(tmp_path / "train"))
+    assert record.outcome == "wrong", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "failed"
+    # It is no misuse by the adapter, which must still agree where the defect plays no part.
+    _proven(run_launch(plan(tmp_path / "forward", task="forward")))
 
 
 def _proven(record: LaunchRecord) -> Parity:

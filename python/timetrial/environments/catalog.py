@@ -55,6 +55,9 @@ class Version(_Table):
     size_mb: int = 0
     verified: datetime.date | None = None
     cheap: bool = False  # one of those that `make test` installs
+    wrong: dict[str, str] = Field(
+        default_factory=dict
+    )  # mode -> what this library is known to get wrong in it
     helper_threads: tuple[str, ...] = ()  # names (a * ends a prefix) of threads that never compute
     dispatches: bool = False  # the main thread hands the work to a pool and waits: it is no pool thread
     settings: dict[str, SettingTable] = Field(default_factory=dict)

@@ -1,0 +1,153 @@
+"""Chainer on the CPU: links and functions on NumPy, or with iDeep under them."""
+
+import numpy as np
+from timetrial_adapter import (
+    BaseAdapter,
+    bias_name,
+    one_hot,
+    openblas_threads,
+    openmp_threads,
+    pair,
+    weight_name,
+)
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    def load(self, settings):
+        """Imports chainer. OpenBLAS and iDeep's OpenMP took their threads from the environment."""
+        global chainer
+        import chainer
+
+        chainer.global_config.use_ideep = "auto" if self.mode == "ideep" else "never"
+        self.version = chainer.__version__
+        self.library = "Chainer {}".format(chainer.__version__)
+
+    def read_settings(self):
+        """Chainer has no getter for threads; the library that computes has. iDeep shows in the weights."""
+        arrays = {type(parameter.array).__name__ for parameter in self.model.params()}
+        found = "ideep" if "mdarray" in arrays else "numpy"
+        return {
+            "threads": openmp_threads("libiomp5") if found == "ideep" else openblas_threads("numpy"),
+            "mode": (found, "type(parameter.array): {}".format(", ".join(sorted(arrays)))),
+        }
+
+    def facts(self):
+        """NumPy computes where iDeep does not."""
+        return {"numpy.version": np.__version__}
+
+    def build(self, job, images, labels):
+        """The batch's own memory; the chain and the optimizer are made by reset()."""
+        self._job = job
+        self.images, self.labels = images, labels
+        self._is_squared = job.node(job.loss).kind == "squared_error"
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        self.model = _make_chain(self._job)
+        if self.mode == "ideep":
+            self.model.to_intel64()
+        self._named = {}
+        for node in self._job.nodes:
+            for name, _ in node.parameters:
+                link = getattr(self.model, node.name)
+                self._named[name] = link.W if name == weight_name(node) else link.b
+        given = self._job.optimizer
+        self.optimizer = chainer.optimizers.MomentumSGD(given["learning_rate"], given["momentum"])
+        self.optimizer.setup(self.model)
+        if given["weight_decay"]:
+            self.optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(given["weight_decay"]))
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        loss = self.gradient()
+        self.optimizer.update()
+        return loss
+
+    def gradient(self):
+        """The same without update; gradients stay in the parameters."""
+        self.model.cleargrads()
+        loss = self._loss(self._values()[self._job.output])
+        loss.backward()
+        return float(loss.array)
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        with chainer.using_config("train", False), chainer.no_backprop_mode():
+            return self._values()[self._job.output]
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return np.array(self.forward().array)
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: np.array(parameter.array) for name, parameter in self._named.items()}
+
+    def gradients(self):
+        """Of the last step."""
+        return {name: np.array(p.grad) for name, p in self._named.items() if p.grad is not None}
+
+    def velocities(self):
+        """Chainer keeps -learning_rate * velocity, which comes to the same while the rate stays."""
+        return {
+            name + ".velocity": np.array(p.update_rule.state["v"]) / -self.optimizer.lr
+            for name, p in self._named.items()
+            if p.update_rule.state
+        }
+
+    def activations(self):
+        """Of every layer, on the current batch."""
+        with chainer.no_backprop_mode():
+            values = self._values()
+        return {name: np.array(values[name].array) for name in values if name != "images"}
+
+    def _values(self):
+        """Name of a layer -> what it gives, up to the loss."""
+        values = {"images": self.images}
+        for node in self._job.nodes:
+            if node.name != self._job.loss:
+                values[node.name] = _apply(self.model, node, values[node.inputs[0]])
+        return values
+
+    def _loss(self, prediction):
+        if self._is_squared:
+            return chainer.functions.mean_squared_error(prediction, one_hot(self.labels, self._job.classes))
+        return chainer.functions.softmax_cross_entropy(prediction, self.labels)
+
+
+def _make_chain(job):
+    """The layers that have parameters, as links with their initial values."""
+    chain = chainer.Chain()
+    with chain.init_scope():
+        for node in job.nodes:
+            if not node.parameters:
+                continue
+            weight = np.array(job.parameters[weight_name(node)])
+            bias = bias_name(node)
+            given = {"nobias": bias is None, "initialW": weight}
+            if bias is not None:
+                given["initial_bias"] = np.array(job.parameters[bias])
+            if node.kind == "dense":
+                link = chainer.links.Linear(weight.shape[1], weight.shape[0], **given)
+            else:
+                ends = (weight.shape[1], weight.shape[0])
+                window = (pair(node, "kernel"), pair(node, "stride"), pair(node, "padding"))
+                link = chainer.links.Convolution2D(*(ends + window), **given)
+            setattr(chain, node.name, link)
+    return chain
+
+
+def _apply(chain, node, value):
+    if node.parameters:
+        return getattr(chain, node.name)(value)
+    if node.kind in ("max_pool2d", "avg_pool2d"):
+        window = (pair(node, "kernel"), pair(node, "stride"), pair(node, "padding"))
+        if node.kind == "avg_pool2d":
+            return chainer.functions.average_pooling_2d(value, *window)
+        return chainer.functions.max_pooling_2d(value, *window, cover_all=False)
+    if node.kind == "flatten":
+        return chainer.functions.reshape(value, (len(value), -1))
+    return getattr(chainer.functions, node.kind)(value)  # relu, tanh, sigmoid

@@ -1,0 +1,146 @@
+"""CNTK on the CPU: a function, its criterion and a trainer."""
+
+import numpy as np
+from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    def load(self, settings):
+        """Imports cntk, which needs the Open MPI libraries in the folder that the user named.
+
+        It sets the size of its OpenMP pool itself, whatever OMP_NUM_THREADS says: it has to be told.
+        """
+        global cntk
+        import cntk
+
+        if "threads" in settings:
+            cntk.cntk_py.set_max_num_cputhreads(int(settings["threads"]))
+        cntk.device.try_set_default_device(cntk.device.cpu())
+        self.version = cntk.__version__
+        self.library = "CNTK {}".format(cntk.__version__)
+
+    def read_settings(self):
+        """What the OpenMP runtime that CNTK brings was told by it."""
+        return {"threads": openmp_threads("libiomp5")}
+
+    def build(self, job, images, labels):
+        """The graph, on variables that are fed with the batch."""
+        self._job = job
+        self._images, self._labels = images, labels
+        self._input = cntk.input_variable(images.shape[1:], name="images")
+        self._target = cntk.input_variable(job.classes, name="labels")
+        self.weights = {
+            name: cntk.Parameter(init=_turned(np.array(value)), name=name)
+            for name, value in job.parameters.items()
+        }
+        self._values = self._make_graph()
+        self.model = self._values[job.output]
+        if job.node(job.loss).kind == "squared_error":
+            self.loss = cntk.squared_error(self.model, self._target) / float(job.classes)
+        else:
+            self.loss = cntk.cross_entropy_with_softmax(self.model, self._target)
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        for name, weight in self.weights.items():
+            weight.value = _turned(np.array(self._job.parameters[name]))
+        given = self._job.optimizer
+        # Both schedules are for the whole batch; velocities gather all of a gradient (no unit gain).
+        batch = self._job.batch_size
+        self._learner = cntk.momentum_sgd(
+            list(self.weights.values()),
+            cntk.learning_parameter_schedule(given["learning_rate"], minibatch_size=batch),
+            cntk.momentum_schedule(given["momentum"], minibatch_size=batch),
+            unit_gain=False,
+            l2_regularization_weight=given["weight_decay"],
+        )
+        self._trainer = cntk.Trainer(self.model, (self.loss, None), [self._learner])
+        self._gradients = {}
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        self._trainer.train_minibatch(self._batch())
+        return self._trainer.previous_minibatch_loss_average
+
+    def gradient(self):
+        """The same without update; gradients are kept."""
+        found, losses = self.loss.grad(
+            self._batch(), wrt=list(self.weights.values()), outputs=[self.loss.output]
+        )
+        self._gradients = {parameter.name: value for parameter, value in found.items()}
+        return float(np.mean(losses))
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        return self.model.eval({self._input: self._images})
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return self.forward()
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: _turned(weight.value) for name, weight in self.weights.items()}
+
+    def gradients(self):
+        """Of the last step. CNTK adds up over the batch; the job's loss is a mean."""
+        return {name: _turned(value) / self._job.batch_size for name, value in self._gradients.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch."""
+        return {
+            node.name: self._values[node.name].eval({self._input: self._images})
+            for node in self._job.nodes
+            if node.name != self._job.loss
+        }
+
+    def _batch(self):
+        return {self._input: self._images, self._target: one_hot(self._labels, self._job.classes)}
+
+    def _make_graph(self):
+        """Name of a layer -> its function, up to the loss."""
+        values = {"images": self._input}
+        for node in self._job.nodes:
+            if node.name != self._job.loss:
+                weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))
+                values[node.name] = _layer(node, values[node.inputs[0]], weight, bias)
+        return values
+
+
+def _layer(node, value, weight, bias):
+    if node.kind == "dense":
+        product = cntk.times(value, weight)
+        return product if bias is None else product + bias
+    if node.kind == "conv2d":
+        stride = pair(node, "stride")
+        product = cntk.convolution(
+            weight, _padded(node, value, 0.0), strides=(1, *stride), auto_padding=[False]
+        )
+        return product if bias is None else product + cntk.reshape(bias, (-1, 1, 1))
+    if node.kind in ("max_pool2d", "avg_pool2d"):
+        is_max = node.kind == "max_pool2d"
+        return cntk.pooling(
+            _padded(node, value, float(np.finfo(np.float32).min) if is_max else 0.0),
+            cntk.MAX_POOLING if is_max else cntk.AVG_POOLING,
+            pair(node, "kernel"),
+            pair(node, "stride"),
+        )
+    if node.kind == "flatten":
+        return cntk.reshape(value, (-1,))
+    return getattr(cntk, node.kind)(value)  # relu, tanh, sigmoid
+
+
+def _padded(node, value, constant):
+    """CNTK's own padding is all or nothing: ours is an operator before."""
+    h, w = pair(node, "padding")
+    if (h, w) == (0, 0):
+        return value
+    return cntk.pad(value, [(0, 0), (h, h), (w, w)], cntk.CONSTANT_PAD, constant)
+
+
+def _turned(array):
+    """Dense weights are (inputs, units) in CNTK, (units, inputs) in the job."""
+    return np.ascontiguousarray(array.T) if array.ndim == 2 else array

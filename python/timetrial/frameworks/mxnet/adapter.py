@@ -1,0 +1,208 @@
+"""MXNet on the CPU, in its three ways of programming: imperative and hybridized Gluon, and bound symbols."""
+
+import numpy as np
+from mxnet_network import layer_values, mean_loss
+from timetrial_adapter import BaseAdapter, openmp_threads
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    def load(self, settings):
+        """Imports mxnet, which takes the size of its OpenMP pool from OMP_NUM_THREADS once and for all."""
+        global mx
+        import mxnet as mx
+
+        self.version = mx.__version__
+        self.library = "MXNet {}".format(mx.__version__)
+
+    def read_settings(self):
+        """MXNet has no getter for its threads; the OpenMP runtime that it is linked to has."""
+        return {
+            "threads": openmp_threads("libgomp"),
+            "mode": (self.mode, "the way in which the adapter built the network"),
+        }
+
+    def facts(self):
+        """Which libraries were compiled in, from the versions that can tell (1.5 and later)."""
+        if not hasattr(mx, "runtime"):
+            return {}
+        features = mx.runtime.Features()
+        return {"mxnet.features": " ".join(sorted(name for name in features if features.is_enabled(name)))}
+
+    def build(self, job, images, labels):
+        """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
+        self._job = job
+        self._batch = [(images, _array_on(images)), (labels, _array_on(labels))]
+        self._shares = all(array is not None for _, array in self._batch)
+        if not self._shares:
+            self._batch = [(memory, mx.nd.array(memory, dtype=memory.dtype)) for memory, _ in self._batch]
+        self.images, self.labels = [array for _, array in self._batch]
+        make = _Bound if self.mode == "symbolic" else _Gluon
+        self.model = make(job, self.images, self.labels, self.mode == "hybridized")
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        for name, weight in self.model.weights.items():
+            weight[:] = np.array(self._job.parameters[name])
+        given = self._job.optimizer
+        self.model.use_optimizer(
+            mx.optimizer.create(
+                "sgd",
+                learning_rate=given["learning_rate"],
+                momentum=given["momentum"],
+                wd=given["weight_decay"],
+            )
+        )
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        self._take_batch()
+        loss = self.model.loss_and_gradients()
+        self.model.update()
+        mx.nd.waitall()  # the loss is there before the weights are
+        return loss.asscalar()
+
+    def gradient(self):
+        """The same without update; gradients stay in the model."""
+        self._take_batch()
+        loss = self.model.loss_and_gradients()
+        mx.nd.waitall()
+        return loss.asscalar()
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        self._take_batch()
+        prediction = self.model.predict()
+        prediction.wait_to_read()
+        return prediction
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return self.forward().asnumpy()
+
+    def wait(self):
+        """MXNet queues its work."""
+        mx.nd.waitall()
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: weight.asnumpy() for name, weight in self.model.weights.items()}
+
+    def gradients(self):
+        """Of the last step."""
+        return {name: gradient.asnumpy() for name, gradient in self.model.gradients.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch."""
+        self._take_batch()
+        values = layer_values(mx.nd, self._job, self.images, self.model.weights)
+        return {name: values[name].asnumpy() for name in values if name != "images"}
+
+    def velocities(self):
+        """MXNet keeps -learning_rate * velocity, which comes to the same while the rate stays."""
+        rate = self._job.optimizer["learning_rate"]
+        states = zip(self.model.weights, self.model.optimizer_states())
+        return {name + ".velocity": state.asnumpy() / -rate for name, state in states if state is not None}
+
+    def _take_batch(self):
+        if not self._shares:
+            for memory, array in self._batch:
+                array[:] = memory
+
+
+class _Gluon(object):
+    """A block and a trainer. Hybridized, the block runs as one graph with its memory laid out in advance."""
+
+    def __init__(self, job, images, labels, hybridize):
+        self._inputs = images, labels
+        self._block, self._loss = _make_blocks(job)
+        self._block.initialize(ctx=mx.cpu())
+        if hybridize:
+            self._block.hybridize(static_alloc=True, static_shape=True)
+            self._loss.hybridize(static_alloc=True, static_shape=True)
+        self._parameters = self._block.named_parameters
+        self.weights = {name: p.data() for name, p in self._parameters.items()}
+        self.gradients = {name: p.grad() for name, p in self._parameters.items()}
+
+    def use_optimizer(self, optimizer):
+        self._trainer = mx.gluon.Trainer(dict(self._parameters), optimizer) if self._parameters else None
+
+    def loss_and_gradients(self):
+        images, labels = self._inputs
+        with mx.autograd.record():
+            loss = self._loss(self._block(images), labels)
+        loss.backward()
+        return loss
+
+    def update(self):
+        self._trainer.step(1)  # by how much to divide the gradients: the loss is a mean already
+
+    def predict(self):
+        return self._block(self._inputs[0])
+
+    def optimizer_states(self):
+        states = self._trainer._updaters[0].states
+        return [states.get(index) for index in range(len(self.weights))]
+
+
+class _Bound(object):
+    """Symbols bound to arrays: the graph that MXNet's first interface, the Module, runs."""
+
+    def __init__(self, job, images, labels, _):
+        self.weights = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
+        self.gradients = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
+        variables = {name: mx.sym.Variable(name) for name in self.weights}
+        prediction = layer_values(mx.sym, job, mx.sym.Variable("images"), variables)[job.output]
+        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, mx.sym.Variable("labels")))
+        arguments = dict(self.weights, images=images, labels=labels)
+        wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
+        self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted)
+        del arguments["labels"]
+        self._inference = prediction.bind(mx.cpu(), arguments, grad_req="null")
+
+    def use_optimizer(self, optimizer):
+        self._updater = mx.optimizer.get_updater(optimizer)
+
+    def loss_and_gradients(self):
+        self._training.forward(is_train=True)
+        self._training.backward()
+        return self._training.outputs[0]
+
+    def update(self):
+        for index, name in enumerate(self.weights):
+            self._updater(index, self.gradients[name], self.weights[name])
+
+    def predict(self):
+        return self._inference.forward(is_train=False)[0]
+
+    def optimizer_states(self):
+        return [self._updater.states.get(index) for index in range(len(self.weights))]
+
+
+def _array_on(memory):
+    """An NDArray on this memory; None where MXNet is too old. It makes what it is given read-only: a view."""
+    return mx.nd.from_numpy(memory.view(), zero_copy=True) if hasattr(mx.nd, "from_numpy") else None
+
+
+def _make_blocks(job):
+    """The network with its parameters, and the loss, as blocks."""
+
+    class Network(mx.gluon.HybridBlock):
+        def __init__(self):
+            super(Network, self).__init__()
+            self.named_parameters = {
+                name: self.params.get(name, shape=value.shape) for name, value in job.parameters.items()
+            }
+            for name, parameter in self.named_parameters.items():
+                setattr(self, name, parameter)
+
+        def hybrid_forward(self, ops, images, **parameters):
+            return layer_values(ops, job, images, parameters)[job.output]
+
+    class Loss(mx.gluon.HybridBlock):
+        def hybrid_forward(self, ops, prediction, labels):
+            return mean_loss(ops, job, prediction, labels)
+
+    return Network(), Loss()

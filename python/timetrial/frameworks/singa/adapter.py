@@ -1,0 +1,158 @@
+"""SINGA on the CPU: its autograd operators and its SGD."""
+
+import numpy as np
+from singa_repair import repair
+from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
+
+
+class Adapter(BaseAdapter):
+    """See frameworks/README.md for the shape of an adapter."""
+
+    def load(self, settings):
+        """Imports singa, which takes its threads from OMP_NUM_THREADS, and adds what the wheel lacks."""
+        global autograd, opt, singa_wrap, tensor
+        import singa
+        from singa import _singa_wrap, autograd, opt, singa_wrap, tensor
+
+        repair(singa_wrap, _singa_wrap.__file__)
+        self.version = singa.__version__
+        self.library = "SINGA {}".format(singa.__version__)
+
+    def read_settings(self):
+        """SINGA has no getter for threads; the OpenMP runtime in its wheel has. Its OpenBLAS is serial."""
+        return {"threads": openmp_threads("libgomp")}
+
+    def facts(self):
+        """What the wheel, which cannot train as it comes, was given."""
+        return {"singa.repaired": "copies from and to NumPy, division in place"}
+
+    def build(self, job, images, labels):
+        """Tensors for the batch, which SINGA copies, and the handles of the windowed layers."""
+        self._job = job
+        self._images, self._labels = images, labels
+        self.images = tensor.Tensor(data=images, requires_grad=False)
+        self.targets = tensor.Tensor(data=one_hot(labels, job.classes), requires_grad=False)
+        # mse_loss halves the squares and divides them by N alone; its gradient is multiplied by this.
+        is_squared = job.node(job.loss).kind == "squared_error"
+        self._loss = autograd.mse_loss if is_squared else autograd.softmax_cross_entropy
+        self._scale = 2.0 / job.classes if is_squared else 1.0
+        self._windowed = {}
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        self.weights = {
+            name: tensor.Tensor(data=_turned(np.array(value)), stores_grad=True, name=name)
+            for name, value in self._job.parameters.items()
+        }
+        given = self._job.optimizer
+        self.optimizer = opt.SGD(
+            lr=float(given["learning_rate"]),
+            momentum=float(given["momentum"]),
+            weight_decay=float(given["weight_decay"]),
+        )
+        self._gradients = {}
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        loss = self.gradient()
+        for name, gradient in self._gradients.items():
+            self.optimizer.apply(name, self.weights[name], gradient)
+        self.optimizer.step()
+        return loss
+
+    def gradient(self):
+        """The same without update; gradients are kept."""
+        autograd.training = True
+        loss = self._loss(self._values()[self._job.output], self._take_targets())
+        self._gradients = {w.name: gradient for w, gradient in autograd.backward(loss, self._scale)}
+        return float(tensor.to_numpy(loss)) * self._scale
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        autograd.training = False
+        return self._values()[self._job.output]
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return tensor.to_numpy(self.forward())
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: _turned(tensor.to_numpy(weight)) for name, weight in self.weights.items()}
+
+    def gradients(self):
+        """Of the last step."""
+        return {name: _turned(tensor.to_numpy(found)) for name, found in self._gradients.items()}
+
+    def velocities(self):
+        """The optimizer's moments."""
+        moments = self.optimizer.moments
+        return {name + ".velocity": _turned(tensor.to_numpy(moments[name])) for name in moments}
+
+    def activations(self):
+        """Of every layer, on the current batch."""
+        autograd.training = False
+        values = self._values()
+        return {name: tensor.to_numpy(values[name]) for name in values if name != "images"}
+
+    def _take_targets(self):
+        self.targets.copy_from_numpy(one_hot(self._labels, self._job.classes))
+        return self.targets
+
+    def _values(self):
+        """Name of a layer -> what it gives, up to the loss."""
+        self.images.copy_from_numpy(self._images)
+        values = {"images": self.images}
+        for node in self._job.nodes:
+            if node.name != self._job.loss:
+                values[node.name] = self._apply(node, values[node.inputs[0]])
+        return values
+
+    def _apply(self, node, value):
+        weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))
+        if node.kind == "dense":
+            product = autograd.matmul(value, weight)
+            return product if bias is None else autograd.add_bias(product, bias)
+        if node.kind == "conv2d":
+            return autograd.conv2d(self._kept(node, value)[0], value, weight, bias)
+        if node.kind == "max_pool2d":
+            return autograd.pooling_2d(self._kept(node, value)[0], value)
+        if node.kind == "avg_pool2d":
+            handle, shares = self._kept(node, value)
+            mean = autograd.pooling_2d(handle, value)
+            return mean if shares is None else autograd.mul(mean, shares)
+        return getattr(autograd, node.kind)(value)  # relu, tanh, sigmoid, flatten
+
+    def _kept(self, node, value):
+        """What lasts from step to step of a windowed layer: SINGA's handle, and of an average the shares."""
+        if node.name not in self._windowed:
+            self._windowed[node.name] = (_handle(node, value), _shares(node, value))
+        return self._windowed[node.name]
+
+
+def _handle(node, value):
+    kernel, stride, padding = pair(node, "kernel"), pair(node, "stride"), pair(node, "padding")
+    if node.kind != "conv2d":
+        return singa_wrap.PoolingHandle(value.data, kernel, stride, padding, node.kind == "max_pool2d")
+    channels, has_bias = node.attributes["channels"], bool(node.attributes["bias"])
+    return singa_wrap.ConvHandle(value.data, kernel, stride, padding, value.shape[1], channels, has_bias, 1)
+
+
+def _shares(node, value):
+    """SINGA's average leaves padded zeros out, ours counts them: the share of each window that is image."""
+    if node.kind != "avg_pool2d" or pair(node, "padding") == (0, 0):
+        return None
+    shares = 1.0
+    for axis in range(2):
+        kernel, stride, padding = (pair(node, key)[axis] for key in ("kernel", "stride", "padding"))
+        starts = np.arange(node.shape[2 + axis]) * stride - padding
+        inside = np.minimum(starts + kernel, value.shape[2 + axis]) - np.maximum(starts, 0)
+        shares = np.multiply.outer(shares, inside / float(kernel))
+    shares = np.ascontiguousarray(np.broadcast_to(shares, node.shape), np.float32)
+    return tensor.Tensor(data=shares, requires_grad=False)
+
+
+def _turned(array):
+    """Dense weights are (inputs, units) in SINGA, (units, inputs) in the job."""
+    return np.ascontiguousarray(array.T) if array.ndim == 2 else array
