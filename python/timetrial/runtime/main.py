@@ -24,7 +24,7 @@ import failures  # noqa: E402
 import job as job_module  # noqa: E402
 import loaded  # noqa: E402
 import loading  # noqa: E402
-import timetrial_adapter  # noqa: E402, F401 - stays: adapters import it
+import timetrial_adapter  # noqa: E402 - stays: adapters import it
 
 OWN_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score")
 
@@ -87,6 +87,7 @@ def serve(job_path, place):
     leave_the_path()
     place[0] = "load"
     environment = dict(os.environ)
+    timetrial_adapter.runtime = runtime
     adapter = loading.load_adapter(job.adapter)
     contender = contender_module.Contender(job, adapter, runtime, RECORDER_FD)
     contender.check_wants()

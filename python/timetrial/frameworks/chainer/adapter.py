@@ -4,8 +4,8 @@ import numpy as np
 from timetrial_adapter import (
     BaseAdapter,
     bias_name,
+    blas_threads,
     one_hot,
-    openblas_threads,
     openmp_threads,
     pair,
     weight_name,
@@ -29,7 +29,7 @@ class Adapter(BaseAdapter):
         arrays = {type(parameter.array).__name__ for parameter in self.model.params()}
         found = "ideep" if "mdarray" in arrays else "numpy"
         return {
-            "threads": openmp_threads("libiomp5") if found == "ideep" else openblas_threads("numpy"),
+            "threads": openmp_threads("libiomp5") if found == "ideep" else blas_threads("/numpy"),
             "mode": (found, "type(parameter.array): {}".format(", ".join(sorted(arrays)))),
         }
 
