@@ -3,6 +3,9 @@
 Syntax and modules of Python 3.6; frameworks/README.md has the shape of an adapter.
 """
 
+import ctypes
+import os
+
 import numpy as np
 
 LAYERS = (
@@ -94,3 +97,36 @@ def channels_last_order(job, node):
 def one_hot(labels, classes):
     """f32 (N, classes)."""
     return np.eye(classes, dtype=np.float32)[labels]
+
+
+def openmp_threads(library):
+    """(threads, how read), for read_settings(): what the OpenMP runtime called so ("libgomp") answers.
+    The one that is mapped is asked, so it has to be in use already."""
+    return _ask_library((library,), ("omp_get_max_threads",))
+
+
+def _ask_library(prefixes, getters):
+    """(what the first of these getters answers, its name and file) in the first mapped library whose name
+    begins with one of the prefixes; (None, why) where there is none."""
+    with open("/proc/self/maps") as maps:
+        files = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
+    for path in sorted(f for f in files if os.path.basename(f).startswith(prefixes) and ".so" in f):
+        library = ctypes.CDLL(path)  # mapped already: the same copy
+        for getter in getters:
+            if hasattr(library, getter):
+                return str(getattr(library, getter)()), "{}() of {}".format(getter, os.path.basename(path))
+    return None, "no {} is mapped that has {}()".format("* or ".join(prefixes) + "*", " or ".join(getters))
+
+
+def blas_threads(*prefixes):
+    """The same of the BLAS whose file's name begins so: "libblas.so", "libscipy_openblas"."""
+    return _ask_library(prefixes, _BLAS_GETTERS)
+
+
+_BLAS_GETTERS = (
+    "openblas_get_num_threads",
+    "scipy_openblas_get_num_threads",
+    "scipy_openblas_get_num_threads64_",
+    "bli_thread_get_num_threads",
+    "MKL_Get_Max_Threads",
+)
