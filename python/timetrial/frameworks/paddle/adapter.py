@@ -3,6 +3,8 @@
 import numpy as np
 from timetrial_adapter import BaseAdapter, bias_name, openmp_threads, pair, weight_name
 
+_IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
+_FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
 _VELOCITY = "_velocity_0"  # what Momentum appends to a parameter's name
 
 
@@ -18,6 +20,10 @@ class Adapter(BaseAdapter):
             paddle.base.core.set_num_threads(int(settings["threads"]))
         if self.mode == "static":
             paddle.enable_static()
+            if "threads" in settings:
+                # Else its executor runs operators side by side, each with so many threads, beside one that
+                # frees memory.
+                paddle.set_flags({_IN_ORDER: True, _FREEING: -1.0})
         self.version = paddle.__version__
         self.library = "PaddlePaddle {}".format(paddle.__version__)
 
@@ -27,8 +33,9 @@ class Adapter(BaseAdapter):
         return {"mode": (mode, "paddle.in_dynamic_mode()"), "threads": openmp_threads("libgomp")}
 
     def facts(self):
-        """Whether its oneDNN kernels are on: by default they are not."""
-        return {"paddle." + name: value for name, value in paddle.get_flags(["FLAGS_use_onednn"]).items()}
+        """Whether its oneDNN kernels are on (by default they are not), and how its executor works."""
+        flags = paddle.get_flags(["FLAGS_use_onednn", _IN_ORDER, _FREEING])
+        return {"paddle." + name: value for name, value in flags.items()}
 
     def build(self, job, images, labels):
         """The network on the batch's own memory."""
