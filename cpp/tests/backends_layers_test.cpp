@@ -166,14 +166,7 @@ TEST_P(Layers, TwoRunsAreEqualBitForBit) {
 TEST_P(Layers, PartsMakeTheSameStep) {
     const Problem problem(lenet5(), 6, {1, 28, 28}, Numbers::kReal);
     Trainer fused = make(problem, {0.02, 0.9, 0.01}), parts = make(problem, {0.02, 0.9, 0.01});
-    for (int step = 0; step < 3; ++step) {
-        parts.part(TT_PART_FORWARD);
-        const double loss = parts.part(TT_PART_LOSS);
-        parts.part(TT_PART_BACKWARD);
-        parts.part(TT_PART_UPDATE);
-        EXPECT_EQ(fused.step(), loss);
-    }
-    EXPECT_EQ(fused.read(TT_PARAMETER), parts.read(TT_PARAMETER));
+    expect_same_in_parts(fused, parts);
 }
 
 // A network that has gone wrong must look wrong: no layer may turn NaN into a number.

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "support/trainer.h"
+#include "support/against_reference.h"
 
 namespace timetrial::testing {
 namespace {
@@ -170,14 +170,7 @@ TEST(Reference, CanonicalTies) {
 TEST(Reference, PartsMakeTheSameStep) {
     const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
     Trainer fused(plugin_path("reference"), problem), parts(plugin_path("reference"), problem);
-    for (int step = 0; step < 3; ++step) {
-        parts.part(TT_PART_FORWARD);
-        const double loss = parts.part(TT_PART_LOSS);
-        parts.part(TT_PART_BACKWARD);
-        parts.part(TT_PART_UPDATE);
-        EXPECT_EQ(fused.step(), loss);
-    }
-    EXPECT_EQ(fused.read(TT_PARAMETER), parts.read(TT_PARAMETER));
+    expect_same_in_parts(fused, parts);
 }
 
 TEST(Reference, RefusesBadInput) {

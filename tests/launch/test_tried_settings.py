@@ -52,8 +52,12 @@ def test_in_an_axis_it_is_a_row_and_not_the_end(tmp_path: Path) -> None:
 
 
 def test_a_core_type_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(InputError, match=r"blas.core_type = 'Zen9': OpenBLAS has no such core type"):
-        check(str(find("openblas-scipy")), **{"blas.core_type": "Zen9"})
+    # However many threads are spanned: a word that is wrong is wrong in every row.
+    for spanned in ((), ("threads",), ("blas.library",)):
+        with pytest.raises(InputError, match=r"blas.core_type = 'Zen9': OpenBLAS has no such core type"):
+            check(str(find("openblas-scipy")), spanned=spanned, **{"blas.core_type": "Zen9"})
+    with pytest.raises(Unavailable, match="Zen9"):
+        check(str(find("openblas-scipy")), spanned=("blas.core_type",), **{"blas.core_type": "Zen9"})
 
 
 # Called from two threads at once, Debian's serial OpenBLAS gives wrong numbers: seen by the check of a timed
@@ -64,13 +68,18 @@ def test_a_library_without_locks_is_called_by_one_thread(tmp_path: Path) -> None
     check(serial, threads="2", parallel="product")
     with pytest.raises(InputError, match="built for one thread and without locks"):
         check(serial, threads="2")
-    with pytest.raises(Unavailable, match="expected threads = 1, or another library"):
-        check(serial, threads="2", spanned=("threads",))
+    for setting in ("threads", "blas.library"):
+        with pytest.raises(Unavailable, match="expected threads = 1, or another library"):
+            check(serial, threads="2", spanned=(setting,))
 
 
 def test_a_core_type_is_for_openblas_only(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only OpenBLAS has core types"):
         check(fake_cblas(tmp_path), **{"blas.core_type": "Haswell"})
+    with pytest.raises(InputError, match="only OpenBLAS has core types"):
+        check(fake_cblas(tmp_path), spanned=("threads",), **{"blas.core_type": "Haswell"})
+    with pytest.raises(Unavailable, match="only OpenBLAS has core types"):
+        check(fake_cblas(tmp_path), spanned=("blas.library",), **{"blas.core_type": "Haswell"})
 
 
 def test_each_backend_has_its_ways_of_being_parallel() -> None:

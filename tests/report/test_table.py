@@ -52,6 +52,15 @@ def test_a_library_that_varies_stands_beside_the_kernel_it_chose(measure) -> Non
     assert "blas kernel" not in to_text(measure("backend=fast", "blas.library=one", "launches=2"), width=150)
 
 
+def test_different_work_stands_under_headings(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("backend=slow,fast", "task=train,forward", "threads=1", "launches=2")
+    lines = to_text(results, width=200).splitlines()
+    assert [line.split()[0] for line in lines[1:8]] == [
+        "backend", "train", "slow", "fast", "forward", "slow", "fast",
+    ]  # fmt: skip
+    assert lines[1].split()[:3] == ["backend", "threads", "step"]
+
+
 def test_chance_is_noted(measure) -> None:  # type: ignore[no-untyped-def]
     results = measure("backend=fast,chancy", "launches=2", "threads=1")
     assert "! chancy 1: not deterministic: five steps, taken twice" in to_text(results, width=150)

@@ -130,11 +130,12 @@ class CblasBackend final : public timetrial::Backend {
         const int inside = in_product_ ? threads_ : 1;
         cblas::open(path_, inside, core_type_);
         if (!in_product_ && threads_ > 1 && !cblas::library().control->allows_concurrent_calls())
-            throw timetrial::Unsupported("threads = '" + std::to_string(threads_) +
-                                         "', parallel = 'images': '" + path_ +
-                                         "' was built for one thread and without locks (SINGLE_THREADED), so "
-                                         "several threads must not call "
-                                         "it at once; expected threads = 1, or another library");
+            throw timetrial::Unsupported(
+                "threads = '" + std::to_string(threads_) + "', parallel = 'images', blas.library = '" +
+                path_ +
+                "': it was built for one thread and without locks (SINGLE_THREADED), so "
+                "several threads must not call "
+                "it at once; expected threads = 1, or another library");
         cblas::library().control->set_threads(inside);
     }
 

@@ -124,8 +124,8 @@ void open(const std::string& path, int threads, const std::string& core_type) {
     found.integer_bits = probe_integers(function<Isamax>(handle, path, names->of("isamax")), path);
     found.control.emplace(handle, names->prefix, names->suffix);
     if (!core_type.empty() && found.control->vendor() != "OpenBLAS")
-        throw Unsupported("blas.core_type = '" + core_type + "': only OpenBLAS has core types, and '" + path +
-                          "' is another library");
+        throw Unsupported("blas.core_type = '" + core_type + "', blas.library = '" + path +
+                          "': only OpenBLAS has core types");
     found.control->set_threads(1);
     check_product(found.sgemm, path, found.names);
     check_product(found.dgemm, path, names->of("dgemm"));

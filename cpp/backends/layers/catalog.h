@@ -37,11 +37,4 @@ std::unique_ptr<Layer<T>> make_layer(const std::string& kind, const Attributes& 
     throw Unsupported("the backend has no layer '" + kind + "'");
 }
 
-template <typename T>
-std::unique_ptr<Loss<T>> make_loss(const std::string& kind) {
-    if (kind == "softmax_cross_entropy") return std::make_unique<SoftmaxCrossEntropy<T>>();
-    if (kind == "squared_error") return std::make_unique<SquaredError<T>>();
-    throw Unsupported("the backend has no loss '" + kind + "'");
-}
-
 }  // namespace timetrial::layers

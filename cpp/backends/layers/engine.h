@@ -164,15 +164,7 @@ class Engine : public Backend {
             if (!copies_images_) input.output.value = const_cast<float*>(images_);
         }
         if (!needs_labels) return;
-        labels_ = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
-        const int64_t classes = graph_.nodes[graph_.prediction].output.shape.channels;
-        for (int64_t n = 0; n < batch_size_; ++n) {
-            if (labels_[n] < 0 || labels_[n] >= classes) {
-                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " +
-                                            std::to_string(n) + " is outside 0 to " +
-                                            std::to_string(classes - 1));
-            }
-        }
+        labels_ = batch_labels(batch, batch_size_, graph_.nodes[graph_.prediction].output.shape.channels);
     }
 
     void forward(Share images, int thread) {

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "layers/layer.h"
+#include "timetrial/backend.hpp"
 
 namespace timetrial::layers {
 
@@ -57,5 +60,12 @@ class SquaredError final : public Loss<T> {
         return total / static_cast<double>(count);
     }
 };
+
+template <typename T>
+std::unique_ptr<Loss<T>> make_loss(const std::string& kind) {
+    if (kind == "softmax_cross_entropy") return std::make_unique<SoftmaxCrossEntropy<T>>();
+    if (kind == "squared_error") return std::make_unique<SquaredError<T>>();
+    throw Unsupported("the backend has no loss '" + kind + "'");
+}
 
 }  // namespace timetrial::layers

@@ -154,16 +154,9 @@ class LibTorch final : public Backend {
         return view_of(batch_tensor(batch, graph_.nodes[0].name).data, graph_.nodes[0].shape, at::kFloat);
     }
 
-    // Checked: torch leaves out labels of -100 without a word.
     at::Tensor labels(const tt_batch& batch) const {
         const Shape& prediction = graph_.nodes[graph_.prediction].shape;
-        const auto* found = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
-        for (int64_t n = 0; n < prediction[0]; ++n)
-            if (found[n] < 0 || found[n] >= prediction[1])
-                throw std::invalid_argument("label " + std::to_string(found[n]) + " of image " +
-                                            std::to_string(n) + " is outside 0 to " +
-                                            std::to_string(prediction[1] - 1));
-        return view_of(found, {prediction[0]}, at::kLong);
+        return view_of(batch_labels(batch, prediction[0], prediction[1]), {prediction[0]}, at::kLong);
     }
 
     at::Tensor predict(const tt_batch& batch) const {

@@ -234,15 +234,7 @@ class OneDnn final : public Backend {
         use_threads();
         graph_.read_images_at(batch_tensor(batch, graph_.nodes[0].name).data);
         if (!needs_labels) return;
-        labels_ = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
-        const int64_t classes = graph_.nodes.back().shape[1];
-        for (int64_t n = 0; n < batch_size_; ++n) {
-            if (labels_[n] < 0 || labels_[n] >= classes) {
-                throw std::invalid_argument("label " + std::to_string(labels_[n]) + " of image " +
-                                            std::to_string(n) + " is outside 0 to " +
-                                            std::to_string(classes - 1));
-            }
-        }
+        labels_ = batch_labels(batch, batch_size_, graph_.nodes.back().shape[1]);
     }
 
     double lose() {
@@ -262,8 +254,7 @@ class OneDnn final : public Backend {
     static constexpr int64_t worth_sharing = 1 << 13;
 
     void move(const Tensor& from, const Tensor& to) {
-        Call(stream_, reorder_primitive(engine_, from.desc, to.desc),
-             {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}})();
+        reorder_call(engine_, stream_, from, to)();
         stream_.wait();
     }
 

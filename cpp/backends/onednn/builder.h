@@ -130,17 +130,11 @@ class Builder {
 
     void append_reorder(std::vector<Operation>& program, const Purpose& purpose, const Tensor& from,
                         const Tensor& to, const std::string& what) {
-        program.push_back({purpose.node, TT_DIRECTION_REORDER, reorder(from, to)});
+        program.push_back({purpose.node, TT_DIRECTION_REORDER, reorder_call(engine_, stream_, from, to)});
         ++reorders_;
         facts.emplace_back(
             "reorder " + purpose.name + " " + what + " " + tt_direction_word(purpose.direction),
             format_of(from.desc) + " -> " + format_of(to.desc));
-    }
-
-    Call reorder(const Tensor& from, const Tensor& to) const {
-        return {stream_,
-                reorder_primitive(engine_, from.desc, to.desc),
-                {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}}};
     }
 
     // When all is appended: the memory that the programs need as long as they run.

@@ -1,13 +1,11 @@
 // conv2d: direct convolution, weights OC x IC x KH x KW.
 #pragma once
 
-#include <optional>
-
 #include "onednn/weighted.h"
 
 namespace timetrial::onednn {
 
-class Convolution final : public Weighted {
+class Convolution final : public WeightedOver<dnnl::convolution_forward> {
   public:
     explicit Convolution(const PoolWindow& window) : window_(window) {}
 
@@ -20,12 +18,6 @@ class Convolution final : public Weighted {
                 {channels, input.shape[1], window_.kernel[0], window_.kernel[1]},
                 {channels},
                 output.shape};
-    }
-
-    void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
-                     const Formats& f) override {
-        forms.add<dnnl::convolution_forward>([&] { return forward(builder, attributes, f); },
-                                             [&](const auto& form) { return forward_ports(form); });
     }
 
     void add_backward_data(Forms& forms, const Builder& builder, const Formats& f) override {
@@ -50,22 +42,11 @@ class Convolution final : public Weighted {
 
     Described<dnnl::convolution_forward> forward(const Builder& builder,
                                                  const dnnl::primitive_attr& attributes,
-                                                 const Formats& f) const {
+                                                 const Formats& f) const override {
         return describe<dnnl::convolution_forward>(builder.engine(), attributes, builder.purpose(), direct,
                                                    f.source, f.weights, f.bias, f.destination,
                                                    window_.strides, window_.padding, window_.padding_end);
     }
-
-    // Of the shape only: the backward forms take their formats from their own arguments.
-    const Described<dnnl::convolution_forward>& hint(const Builder& builder) {
-        const Extents& e = extents();
-        if (!hint_)
-            hint_ = forward(builder, builder.attributes(),
-                            {any(e.source), any(e.weights), bias(), any(e.destination)});
-        return *hint_;
-    }
-
-    std::optional<Described<dnnl::convolution_forward>> hint_;
 
     static constexpr auto direct = dnnl::algorithm::convolution_direct;
     const PoolWindow window_;

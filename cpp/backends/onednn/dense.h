@@ -1,13 +1,11 @@
 // dense: weights OC x F, or OC x C x H x W where flattened images still lie in their own format.
 #pragma once
 
-#include <optional>
-
 #include "onednn/weighted.h"
 
 namespace timetrial::onednn {
 
-class Dense final : public Weighted {
+class Dense final : public WeightedOver<dnnl::inner_product_forward> {
   private:
     bool tries_products() const override { return true; }
 
@@ -16,12 +14,6 @@ class Dense final : public Weighted {
         dnnl::memory::dims weights = source;
         weights[0] = output.shape[1];
         return {source, weights, {output.shape[1]}, output.shape};
-    }
-
-    void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
-                     const Formats& f) override {
-        forms.add<dnnl::inner_product_forward>([&] { return forward(builder, attributes, f); },
-                                               [&](const auto& form) { return forward_ports(form); });
     }
 
     void add_backward_data(Forms& forms, const Builder& builder, const Formats& f) override {
@@ -46,21 +38,10 @@ class Dense final : public Weighted {
 
     Described<dnnl::inner_product_forward> forward(const Builder& builder,
                                                    const dnnl::primitive_attr& attributes,
-                                                   const Formats& f) const {
+                                                   const Formats& f) const override {
         return describe<dnnl::inner_product_forward>(builder.engine(), attributes, builder.purpose(),
                                                      f.source, f.weights, f.bias, f.destination);
     }
-
-    // Of the shape only: the backward forms take their formats from their own arguments.
-    const Described<dnnl::inner_product_forward>& hint(const Builder& builder) {
-        const Extents& e = extents();
-        if (!hint_)
-            hint_ = forward(builder, builder.attributes(),
-                            {any(e.source), any(e.weights), bias(), any(e.destination)});
-        return *hint_;
-    }
-
-    std::optional<Described<dnnl::inner_product_forward>> hint_;
 };
 
 }  // namespace timetrial::onednn

@@ -51,12 +51,6 @@ inline std::vector<const timetrial::Layer*> read_chain(const std::vector<timetri
     }
 }
 
-inline std::unique_ptr<layers::Loss<float>> make_loss(const std::string& kind) {
-    if (kind == "softmax_cross_entropy") return std::make_unique<layers::SoftmaxCrossEntropy<float>>();
-    if (kind == "squared_error") return std::make_unique<layers::SquaredError<float>>();
-    throw Unsupported("the backend has no loss '" + kind + "'");
-}
-
 inline void add_parameters(const timetrial::Layer& from, Layer& to) {
     for (const ParameterSpec& spec : from.parameters) {
         if (!spec.initial) throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
@@ -114,7 +108,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     Graph graph;
     graph.nodes = make_nodes(read_chain(layers, build.network->output));
     graph.loss_name = layers[build.network->loss].name;
-    graph.loss = make_loss(layers[build.network->loss].kind);
+    graph.loss = timetrial::layers::make_loss<float>(layers[build.network->loss].kind);
     Builder builder(engine, stream, layout, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     // The handle is each step's own batch.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "onednn/version.h"
+#include "onednn/tensor.h"
 #include "timetrial/backend.h"
 
 namespace timetrial::onednn {
@@ -43,6 +43,13 @@ class Call {
 
 inline dnnl::primitive reorder_primitive(const dnnl::engine& engine, const Desc& from, const Desc& to) {
     return dnnl::reorder(dnnl::reorder::primitive_desc(engine, from, engine, to));
+}
+
+inline Call reorder_call(const dnnl::engine& engine, const dnnl::stream& stream, const Tensor& from,
+                         const Tensor& to) {
+    return {stream,
+            reorder_primitive(engine, from.desc, to.desc),
+            {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}}};
 }
 
 }  // namespace timetrial::onednn

@@ -103,13 +103,14 @@ class Trial {
             if (home == homes.end()) continue;
             const auto& [argument, at_hand] = *home;
             if (std::find(at_hand.begin(), at_hand.end(), port.desc) == at_hand.end())
-                before.push_back(reorder(allocate(engine_, at_hand.front()), tensor));
+                before.push_back(reorder_call(engine_, stream_, allocate(engine_, at_hand.front()), tensor));
         }
         for (const Port& port : form.writes) {
             const Tensor& tensor = stage(arguments, port);
             const auto home = homes.find(port.argument);
             if (home != homes.end() && home->second.front() != port.desc)
-                after.push_back(reorder(tensor, allocate(engine_, home->second.front())));
+                after.push_back(
+                    reorder_call(engine_, stream_, tensor, allocate(engine_, home->second.front())));
         }
         arguments.push_back({DNNL_ARG_SCRATCHPAD, dnnl::memory(form.scratchpad, engine_)});
         before.emplace_back(stream_, form.make(), std::move(arguments));
@@ -121,12 +122,6 @@ class Trial {
         Tensor tensor = allocate(engine_, port.desc);
         arguments.push_back({port.argument, tensor.memory});
         return tensor;
-    }
-
-    Call reorder(const Tensor& from, const Tensor& to) const {
-        return {stream_,
-                reorder_primitive(engine_, from.desc, to.desc),
-                {{DNNL_ARG_FROM, from.memory}, {DNNL_ARG_TO, to.memory}}};
     }
 
     dnnl::engine engine_;

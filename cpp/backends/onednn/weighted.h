@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,33 @@ class Weighted : public Layer {
     }
 
     Extents extents_;
+};
+
+// What is the same for every forward primitive.
+template <class Forward>
+class WeightedOver : public Weighted {
+  protected:
+    // The forward primitive in the formats given.
+    virtual Described<Forward> forward(const Builder& builder, const dnnl::primitive_attr& attributes,
+                                       const Formats& formats) const = 0;
+
+    void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
+                     const Formats& formats) final {
+        forms.add<Forward>([&] { return forward(builder, attributes, formats); },
+                           [&](const auto& form) { return forward_ports(form); });
+    }
+
+    // Of the shape only: the backward forms take their formats from their own arguments.
+    const Described<Forward>& hint(const Builder& builder) {
+        const Extents& e = extents();
+        if (!hint_)
+            hint_ = forward(builder, builder.attributes(),
+                            {any(e.source), any(e.weights), bias(), any(e.destination)});
+        return *hint_;
+    }
+
+  private:
+    std::optional<Described<Forward>> hint_;
 };
 
 }  // namespace timetrial::onednn

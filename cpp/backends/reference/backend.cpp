@@ -166,16 +166,9 @@ class Reference final : public Backend {
     }
 
   private:
-    // Checked: a label is used as an index.
     const int64_t* labels(const tt_batch& batch) const {
         const Tensor& prediction = nodes_[prediction_].output;
-        const auto* found = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
-        for (int64_t n = 0; n < prediction.shape[0]; ++n)
-            if (found[n] < 0 || found[n] >= prediction.shape[1])
-                throw std::invalid_argument("label " + std::to_string(found[n]) + " of image " +
-                                            std::to_string(n) + " is outside 0 to " +
-                                            std::to_string(prediction.shape[1] - 1));
-        return found;
+        return batch_labels(batch, prediction.shape[0], prediction.shape[1]);
     }
 
     // Neither labels nor the loss: nothing flows through them.

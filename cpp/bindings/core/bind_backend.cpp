@@ -77,14 +77,15 @@ std::map<std::string, std::string> facts(BackendSession& session) {
     return found;
 }
 
-std::vector<std::tuple<std::string, std::uint32_t, std::uint64_t>> profile(BackendSession& session) {
+std::vector<std::tuple<std::string, std::string, std::uint64_t>> profile(BackendSession& session) {
     std::vector<ProfiledTime> times;
     {
         const py::gil_scoped_release release;
         times = session.profile();
     }
-    std::vector<std::tuple<std::string, std::uint32_t, std::uint64_t>> found;
-    for (ProfiledTime& time : times) found.emplace_back(std::move(time.node), time.direction, time.ns);
+    std::vector<std::tuple<std::string, std::string, std::uint64_t>> found;
+    for (ProfiledTime& time : times)
+        found.emplace_back(std::move(time.node), tt_direction_word(time.direction), time.ns);
     return found;
 }
 

@@ -242,6 +242,17 @@ inline const tt_tensor& batch_tensor(const tt_batch& batch, std::string_view nam
     throw std::invalid_argument("the batch has no tensor '" + std::string(name) + "'");
 }
 
+// The batch's labels (n). Checked: they are used as indices, and libraries leave some out without a word.
+inline const int64_t* batch_labels(const tt_batch& batch, int64_t n, int64_t classes) {
+    const auto* labels = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
+    for (int64_t i = 0; i < n; ++i)
+        if (labels[i] < 0 || labels[i] >= classes)
+            throw std::invalid_argument("label " + std::to_string(labels[i]) + " of image " +
+                                        std::to_string(i) + " is outside 0 to " +
+                                        std::to_string(classes - 1));
+    return labels;
+}
+
 // --- Settings ------------------------------------------------------------------------------------
 
 inline Unsupported unknown_setting(std::string_view name, const tt_description& description) {

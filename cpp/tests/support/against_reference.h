@@ -86,4 +86,16 @@ inline void expect_training(const MakeTrainer& make, const std::vector<NodeSpec>
     EXPECT_EQ(agreed, 2) << "seeds of three";
 }
 
+// Three steps in parts are three fused steps, bit for bit.
+inline void expect_same_in_parts(Trainer& fused, Trainer& parts) {
+    for (int step = 0; step < 3; ++step) {
+        parts.part(TT_PART_FORWARD);
+        const double loss = parts.part(TT_PART_LOSS);
+        parts.part(TT_PART_BACKWARD);
+        parts.part(TT_PART_UPDATE);
+        EXPECT_EQ(fused.step(), loss);
+    }
+    EXPECT_EQ(fused.read(TT_PARAMETER), parts.read(TT_PARAMETER));
+}
+
 }  // namespace timetrial::testing

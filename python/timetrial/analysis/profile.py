@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,7 @@ import numpy.typing as npt
 from timetrial.analysis.summary import beyond_peak
 from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
 
-DIRECTIONS: tuple[Direction, ...] = (
-    "forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder",
-)  # fmt: skip
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ALL_LAYERS = "*"  # the node of an update that one call makes for all layers
 
 # Which passes of LayerWork a direction does.

@@ -8,21 +8,20 @@ import sys
 from pathlib import Path
 
 from timetrial.building.target import Target
+from timetrial.environments.catalog import FRAMEWORKS_FOLDER, framework_in
 from timetrial.errors import Unavailable
-from timetrial.toml import read_toml
 
 # Before 2.7 the wheels from PyPI have strings of the old ABI, which today's compilers don't make.
 OLDEST = (2, 7)
-# The pin that the adapter for PyTorch has, so that one torch serves both.
-_ENVIRONMENT = Path(__file__).parent.parent / "frameworks" / "pytorch" / "environment.toml"
 _HEADER = Path("include/ATen/core/Tensor.h")
 _LIBRARIES = ("libtorch_cpu.so", "libc10.so")
 
 
 def find_torch() -> Target:
     """Unavailable, with the cure: no torch, one without headers or libraries, or one that is too old."""
-    described = read_toml(_ENVIRONMENT)
-    cure = str(described["install"]).format(python=sys.executable)
+    # The pin that the adapter for PyTorch has, so that one torch serves both.
+    pin = framework_in(FRAMEWORKS_FOLDER / "pytorch").versions[0].pins[0]
+    cure = f"{sys.executable} -m pip install {pin}"
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         raise Unavailable(f"libtorch needs torch in {sys.executable}: {cure}")

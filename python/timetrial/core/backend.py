@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from timetrial.core import _core
-from timetrial.core.codes import DIRECTIONS, DTYPES, FLAGS, PARTS, ROLES, TASKS, code, words_of
+from timetrial.core.codes import DTYPES, FLAGS, PARTS, ROLES, TASKS, code, words_of
 from timetrial.core.network import Network
 from timetrial.errors import InputError
 
@@ -143,8 +143,7 @@ class Backend:
     ) -> list[tuple[str, str, int]]:
         """One train step with a clock around every layer: (node, direction, nanoseconds)."""
         self._load(images, labels)
-        words = {number: word for word, number in DIRECTIONS.items()}
-        return [(node, words[direction], ns) for node, direction, ns in self._session.profile()]
+        return self._session.profile()
 
     def reset(self) -> None:
         """Initial weights and an empty optimizer."""

@@ -9,15 +9,6 @@ from timetrial.errors import InputError, nearest
 TASKS = {"train": 1, "gradient": 2, "forward": 4}
 PARTS = {"forward": 1, "loss": 2, "backward": 4, "update": 8}
 DTYPES = {"f32": 1, "f64": 2}
-DIRECTIONS = {
-    "forward": 1,
-    "loss": 2,
-    "backward": 3,
-    "backward_data": 4,
-    "backward_weights": 5,
-    "update": 6,
-    "reorder": 7,
-}
 FLAGS = {"reads_no_data": 1, "unprovable": 2, "profiles": 4}
 ROLES = {
     "parameter": 1,

@@ -6,6 +6,7 @@
 from timetrial.environments.catalog import Framework, Version, framework_in, shipped_frameworks
 from timetrial.environments.interpreters import Interpreter
 from timetrial.environments.locate import Located, locate
+from timetrial.environments.present import present
 
 __all__ = [
     "Framework",
@@ -14,5 +15,6 @@ __all__ = [
     "Version",
     "framework_in",
     "locate",
+    "present",
     "shipped_frameworks",
 ]

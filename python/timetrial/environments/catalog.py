@@ -61,13 +61,17 @@ class Version(_Table):
             raise ValueError(f"{text!r} is no range of versions, such as '>=3.8,<3.9'") from None
         return text
 
+    def is_exactly(self, found: str) -> bool:
+        """Whether `found` is this version, of whichever build ("2.13.0+cpu" is 2.13.0)."""
+        return found.partition("+")[0] == self.version
+
     def fits(self, found: str) -> bool:
         """Whether this adapter drives the version that an interpreter has."""
         try:
             version = Pep440(found)
         except InvalidVersion:
             return False
-        return str(version) == self.version or bool(
+        return self.is_exactly(found) or bool(
             self.serves and SpecifierSet(self.serves).contains(version, prereleases=True)
         )
 

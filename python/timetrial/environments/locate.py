@@ -73,7 +73,8 @@ def _in_current(framework: Framework, version: Version, lacking: Unavailable) ->
         located = _named(framework, version.version, find_interpreter(None), "current")
     except Unavailable:
         raise lacking from None
-    if not version.modules or next(iter(located.found.values())) != version.version:
+    main = next(iter(located.found.values()), None)
+    if main is None or not version.is_exactly(main):
         raise lacking
     return located
 

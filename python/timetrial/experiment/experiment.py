@@ -14,6 +14,7 @@ from timetrial.experiment import sources
 from timetrial.experiment.cases import PlannedCase, expand
 from timetrial.experiment.effort import Sizes, sizes
 from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
+from timetrial.experiment.installed import spell_out
 from timetrial.experiment.reference import check_reference
 from timetrial.experiment.spec import Spec, parse_spec
 from timetrial.toml import read_toml
@@ -52,7 +53,7 @@ class Experiment:
     def from_dict(cls, document: Mapping[str, Any]) -> Experiment:
         """The same document that a TOML file would hold."""
         where = f"experiment '{document.get('name', 'without a name')}'"
-        return build(parse_spec(document, where), again=None)
+        return build(spell_out(parse_spec(document, where)), again=None)
 
     @property
     def sizes(self) -> Sizes:
@@ -93,14 +94,14 @@ def load(
     if source is not None:
         path = sources.find(source)
         document = {"name": path.stem, **read_toml(path, "The experiment")}
-        spec = parse_spec(document, str(path))
+        spec = spell_out(parse_spec(document, str(path)))
     elif not overrides:
         raise InputError(
             "Nothing to run. Name an experiment (`timetrial list` shows those that are shipped), "
             "or say what to run: timetrial run network=mlp backend=eigen."
         )
     if overrides or spec is None:
-        spec = parse_spec(override.apply(spec, overrides, where), where)
+        spec = spell_out(parse_spec(override.apply(spec, overrides, where), where))
     words = [to_word(key, values) for key, values in overrides.items() if key != "seed"]
     again = shlex.join([*([source] if source else []), *words, f"seed={spec.seed}"])
     return build(spec, again=again, load_network=load_network)

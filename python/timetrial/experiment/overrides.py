@@ -54,10 +54,11 @@ def _set_experiment_key(document: dict[str, Any], key: str, values: list[Any], w
 
 
 def _matching(contenders: list[dict[str, Any]], wanted: list[Any], where: str) -> list[dict[str, Any]]:
-    """`backend=a,b` on a file keeps the contenders that match, in the file's order; equal values are kept."""
+    """`backend=a,b` on a file keeps the contenders that match, in the file's order; equal values are kept. A
+    framework's bare name matches all its versions."""
     present = [str(value) for table in contenders for value in as_values(table.get("backend", []))]
     for backend in wanted:
-        if str(backend) not in present:
+        if not any(_same(str(backend), one) for one in present):
             raise InputError(
                 f"{where}: the experiment has no contender with backend '{backend}'."
                 f"{nearest(str(backend), set(present))} "
@@ -66,10 +67,14 @@ def _matching(contenders: list[dict[str, Any]], wanted: list[Any], where: str) -
     kept: list[dict[str, Any]] = []
     for table in contenders:
         backends = as_values(table.get("backend", []))
-        matching = [word for backend in backends for word in wanted if str(word) == str(backend)]
+        matching = [backend for backend in backends for word in wanted if _same(str(word), str(backend))]
         if matching:
             kept.append({**table, "backend": matching if len(matching) > 1 else matching[0]})
     return kept
+
+
+def _same(word: str, backend: str) -> bool:
+    return word == backend or ("@" not in word and word == backend.partition("@")[0])
 
 
 def _replace(document: dict[str, Any], key: str, values: list[Any]) -> None:

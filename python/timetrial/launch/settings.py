@@ -78,7 +78,10 @@ def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) ->
     try:
         try_settings(contender.path, contender.fingerprint, contender.preload, settings, environment)
     except InputError as error:
-        raise _beyond(any(name in spanned for name in settings), str(error)) from None
+        # A bad value is bad input, unless an axis brings together what does not go together: the words name
+        # the settings that they are about. A process that died has named none.
+        about = [name for name in settings if f"{name} = '" in str(error)] or list(settings)
+        raise _beyond(any(name in spanned for name in about), str(error)) from None
 
 
 def _beyond(is_axis: bool, words: str) -> TimetrialError:

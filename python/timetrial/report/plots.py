@@ -48,5 +48,12 @@ class Plots:
 
         return accuracy_figure(learning_cases(self._results), self._title("test accuracy"))
 
+    def overhead(self, batch_size: int = 64) -> Figure:
+        """What a step costs before it does any work, of contenders that ran with several batch sizes."""
+        from timetrial.analysis.overhead import overheads
+        from timetrial.report.plots_overhead import overhead_figure
+
+        return overhead_figure(overheads(self._results.rows), batch_size, self._title("overhead and work"))
+
     def _title(self, what: str) -> str:
         return figure_title(self._results.experiment, self._results.rows, what)

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from timetrial.records.results import Results
 
 
+# Rows that differ in these stand under headings: times of different work are not to be compared.
+SECTIONS = ("network", "task")
+
+
 @dataclass(frozen=True)
 class _Line:
     """A row: the cells of its axes, then cells of numbers or one reason across all of them."""
 
+    section: str
     axes: list[str]
     cells: list[tuple[str, str]]  # (text, style)
     reason: tuple[str, str] | None = None
@@ -38,9 +43,13 @@ class CasesTable:
         self._results = results
         rows = results.rows
         self._axes = _shown_axes(rows)
+        self._sections = [axis for axis in SECTIONS if axis in self._axes]
+        self._axes = [axis for axis in self._axes if axis not in self._sections]
         self._facts = _shown_facts(rows, self._axes)
         self._accuracy = any(row.accuracy for row in rows)
-        self._lines = [self._line(row) for row in rows]
+        lines = [self._line(row) for row in rows]
+        order = list(dict.fromkeys(line.section for line in lines))
+        self._lines = sorted(lines, key=lambda line: order.index(line.section))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table in at least 60 columns; reasons wrap under themselves."""
@@ -51,7 +60,11 @@ class CasesTable:
         widths = column_widths([titles, *cells_of])
         right = [False] * len(named) + [True, False, True, True, True][: len(titles) - len(named)]
         yield aligned([(title, "dim") for title in titles], widths, right)
+        heading = ""
         for line in self._lines:
+            if line.section != heading:
+                heading = line.section
+                yield Text(heading, style="bold cyan")
             cells = [(text, "") for text in line.axes] + line.cells
             if line.reason is None:
                 yield aligned(cells, widths, right)
@@ -73,6 +86,7 @@ class CasesTable:
         return [*titles, "accuracy"] if self._accuracy else titles
 
     def _line(self, row: Row) -> _Line:
+        section = " · ".join(_word(row.case.axes.get(axis)) for axis in self._sections)
         axes = [_word(row.case.axes.get(axis)) for axis in self._axes]
         axes += [_word(_facts(row).get(fact)) for fact in self._facts.values()]
         if row.outcome != "ok" or row.step_time_ns is None:
@@ -81,14 +95,14 @@ class CasesTable:
             if len(row.outcomes) > 1:
                 counts = ", ".join(f"{count} {name}" for name, count in row.outcomes.items())
                 reason += f" ({counts})"
-            return _Line(axes, [("-", "dim")], (reason, outcome_style(outcome)))
+            return _Line(section, axes, [("-", "dim")], (reason, outcome_style(outcome)))
         step = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns):>7}".rstrip()
         peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
         held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
         cells = [(step, "bold"), self._versus(row), (peak, ""), (held, "")]
         if self._accuracy:
             cells.append((_accuracy(row), ""))
-        return _Line(axes, cells)
+        return _Line(section, axes, cells)
 
     @staticmethod
     def _versus(row: Row) -> tuple[str, str]:
