@@ -135,5 +135,5 @@ def _padding(node):
 
 
 def _window(node, x, start, combine):
-    kernel, stride = (1, 1) + pair(node, "kernel"), (1, 1) + pair(node, "stride")
-    return jax.lax.reduce_window(x, start, combine, kernel, stride, [(0, 0), (0, 0)] + _padding(node))
+    kernel, stride = (1, 1, *pair(node, "kernel")), (1, 1, *pair(node, "stride"))
+    return jax.lax.reduce_window(x, start, combine, kernel, stride, [(0, 0), (0, 0), *_padding(node)])

@@ -148,7 +148,7 @@ class Adapter(BaseAdapter):
                 _make_optimizer(job.optimizer, None).minimize(loss)
                 fetched = [loss]
             elif verb == "gradient":
-                fetched = [loss] + paddle.static.gradients([loss], [weights[n] for n in job.parameters])
+                fetched = [loss, *paddle.static.gradients([loss], [weights[n] for n in job.parameters])]
             elif verb == "forward":
                 fetched = [values[job.output]]
             else:

@@ -1,6 +1,6 @@
 """PyTensor on the CPU: one compiled function per verb, everything it changes in shared variables.
 
-It has no layers of its own: a convolution is one matrix product over patches, pooling is arithmetic on slices.
+It has no layers of its own: a convolution is a matrix product over patches, pooling is arithmetic on slices.
 """
 
 import numpy as np

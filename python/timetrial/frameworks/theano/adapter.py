@@ -9,9 +9,9 @@ class Adapter(BaseAdapter):
 
     def load(self, settings):
         """Imports Theano. Which BLAS it links to, and where it compiles, THEANO_FLAGS has told it."""
-        global T, pool_2d, theano
+        global pool_2d, tensor, theano
         import theano
-        import theano.tensor as T
+        from theano import tensor
         from theano.tensor.signal.pool import pool_2d
 
         self.version = theano.__version__
@@ -112,22 +112,22 @@ class Adapter(BaseAdapter):
         return theano.function([], self._values[self._job.output])
 
     def _symbolic_gradients(self):
-        return list(zip(self._weights, T.grad(self._loss, list(self._weights.values()))))
+        return list(zip(self._weights, tensor.grad(self._loss, list(self._weights.values()))))
 
     def _loss_of(self, prediction):
         if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
-            return T.nnet.categorical_crossentropy(T.nnet.softmax(prediction), self.labels).mean()
-        target = T.extra_ops.to_one_hot(self.labels, self._job.classes, dtype="float32")
-        return T.sqr(prediction - target).mean()
+            return tensor.nnet.categorical_crossentropy(tensor.nnet.softmax(prediction), self.labels).mean()
+        target = tensor.extra_ops.to_one_hot(self.labels, self._job.classes, dtype="float32")
+        return tensor.sqr(prediction - target).mean()
 
     def _layer(self, node, x):
         if node.kind == "dense":
-            y = T.dot(x, self._weights[weight_name(node)].T)
+            y = tensor.dot(x, self._weights[weight_name(node)].T)
             return y + self._weights[bias_name(node)] if bias_name(node) else y
         if node.kind == "conv2d":
             weight = self._weights[weight_name(node)]
             border, stride = pair(node, "padding"), pair(node, "stride")
-            y = T.nnet.conv2d(x, weight, border_mode=border, subsample=stride, filter_flip=False)
+            y = tensor.nnet.conv2d(x, weight, border_mode=border, subsample=stride, filter_flip=False)
             return y + self._weights[bias_name(node)].dimshuffle("x", 0, "x", "x") if bias_name(node) else y
         if node.kind in ("max_pool2d", "avg_pool2d"):
             kind = "max" if node.kind == "max_pool2d" else "average_inc_pad"  # padded zeros count
@@ -135,4 +135,4 @@ class Adapter(BaseAdapter):
             return pool_2d(x, ws=window, ignore_border=True, stride=stride, pad=border, mode=kind)
         if node.kind == "flatten":
             return x.flatten(2)
-        return {"relu": T.nnet.relu, "tanh": T.tanh, "sigmoid": T.nnet.sigmoid}[node.kind](x)
+        return {"relu": tensor.nnet.relu, "tanh": tensor.tanh, "sigmoid": tensor.nnet.sigmoid}[node.kind](x)
