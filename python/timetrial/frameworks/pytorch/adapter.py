@@ -46,8 +46,8 @@ class Adapter(BaseAdapter):
             source += ", omp_get_max_threads() {}".format(openmp.group(1))
             if int(openmp.group(1)) != threads:
                 threads = int(openmp.group(1))  # two answers: the one that differs from what was set
-        compiled = self._loss.__module__.startswith("torch._dynamo")
-        mode = ("compiled" if compiled else "eager", "module of the loss: " + self._loss.__module__)
+        original = "_torchdynamo_orig_callable"  # what torch.compile() leaves on its functions
+        mode = ("compiled" if hasattr(self._loss, original) else "eager", "hasattr(loss, '" + original + "')")
         return {"threads": (str(threads), source), "mode": mode}
 
     def facts(self):
