@@ -1,11 +1,11 @@
-"""PyTorch, eager, on the CPU: the step that a PyTorch user writes."""
+"""PyTorch on the CPU: the step that a PyTorch user writes."""
 
 import contextlib
 import re
 import time
 
 import numpy as np
-from timetrial_adapter import BaseAdapter
+from timetrial_adapter import BaseAdapter, bias_name, pair
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -18,16 +18,20 @@ _FACTS = (
 
 
 class Adapter(BaseAdapter):
-    """See frameworks/README.md for the shape of an adapter."""
-
-    parts = ("forward", "loss", "backward", "update")
+    """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
     def load(self, settings):
         """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
         global torch
         import torch
 
-        self._settings = dict(settings)
+        if self.mode != "compiled":
+            # A compiled step has no joints to cut it at, and no layers to look at.
+            self.parts = ("forward", "loss", "backward", "update")
+            self.profile = self._profile
+        # Of old versions: gradients can only be filled with zeros.
+        self._clear = {"set_to_none": True} if hasattr(torch, "inference_mode") else {}
+        self._inference = getattr(torch, "inference_mode", torch.no_grad)
         if "threads" in settings:
             torch.set_num_threads(int(settings["threads"]))
         self.version = torch.__version__
@@ -42,7 +46,9 @@ class Adapter(BaseAdapter):
             source += ", omp_get_max_threads() {}".format(openmp.group(1))
             if int(openmp.group(1)) != threads:
                 threads = int(openmp.group(1))  # two answers: the one that differs from what was set
-        return {"threads": (str(threads), source)}
+        original = "_torchdynamo_orig_callable"  # what torch.compile() leaves on its functions
+        mode = ("compiled" if hasattr(self._loss, original) else "eager", "hasattr(loss, '" + original + "')")
+        return {"threads": (str(threads), source), "mode": mode}
 
     def facts(self):
         """The libraries inside torch and the instructions it chose, from its own account of its build."""
@@ -61,8 +67,11 @@ class Adapter(BaseAdapter):
         self.model = _make_model(job)
         kind = job.node(job.loss).kind
         self.loss_function = (
-            torch.nn.CrossEntropyLoss() if kind == "softmax_cross_entropy" else _squared_error
+            torch.nn.functional.cross_entropy if kind == "softmax_cross_entropy" else _squared_error
         )
+        self._predict, self._loss = self.model, self._plain_loss
+        if self.mode == "compiled":
+            self._predict, self._loss = torch.compile(self.model), torch.compile(self._plain_loss)
         self._named = {}
         for node in job.nodes:
             for name, _ in node.parameters:
@@ -91,23 +100,23 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss_function(self.model(self.images), self.labels)
+        self.optimizer.zero_grad(**self._clear)
+        loss = self._loss(self.images, self.labels)
         loss.backward()
         self.optimizer.step()
         return loss.item()
 
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss_function(self.model(self.images), self.labels)
+        self.optimizer.zero_grad(**self._clear)
+        loss = self._loss(self.images, self.labels)
         loss.backward()
         return loss.item()
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        with torch.inference_mode():
-            return self.model(self.images)
+        with self._inference():
+            return self._predict(self.images)
 
     def evaluate(self):
         """Inference between training steps."""
@@ -120,24 +129,24 @@ class Adapter(BaseAdapter):
 
     def forward_part(self):
         """Up to the prediction."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(**self._clear)
         self._prediction = self.model(self.images)
 
     def loss_part(self):
         """The mean loss."""
-        self._loss = self.loss_function(self._prediction, self.labels)
-        return self._loss.item()
+        self._parted_loss = self.loss_function(self._prediction, self.labels)
+        return self._parted_loss.item()
 
     def backward_part(self):
         """All gradients."""
-        self._loss.backward()
+        self._parted_loss.backward()
 
     def update_part(self):
         """The optimizer; then what the step held is freed, as at the end of step()."""
         self.optimizer.step()
-        del self._prediction, self._loss
+        del self._prediction, self._parted_loss
 
-    def profile(self):
+    def _profile(self):
         """The same step, layer by layer: each works on leaves of its own, so that autograd stops there."""
         taken, leaves, values, gradients = [], {}, {"images": self.images}, {}
         nodes = [node for node in self._job.nodes if node.name != self._job.loss]
@@ -157,6 +166,9 @@ class Adapter(BaseAdapter):
         with _timed(taken, "*", "update"):
             self.optimizer.step()
         return taken
+
+    def _plain_loss(self, images, labels):
+        return self.loss_function(self.model(images), labels)
 
     def _backward(self, node, output, leaves, gradients):
         """Gradients of a layer's inputs, added up by name, and of its parameters."""
@@ -224,7 +236,7 @@ def _make_model(job):
     """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
     nodes = [node for node in job.nodes if node.name != job.loss]
     before = {node.name: previous for node, previous in zip(nodes, ["images"] + [n.name for n in nodes])}
-    layers = {node.name: _make_layer(node, job) for node in nodes}
+    layers = {node.name: _make_layer(node) for node in nodes}
     if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
         model = torch.nn.Sequential(*layers.values())
     else:
@@ -250,29 +262,16 @@ def _graph_module(order, layers, output):
     return Graph()
 
 
-def _make_layer(node, job):
-    a = node.attributes
+def _make_layer(node):
     nn = torch.nn
-    if node.kind == "dense":
-        shape = dict(node.parameters)[node.name + ".weight"]
-        return nn.Linear(shape[1], shape[0], bias=bool(a["bias"]))
-    if node.kind == "conv2d":
-        shape = dict(node.parameters)[node.name + ".weight"]
-        return nn.Conv2d(
-            shape[1],
-            shape[0],
-            (a["kernel_h"], a["kernel_w"]),
-            stride=(a["stride_h"], a["stride_w"]),
-            padding=(a["padding_h"], a["padding_w"]),
-            bias=bool(a["bias"]),
-        )
+    if node.kind in ("dense", "conv2d"):
+        out, into = node.parameters[0][1][:2]
+        bias = bias_name(node) is not None
+        if node.kind == "dense":
+            return nn.Linear(into, out, bias=bias)
+        window = {key: pair(node, key) for key in ("stride", "padding")}
+        return nn.Conv2d(into, out, pair(node, "kernel"), bias=bias, **window)
     if node.kind in ("max_pool2d", "avg_pool2d"):
-        make = (
-            nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d
-        )  # padded zeros count in the average
-        return make(
-            (a["kernel_h"], a["kernel_w"]),
-            stride=(a["stride_h"], a["stride_w"]),
-            padding=(a["padding_h"], a["padding_w"]),
-        )
+        make = nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d  # padded zeros count
+        return make(*[pair(node, key) for key in ("kernel", "stride", "padding")])
     return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()

@@ -1,0 +1,139 @@
+"""JAX on the CPU: functions of a dictionary of parameters, optax for the loss and the update."""
+
+import numpy as np
+from timetrial_adapter import BaseAdapter, bias_name, pair, weight_name
+
+
+class Adapter(BaseAdapter):
+    """Modes: `jit` compiles each function as a whole, `eager` runs operation by operation."""
+
+    def load(self, settings):
+        """Imports JAX. Its threads are as many as the processors that the parent lets it have."""
+        global jax, jnp, optax
+        import jax
+        import jax.numpy as jnp
+        import optax
+
+        self.version = jax.__version__
+        self.library = "JAX {}".format(jax.__version__)
+
+    def read_settings(self):
+        """A compiled function can be lowered, a plain one cannot."""
+        mode = "jit" if hasattr(self._train, "lower") else "eager"
+        return {
+            "mode": (mode, "type of the step: {}".format(type(self._train).__name__)),
+            "threads": (None, "XLA's CPU client reports no number of threads"),
+        }
+
+    def facts(self):
+        """The client that computes."""
+        client = jax.devices()[0].client
+        return {"jax.platform": client.platform, "jax.platform_version": client.platform_version.strip()}
+
+    def build(self, job, images, labels):
+        """The functions; images are the batch's own memory."""
+        self._job, self.labels = job, labels
+        self.images = jnp.from_dlpack(images, copy=False)
+        rule = job.optimizer
+        self._optimizer = optax.chain(
+            optax.add_decayed_weights(rule["weight_decay"]),
+            optax.sgd(rule["learning_rate"], momentum=rule["momentum"] or None),
+        )
+        compiled = jax.jit if self.mode == "jit" else (lambda function: function)
+        self._train = compiled(self._train_function)
+        self._gradient = compiled(jax.value_and_grad(self._loss_function))
+        self._predict = compiled(lambda weights, images: self._layers(weights, images)[job.output])
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        self._weights = {name: jnp.array(np.array(v)) for name, v in self._job.parameters.items()}
+        self._state = self._optimizer.init(self._weights)
+        self._gradients = {}
+
+    def step(self):
+        """One training step; everything is waited for, because the batch's memory changes afterwards."""
+        found = self._train(self._weights, self._state, self.images, self.labels)
+        loss, self._gradients, self._weights, self._state = jax.block_until_ready(found)
+        return float(loss)
+
+    def gradient(self):
+        """The same without update."""
+        found = self._gradient(self._weights, self.images, self.labels)
+        loss, self._gradients = jax.block_until_ready(found)
+        return float(loss)
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        return self._predict(self._weights, self.images).block_until_ready()
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return np.asarray(self.forward())
+
+    def parameters(self):
+        """Name -> array."""
+        return {name: np.asarray(value) for name, value in self._weights.items()}
+
+    def gradients(self):
+        """Of the last step."""
+        return {name: np.asarray(value) for name, value in self._gradients.items()}
+
+    def velocities(self):
+        """The trace of optax's momentum."""
+        traces = [state.trace for state in jax.tree_util.tree_leaves(self._state, is_leaf=_is_trace)]
+        return {n + ".velocity": np.asarray(v) for trace in traces for n, v in trace.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
+        values = jax.block_until_ready(self._layers(self._weights, self.images))
+        return {name: np.asarray(value) for name, value in values.items() if name != "images"}
+
+    def _train_function(self, weights, state, images, labels):
+        loss, gradients = jax.value_and_grad(self._loss_function)(weights, images, labels)
+        updates, state = self._optimizer.update(gradients, state, weights)
+        return loss, gradients, optax.apply_updates(weights, updates), state
+
+    def _loss_function(self, weights, images, labels):
+        prediction = self._layers(weights, images)[self._job.output]
+        if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
+            return optax.softmax_cross_entropy_with_integer_labels(prediction, labels).mean()
+        target = jax.nn.one_hot(labels, prediction.shape[1])
+        return optax.squared_error(prediction, target).mean()
+
+    def _layers(self, weights, images):
+        """Node -> its output."""
+        values = {"images": images}
+        for node in self._job.nodes:
+            if node.name != self._job.loss:
+                values[node.name] = _layer(node, weights, values[node.inputs[0]])
+        return values
+
+
+def _is_trace(state):
+    return isinstance(state, optax.TraceState)
+
+
+def _layer(node, weights, x):
+    if node.kind == "dense":
+        y = x @ weights[weight_name(node)].T
+        return y + weights[bias_name(node)] if bias_name(node) else y
+    if node.kind == "conv2d":
+        y = jax.lax.conv_general_dilated(x, weights[weight_name(node)], pair(node, "stride"), _padding(node))
+        return y + weights[bias_name(node)][:, None, None] if bias_name(node) else y
+    if node.kind == "max_pool2d":
+        return _window(node, x, -jnp.inf, jax.lax.max)
+    if node.kind == "avg_pool2d":
+        return _window(node, x, 0.0, jax.lax.add) / np.prod(pair(node, "kernel"))  # padded zeros count
+    if node.kind == "flatten":
+        return x.reshape(x.shape[0], -1)
+    return {"relu": jax.nn.relu, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}[node.kind](x)
+
+
+def _padding(node):
+    return [(size, size) for size in pair(node, "padding")]
+
+
+def _window(node, x, start, combine):
+    kernel, stride = (1, 1, *pair(node, "kernel")), (1, 1, *pair(node, "stride"))
+    return jax.lax.reduce_window(x, start, combine, kernel, stride, [(0, 0), (0, 0), *_padding(node)])

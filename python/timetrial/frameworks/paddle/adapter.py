@@ -1,0 +1,221 @@
+"""PaddlePaddle on the CPU: its layers, its SGD or Momentum; run as they come or as a static program."""
+
+import numpy as np
+from timetrial_adapter import BaseAdapter, bias_name, openmp_threads, pair, weight_name
+
+_IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
+_FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
+_VELOCITY = "_velocity_0"  # what Momentum appends to a parameter's name
+
+
+class Adapter(BaseAdapter):
+    """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
+
+    def load(self, settings):
+        """Imports Paddle, which sets OMP_NUM_THREADS to 1 if it is not set."""
+        global paddle
+        import paddle
+
+        if "threads" in settings:
+            paddle.base.core.set_num_threads(int(settings["threads"]))
+        if self.mode == "static":
+            paddle.enable_static()
+            if "threads" in settings:
+                # Else its executor runs operators side by side, each with so many threads, beside one that
+                # frees memory.
+                paddle.set_flags({_IN_ORDER: True, _FREEING: -1.0})
+        self.version = paddle.__version__
+        self.library = "PaddlePaddle {}".format(paddle.__version__)
+
+    def read_settings(self):
+        """No getter for threads but OpenMP's: FLAGS_paddle_num_threads stays 1 whatever is set."""
+        mode = "dynamic" if paddle.in_dynamic_mode() else "static"
+        return {"mode": (mode, "paddle.in_dynamic_mode()"), "threads": openmp_threads("libgomp")}
+
+    def facts(self):
+        """Whether its oneDNN kernels are on (by default they are not), and how its executor works."""
+        flags = paddle.get_flags(["FLAGS_use_onednn", _IN_ORDER, _FREEING])
+        return {"paddle." + name: value for name, value in flags.items()}
+
+    def build(self, job, images, labels):
+        """The network on the batch's own memory."""
+        self._job, self._static = job, self.mode == "static"
+        self._batch = {"images": _alias(images, self._static), "labels": _alias(labels, self._static)}
+        self._gradients, self._programs = {}, {}
+        if self._static:
+            self._shapes = {"images": images.shape, "labels": labels.shape}
+            self._executor = paddle.static.Executor(paddle.CPUPlace())
+            self._program({"train": "step"}.get(job.task, job.task))
+        else:
+            self._layers = _make_layers(job)
+            self._named = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
+        self.reset()
+
+    def reset(self):
+        """Initial weights, empty optimizer."""
+        if self._static:
+            for name, value in self._job.parameters.items():
+                self._variable(name).set(_turned(value), paddle.CPUPlace())
+                if self._variable(name + _VELOCITY) is not None:
+                    self._variable(name + _VELOCITY).set(np.zeros_like(_turned(value)), paddle.CPUPlace())
+            return
+        for name, value in self._job.parameters.items():
+            self._named[name].set_value(_turned(value))
+        self._optimizer = _make_optimizer(self._job.optimizer, list(self._named.values()))
+        self._optimizer.clear_grad()
+
+    def step(self):
+        """One training step; the mean loss of the batch before the update."""
+        if self._static:
+            return float(np.array(self._run("step")[0]))
+        self._optimizer.clear_grad()
+        loss = self._loss(self._forward(self._batch["images"])[self._job.output], self._batch["labels"])
+        loss.backward()
+        self._optimizer.step()
+        return float(loss)
+
+    def gradient(self):
+        """The same without update."""
+        if self._static:
+            found = self._run("gradient")
+            self._gradients = dict(zip(self._job.parameters, found[1:]))
+            return float(np.array(found[0]))
+        for parameter in self._named.values():
+            parameter.clear_gradient(set_to_zero=False)
+        loss = self._loss(self._forward(self._batch["images"])[self._job.output], self._batch["labels"])
+        loss.backward()
+        return float(loss)
+
+    def forward(self):
+        """Inference; the prediction (N x classes)."""
+        if self._static:
+            return self._run("forward")[0]
+        with paddle.no_grad():
+            return self._forward(self._batch["images"])[self._job.output]
+
+    def evaluate(self):
+        """Inference between training steps."""
+        return np.array(self.forward())
+
+    def parameters(self):
+        """Name -> array."""
+        if self._static:
+            return {name: _turned(np.array(self._variable(name))) for name in self._job.parameters}
+        return {name: _turned(p.numpy()) for name, p in self._named.items()}
+
+    def gradients(self):
+        """Of the last step; a static program keeps those of the last gradient()."""
+        if self._static:
+            return {name: _turned(np.array(value)) for name, value in self._gradients.items()}
+        return {name: _turned(p.grad.numpy()) for name, p in self._named.items() if p.grad is not None}
+
+    def velocities(self):
+        """The optimizer's momentum."""
+        if not self._job.optimizer["momentum"]:
+            return {}
+        if self._static:
+            found = {name: self._variable(name + _VELOCITY) for name in self._job.parameters}
+            return {n + ".velocity": _turned(np.array(v)) for n, v in found.items() if v is not None}
+        found = self._optimizer._accumulators.get("velocity", {})
+        return {name + ".velocity": _turned(value.numpy()) for name, value in found.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch: a pass of its own, in no timed step."""
+        names = [node.name for node in self._job.nodes if node.name != self._job.loss]
+        if self._static:
+            return {name: np.array(value) for name, value in zip(names, self._run("activations"))}
+        with paddle.no_grad():
+            values = self._forward(self._batch["images"])
+        return {name: values[name].numpy() for name in names}
+
+    def _run(self, verb):
+        program, fetched = self._program(verb)
+        return self._executor.run(program, feed=self._batch, fetch_list=fetched, return_numpy=False)
+
+    def _program(self, verb):
+        """The program of a verb and what it answers. All programs find the same parameters by their names."""
+        if verb in self._programs:
+            return self._programs[verb]
+        job, program, start = self._job, paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(program, start):
+            images = paddle.static.data("images", self._shapes["images"], "float32")
+            labels = paddle.static.data("labels", self._shapes["labels"], "int64")
+            self._layers = _make_layers(job)
+            values = self._forward(images)
+            loss = self._loss(values[job.output], labels)
+            weights = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
+            if verb == "step":
+                _make_optimizer(job.optimizer, None).minimize(loss)
+                fetched = [loss]
+            elif verb == "gradient":
+                fetched = [loss, *paddle.static.gradients([loss], [weights[n] for n in job.parameters])]
+            elif verb == "forward":
+                fetched = [values[job.output]]
+            else:
+                fetched = [values[node.name] for node in job.nodes if node.name != job.loss]
+        kept = self.parameters() if self._programs else {}
+        self._executor.run(start)
+        for name, value in kept.items():
+            self._variable(name).set(_turned(value), paddle.CPUPlace())
+        self._programs[verb] = program, fetched
+        return self._programs[verb]
+
+    def _variable(self, name):
+        found = paddle.static.global_scope().find_var(name)
+        return found and found.get_tensor()
+
+    def _loss(self, prediction, labels):
+        if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
+            return paddle.nn.functional.cross_entropy(prediction, labels)
+        target = paddle.nn.functional.one_hot(labels, self._job.classes)
+        return paddle.nn.functional.mse_loss(prediction, target)
+
+    def _forward(self, images):
+        """Node -> its output."""
+        values = {"images": images}
+        for name, layer in self._layers.items():
+            values[name] = layer(values[self._job.node(name).inputs[0]])
+        return values
+
+
+def _turned(array):
+    """Dense weights are (in, out) here and (out, in) in the job."""
+    return np.ascontiguousarray(array.T) if array.ndim == 2 else np.array(array)
+
+
+def _alias(array, static):
+    """A tensor on the array's own memory."""
+    if not static:
+        return paddle.utils.dlpack.from_dlpack(array)
+    tensor = paddle.base.core.DenseTensor()
+    tensor.set(array, paddle.CPUPlace(), True)
+    return tensor
+
+
+def _make_optimizer(rule, parameters):
+    common = {"weight_decay": rule["weight_decay"] or None, "parameters": parameters}
+    if not rule["momentum"]:
+        return paddle.optimizer.SGD(rule["learning_rate"], **common)
+    return paddle.optimizer.Momentum(rule["learning_rate"], rule["momentum"], **common)
+
+
+def _make_layers(job):
+    """Node -> layer, with the job's names for the parameters."""
+    return {node.name: _make_layer(node) for node in job.nodes if node.name != job.loss}
+
+
+def _make_layer(node):
+    nn = paddle.nn
+    if node.kind in ("dense", "conv2d"):
+        (out, into) = node.parameters[0][1][:2]
+        bias = paddle.ParamAttr(name=bias_name(node)) if bias_name(node) else False
+        common = {"weight_attr": paddle.ParamAttr(name=weight_name(node)), "bias_attr": bias}
+        if node.kind == "dense":
+            return nn.Linear(into, out, **common)
+        window = {"kernel_size": pair(node, "kernel"), "stride": pair(node, "stride")}
+        return nn.Conv2D(into, out, padding=pair(node, "padding"), **window, **common)
+    if node.kind in ("max_pool2d", "avg_pool2d"):
+        window = [list(pair(node, key)) for key in ("kernel", "stride", "padding")]
+        # Not exclusive: padded zeros count.
+        return nn.MaxPool2D(*window) if node.kind == "max_pool2d" else nn.AvgPool2D(*window, exclusive=False)
+    return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()
