@@ -19,7 +19,7 @@ class Adapter(BaseAdapter):
 
     def read_settings(self):
         """Threads are those of the BLAS; Theano's own loops are serial unless its flag `openmp` is set."""
-        return {"threads": blas_threads("libblas.so")}
+        return {"threads": blas_threads("/usr/lib")}
 
     def facts(self):
         """How its C code was compiled and linked."""
