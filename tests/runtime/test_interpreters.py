@@ -14,7 +14,8 @@ from launching import make_plan, words
 from required import machine_skip
 
 from timetrial.environments.catalog import FRAMEWORKS_FOLDER
-from timetrial.environments.locate import MARKER, environments_folder
+from timetrial.environments.marker import FILE as MARKER
+from timetrial.environments.marker import environments_folder
 from timetrial.launch import registry, run_launch
 from timetrial.workloads.cache import cache_folder
 
