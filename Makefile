@@ -105,11 +105,12 @@ pytest: REQUIRED := TIMETRIAL_REQUIRE=cheap
 endif
 
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
-	$(REQUIRED) $(BIN)/python -m pytest
+	$(REQUIRED) $(BIN)/python -m pytest --ignore tests/frameworks/test_conformance.py
+	$(REQUIRED) $(BIN)/python -m pytest -n $(JOBS) tests/frameworks/test_conformance.py
 
 test-frameworks: $(VENV)/.installed $(VENV)/.test  ## install every framework that comes from packages, and test them all
 	$(BIN)/timetrial frameworks install --all
-	TIMETRIAL_REQUIRE=all $(BIN)/python -m pytest tests/frameworks tests/runtime
+	TIMETRIAL_REQUIRE=all $(BIN)/python -m pytest -n $(JOBS) tests/frameworks tests/runtime
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
 	TIMETRIAL_NOTEBOOK_QUICK=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
