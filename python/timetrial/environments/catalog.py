@@ -194,8 +194,17 @@ def framework_in(folder: Path) -> Framework:
             f"{file}: expected title, [shared] and at least one [[versions]], found {[*document]}"
         )
     try:
-        versions = tuple(Version(**{**shared, **table}) for table in tables)
+        versions = tuple(Version(**_merged(shared, table)) for table in tables)
     except ValidationError as error:
         problem = error.errors()[0]
         raise InputError(f"{file}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
     return Framework(name=folder.name, folder=folder, title=title, versions=versions)
+
+
+def _merged(shared: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """A version's own words before the shared ones; in `settings` and `environment` for each name alone."""
+    both = {**shared, **table}
+    for key in ("settings", "environment"):
+        if isinstance(shared.get(key), dict) and isinstance(table.get(key), dict):
+            both[key] = {**shared[key], **table[key]}
+    return both
