@@ -37,7 +37,7 @@ def faults(content: dict[str, Any]) -> list[str]:
 
 
 def test_there_is_a_notebook() -> None:
-    assert [notebook.stem for notebook in NOTEBOOKS] == ["first-look", "where-time-goes"]
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["first-look", "frameworks", "where-time-goes"]
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
@@ -125,3 +125,21 @@ def test_where_time_goes(
     text = conclusion_of("where-time-goes", "TIMETRIAL_PROFILE", profile.path, monkeypatch)
     for words in said:
         assert words in text
+
+
+def test_frameworks(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*words: str) -> Path:
+        experiment = load_words(
+            ["network=lenet5", "launches=3", "epochs=1", *words], load_network=fakes.network
+        )
+        return run_experiment(experiment, results_folder, quiet=True, engine=FakeEngine().engine()).path
+
+    monkeypatch.setenv(
+        "TIMETRIAL_OVERHEAD", str(measured("backend=fast,slow", "batch_size=16,64,256", "threads=1"))
+    )
+    folder = measured("backend=fast,slow,wrong,absent", "threads=1,2", "task=train")
+    text = conclusion_of("frameworks", "TIMETRIAL_FRAMEWORKS", folder, monkeypatch)
+    assert "2 of 4 contenders have a proven time. The shortest step: **fast**" in text
+    assert "the longest is slow, 2.0 times that" in text
+    assert "**wrong** is wrong:" in text
+    assert "**absent** is unavailable: absent needs the module absent" in text
