@@ -30,17 +30,17 @@ def overhead_figure(lines: Sequence[Overhead], batch_size: int, title: str = "")
             alpha=0.75,
             label="work" if place == 0 else None,
         )
-        for size, time_ns in zip(line.batch_sizes, line.times_ns, strict=True):
-            if size == batch_size:
-                panel.plot(time_ns * 1e-9 * scale, place, "D", color="black", markersize=3)
-        panel.annotate(
-            f" {line.share(batch_size):.0%}", (fixed + work, place), va="center", fontsize=7, color=MUTED
-        )
+        measured = dict(zip(line.batch_sizes, line.times_ns, strict=True)).get(batch_size)
+        end = fixed + work
+        if measured is not None:
+            panel.plot(measured * 1e-9 * scale, place, "D", color="black", markersize=3)
+            end = max(end, measured * 1e-9 * scale)
+        panel.annotate(f"  {line.share(batch_size):.0%}", (end, place), va="center", fontsize=7, color=MUTED)
     panel.set_yticks(range(len(ordered)), [label(line) for line in ordered], fontsize=8)
     panel.set_ylim(len(ordered) - 0.4, -0.6)
     panel.set_xlabel(f"step of {batch_size} samples [{unit}]   (percent: overhead; point: measured)")
     panel.grid(axis="x", alpha=0.25)
-    panel.legend(loc="lower right", fontsize=8, frameon=False)
+    panel.legend(loc="upper right", fontsize=8, frameon=False)
     panel.set_title(title or "Overhead and work", loc="left", fontsize=11)
     return figure
 

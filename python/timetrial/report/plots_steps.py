@@ -24,7 +24,8 @@ def step_times_figure(cases: Sequence[CaseSteps], title: str = "") -> Figure:
     The axis spans the steady steps; what lies beyond it is marked at its edge.
     """
     scale, unit = _unit(cases)
-    figure, (panel,) = new_figure(9.0, 1.6 + 0.75 * len(cases))
+    row = 0.75 if len(cases) <= 12 else 0.36  # inches: many cases must still fit on a page
+    figure, (panel,) = new_figure(9.0, 1.6 + row * len(cases))
     steady = [launch.seconds[launch.steady] for case in cases for launch in case.launches]
     _time_axis(panel, np.concatenate(steady) * scale, scale, unit)
     left_out = sum(_draw_row(panel, case, row, scale) for row, case in enumerate(cases))
