@@ -5,29 +5,25 @@ The order within one purpose is in order.py, the sizes in effort.py, what a laun
 
 from __future__ import annotations
 
-import datetime
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError
+from timetrial.experiment.describe import experiment_record, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.progress import QuietProgress, progress
-from timetrial.experiment.spec import Spec
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
-from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord, LayerWork, Parity, Purpose
+from timetrial.records.model import LaunchRecord, Parity, Purpose
 from timetrial.records.profile import Profile
 from timetrial.records.results import Results
 
 if TYPE_CHECKING:
-    from timetrial.core.network import Network
     from timetrial.launch import Measure
-    from timetrial.workloads import Prepared
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
@@ -93,7 +89,7 @@ def _session(
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
     with engine.lock():
-        written = _experiment_record(experiment, ready, engine)
+        written = experiment_record(experiment, ready, engine)
         folder = store.new_folder(results)
         store.write_experiment(folder, written.model_copy(update={**record, "id": folder.name}))
         live = [one for one in ready if one.unavailable is None]
@@ -167,7 +163,7 @@ def _launch(
     spec = run.experiment.spec
     plan = LaunchPlan(
         case=one.case,
-        prepared=_prepared(run.engine, one, spec, seed),
+        prepared=prepare_files(run.engine, one, spec, seed),
         purpose=purpose,
         folder=folder,
         seed=seed,
@@ -181,12 +177,6 @@ def _launch(
     record = run.engine.launch(plan)
     run.progress.done(record)
     return record
-
-
-def _prepared(engine: Engine, one: ReadyCase, spec: Spec, seed: int) -> Prepared:
-    """The files of a launch; none where the contender looks at no data."""
-    reads_data = one.contender is None or "reads_no_data" not in one.contender.flags
-    return engine.prepare(one.case.workload, seed, spec.train.epochs if spec.train else 1, reads_data)
 
 
 def _short_axes(one: ReadyCase) -> dict[str, str]:
@@ -204,68 +194,3 @@ def _measure_sizes(experiment: Experiment) -> Measure:
         epochs=train.epochs if train else 1,
         limits=Limits() if asked is None else Limits(start_timeout_s=float(asked)),
     )
-
-
-def _experiment_record(
-    experiment: Experiment, ready: Sequence[ReadyCase], engine: Engine
-) -> ExperimentRecord:
-    import timetrial
-
-    spec, machine = experiment.spec, engine.machine()
-    live = [one for one in ready if one.unavailable is None]
-    everything = str(machine.get("usable_cpus", 1))
-    counts = {int(one.case.settings.get("threads", everything)) for one in live}
-    if any("threads" not in one.case.settings for one in live):
-        counts.add(1)  # some backends use one thread unless asked
-    workloads = {}
-    for one in live:
-        workloads[repr(one.case.workload)] = _prepared(engine, one, spec, spec.seed).description
-    return ExperimentRecord(
-        id="",
-        name=spec.name,
-        question=spec.question,
-        seed=spec.seed,
-        created_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        timetrial_version=timetrial.__version__,
-        again=experiment.again_with("run"),
-        spec=spec.model_dump(mode="json", exclude_none=True),
-        cases=[_case_record(one) for one in ready],
-        reference=spec.measure.reference,
-        launches=experiment.sizes.launches,
-        learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
-        workloads=list(workloads.values()),
-        machine=machine,
-        peak_flops={str(count): engine.peak_flops(count) for count in sorted(counts)},
-        harness=engine.harness(),
-    )
-
-
-def _case_record(one: ReadyCase) -> CaseRecord:
-    case, network = one.case, one.checked.network if one.checked else None
-    return CaseRecord(
-        id=case.id,
-        axes=dict(case.axes),
-        backend=case.backend,
-        network=case.workload.network,
-        dataset=case.workload.dataset,
-        batch_size=case.workload.batch_size,
-        optimizer=dict(case.workload.optimizer),
-        task=case.task,
-        settings=dict(case.settings),
-        multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
-        parameters=network.parameter_count if network else None,
-        layers=_layer_work(network) if network else [],
-        unavailable=one.unavailable,
-    )
-
-
-def _layer_work(network: Network) -> list[LayerWork]:
-    return [
-        LayerWork(
-            name=node["name"],
-            kind=node["kind"],
-            parameters=sum(math.prod(parameter["shape"]) for parameter in node["parameters"]),
-            **network.work(node["name"]),
-        )
-        for node in network.nodes
-    ]

@@ -90,6 +90,7 @@ class SegmentRunner:
         cancelled: Callable[[], bool] | None,
     ):
         self.segments: list[Segment] = []
+        self._durations: list[NDArray[np.int64]] = []
         self._process = process
         self._fd = recorder_fd
         self._files = files
@@ -101,6 +102,11 @@ class SegmentRunner:
         self._next_window = 0
         self._last_ns = 0
         self._steps = 0
+
+    def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
+        """Of all steps in segments of this kind so far, in order; segments with parts have none here."""
+        own = [ns for segment, ns in zip(self.segments, self._durations, strict=True) if segment.kind == kind]
+        return np.concatenate([np.empty(0, np.int64), *own])
 
     def run_stage(self, stage: Stage) -> Progress:
         """All segments of a stage, one always queued ahead."""
@@ -177,6 +183,7 @@ class SegmentRunner:
         self._files.append(stamps, losses)
         self._steps += steps
         times = stamp_times_ns(stamps)
+        self._durations.append(np.diff(times) if len(times) == steps + 1 else np.empty(0, np.int64))
         self._last_ns = int(times[-1])
         return int(times[-1] - times[0])
 

@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 1
 
-Purpose = Literal["proof", "speed", "learning", "profile"]
+Purpose = Literal["proof", "speed", "learning", "profile", "race"]
 TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain steps
 Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
-SegmentKind = Literal["first", "warmup", "steady", "train", "detailed"]
+SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race"]
 
 
 class Model(BaseModel):

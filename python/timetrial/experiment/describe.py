@@ -1,0 +1,91 @@
+"""What an experiment's record says before anything is measured: cases, workloads, machine, peak."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from timetrial.experiment.engine import Engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.spec import Spec
+from timetrial.experiment.validate import ReadyCase
+from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
+
+if TYPE_CHECKING:
+    from timetrial.core.network import Network
+    from timetrial.workloads import Prepared
+
+
+def prepare_files(engine: Engine, one: ReadyCase, spec: Spec, seed: int) -> Prepared:
+    """The files of a launch; none where the contender looks at no data."""
+    reads_data = one.contender is None or "reads_no_data" not in one.contender.flags
+    return engine.prepare(one.case.workload, seed, spec.train.epochs if spec.train else 1, reads_data)
+
+
+def experiment_record(
+    experiment: Experiment, ready: Sequence[ReadyCase], engine: Engine, *, peaks: bool = True
+) -> ExperimentRecord:
+    """What experiment.json says. `peaks` measures the machine's peak for each number of threads: a second
+    each."""
+    import timetrial
+
+    spec, machine = experiment.spec, engine.machine()
+    live = [one for one in ready if one.unavailable is None]
+    everything = str(machine.get("usable_cpus", 1))
+    counts = {int(one.case.settings.get("threads", everything)) for one in live}
+    if any("threads" not in one.case.settings for one in live):
+        counts.add(1)  # some backends use one thread unless asked
+    workloads = {}
+    for one in live:
+        workloads[repr(one.case.workload)] = prepare_files(engine, one, spec, spec.seed).description
+    return ExperimentRecord(
+        id="",
+        name=spec.name,
+        question=spec.question,
+        seed=spec.seed,
+        created_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        timetrial_version=timetrial.__version__,
+        again=experiment.again_with("run"),
+        spec=spec.model_dump(mode="json", exclude_none=True),
+        cases=[_case_record(one) for one in ready],
+        reference=spec.measure.reference,
+        launches=experiment.sizes.launches,
+        learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
+        workloads=list(workloads.values()),
+        machine=machine,
+        peak_flops={str(count): engine.peak_flops(count) for count in sorted(counts) if peaks},
+        harness=engine.harness(),
+    )
+
+
+def _case_record(one: ReadyCase) -> CaseRecord:
+    case, network = one.case, one.checked.network if one.checked else None
+    return CaseRecord(
+        id=case.id,
+        axes=dict(case.axes),
+        backend=case.backend,
+        network=case.workload.network,
+        dataset=case.workload.dataset,
+        batch_size=case.workload.batch_size,
+        optimizer=dict(case.workload.optimizer),
+        task=case.task,
+        settings=dict(case.settings),
+        multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
+        parameters=network.parameter_count if network else None,
+        layers=_layer_work(network) if network else [],
+        unavailable=one.unavailable,
+    )
+
+
+def _layer_work(network: Network) -> list[LayerWork]:
+    return [
+        LayerWork(
+            name=node["name"],
+            kind=node["kind"],
+            parameters=sum(math.prod(parameter["shape"]) for parameter in node["parameters"]),
+            **network.work(node["name"]),
+        )
+        for node in network.nodes
+    ]
