@@ -27,6 +27,8 @@ COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
 KILL_WAIT_S = 10.0
 # How often a silent contender is looked at. Within a segment of 250 ms this never happens.
 TICK_S = 0.5
+PAUSE_WAIT_S = 10.0
+PAUSE_TICK_S = 0.0002
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,17 @@ class Command:
             options += ["--processes", str(self.processes)]
         options += ["--control", str(CONTROL_FD), "--status", str(STATUS_FD), "--"]
         return [str(native.exec_path()), *options, *self.program]
+
+
+def is_stopped(pid: int) -> bool | None:
+    """Whether every thread of a process stands still by a signal. None: it is gone, or ended."""
+    states = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
+                states.append(file.read().rpartition(b")")[2].split()[0])
+    alive = [state for state in states if state not in (b"Z", b"X")]
+    return all(state in (b"T", b"t") for state in alive) if alive else None
 
 
 class ContenderProcess:
@@ -165,6 +178,23 @@ class ContenderProcess:
                 raise LaunchError(
                     "hang", f"no progress for {timeout_s:g} s of running time during {doing}; ended by us"
                 )
+
+    def pause(self) -> None:
+        """Stops every task of the contender, and of what it started. They stand still when this returns, so
+        that pools which spin after their last region take nothing from another contender."""
+        self._signal_group("stop", stopped=True)
+
+    def resume(self) -> None:
+        """Lets a paused contender go on."""
+        self._signal_group("continue", stopped=False)
+
+    def _signal_group(self, line: str, *, stopped: bool) -> None:
+        write_line(self._control, line)
+        deadline = time.monotonic() + PAUSE_WAIT_S
+        while self.pid is not None and is_stopped(self.pid) is (not stopped):
+            if time.monotonic() > deadline:
+                raise MeasurementError(f"process {self.pid} did not {line} within {PAUSE_WAIT_S:g} s")
+            time.sleep(PAUSE_TICK_S)
 
     def _checked(self, event: dict[str, Any]) -> dict[str, Any]:
         if event.get("event") == "failed":

@@ -6,6 +6,7 @@ waits; between stages it does wait, while the parent looks at it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,10 @@ MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
+TURN_NS = 20_000_000  # of a side in a race
+FEWEST_TURN_STEPS = 10
+LONGEST_TURN_NS = 1_000_000_000  # unless FEWEST_SLOW_STEPS take longer
+FEWEST_SLOW_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,23 @@ def speed_stages(measure: Measure, *, has_parts: bool) -> Iterator[Stage]:
     if has_parts and measure.detailed_steps > 0:
         steps = min(measure.detailed_steps, MAX_SEGMENT_STEPS // DETAILED_STAMPS_PER_STEP)
         yield Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)
+
+
+def race_warmup_stages(measure: Measure) -> Iterator[Stage]:
+    """First step, then pieces of warm-up, for as long as the caller wants more and the budget lasts."""
+    yield Stage("first", 1)
+    left_ns = measure.warmup_ns
+    while left_ns > 0:
+        piece_ns = min(left_ns, max(TURN_NS, (measure.warmup_ns - left_ns) // 4))
+        yield Stage("warmup", measure.max_steps, piece_ns, piece_ns)
+        left_ns -= piece_ns
+
+
+def segment_steps(step_ns: float) -> int:
+    """Steps of a turn, the same for each side; `step_ns` is what the fastest needs."""
+    steps = max(FEWEST_TURN_STEPS, math.ceil(TURN_NS / step_ns))
+    slowest = max(FEWEST_SLOW_STEPS, int(LONGEST_TURN_NS / step_ns))
+    return min(steps, slowest, MAX_SEGMENT_STEPS)
 
 
 def profile_stages(measure: Measure) -> Iterator[Stage]:

@@ -52,14 +52,15 @@ class Watch:
         self._before = self._observer.read()
         self._before_ns = time.monotonic_ns()
 
-    def end_steady(self, segments: Iterable[Segment]) -> None:
-        """Threads and the peak are counted up to here. The recorder's window is taken off the peak."""
+    def end_steady(self, segments: Iterable[Segment], wall_ns: int | None = None) -> None:
+        """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
+        `wall_ns`: the time in which the contender ran, where that is less than what passed."""
         now_ns = time.monotonic_ns()
         seen = self._read()
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
         if self._before is None:
             return
-        self.steady_wall_ns = now_ns - self._before_ns
+        self.steady_wall_ns = now_ns - self._before_ns if wall_ns is None else wall_ns
         before = {thread.tid: thread.cpu_ns for thread in self._before.threads}
         self.threads = [
             Thread(

@@ -29,6 +29,7 @@ from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
+from timetrial.launch.pair import Seat
 from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
@@ -43,6 +44,7 @@ from timetrial.launch.settings import (
     mismatch,
     setting_environment,
 )
+from timetrial.launch.turns import run_turns
 from timetrial.launch.witnesses import MachineTimes, witnesses
 from timetrial.records.files import explained
 from timetrial.records.model import (
@@ -58,15 +60,18 @@ from timetrial.records.model import (
 from timetrial.records.store import write_launch
 
 
-def run_launch(plan: LaunchPlan, *, cancel: threading.Event | None = None) -> LaunchRecord:
-    """Runs the plan; leaves record.json, stamps.bin and losses.bin in its folder, and nothing running.
+def run_launch(
+    plan: LaunchPlan, *, cancel: threading.Event | None = None, seat: Seat | None = None
+) -> LaunchRecord:
+    """Runs the plan; a launch of a race needs its seat. Leaves record.json, stamps.bin and losses.bin in the
+    plan's folder, and nothing running.
 
     Every failure of the contender is an outcome in the record. Raises MeasurementError when we could not
     measure or write, InputError for a plan that cannot be, KeyboardInterrupt on Ctrl-C or `cancel`: then
     nothing is recorded.
     """
     _make_folder(plan.folder)
-    launch = _Launch(plan, cancel)
+    launch = _Launch(plan, cancel, seat)
     record = launch.run()
     write_launch(plan.folder, record)
     return record
@@ -84,9 +89,10 @@ def _make_folder(folder: Path) -> None:
 class _Launch:
     """The state of one launch while it runs, and the record that is made of it."""
 
-    def __init__(self, plan: LaunchPlan, cancel: threading.Event | None):
+    def __init__(self, plan: LaunchPlan, cancel: threading.Event | None, seat: Seat | None = None):
         self.plan = plan
         self.cancel = cancel
+        self.seat = seat
         self.outcome: Outcome = "ok"
         self.reason: str | None = None
         self.stop: str | None = None
@@ -264,6 +270,10 @@ class _Launch:
             self._run_learning(process)
         elif self.plan.purpose == "profile":
             self._run_profile(process, files)
+        elif self.seat is not None:
+            warning = run_turns(self.seat, process, self.runner, self.watch, self.plan.measure)
+            self.warnings += [warning] if warning else []
+            self.stop = "rounds"
         else:
             self._run_speed()
         self._check_end(process, files)

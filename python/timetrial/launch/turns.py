@@ -1,0 +1,49 @@
+"""What a launch does in a race: it warms up, then runs when it is its turn, and is stopped when it is not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from timetrial.analysis.steady import find_steady
+from timetrial.launch.contender_process import ContenderProcess
+from timetrial.launch.decisions import Stage, race_warmup_stages
+from timetrial.launch.observe import Watch
+from timetrial.launch.plan import Measure
+from timetrial.launch.segments import SegmentRunner
+
+if TYPE_CHECKING:
+    from timetrial.launch.pair import Seat
+
+
+def run_turns(
+    seat: Seat, process: ContenderProcess, runner: SegmentRunner, watch: Watch, measure: Measure
+) -> str | None:
+    """From the first step to the last turn; the contender runs again when it returns. What to warn of, if
+    anything."""
+    warning: str | None = None
+    for stage in race_warmup_stages(measure):
+        runner.run_stage(stage)
+        if stage.kind == "first":
+            watch.after_first_step()
+            continue
+        steady = find_steady(runner.durations_ns("warmup"))
+        warning = None if steady.accepted else f"raced before it was steady: {steady.reason}"
+        if steady.accepted:
+            break
+    warm = runner.durations_ns("warmup")
+    step_ns = float(np.median(warm[len(warm) // 2 :]))
+    watch.begin_steady()
+    running_ns = 0
+    process.pause()
+    while (steps := seat.wait(step_ns)) is not None:
+        process.resume()
+        began = time.monotonic_ns()
+        runner.run_stage(Stage("race", steps))
+        running_ns += time.monotonic_ns() - began
+        process.pause()
+    process.resume()
+    watch.end_steady([one for one in runner.segments if one.kind == "race"], wall_ns=running_ns)
+    return warning
