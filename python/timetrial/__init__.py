@@ -8,7 +8,8 @@
     results.to_pandas("cases")                          # also "launches" and "steps"
     results.plot.step_times()
     tt.profile("first-look", backend="pytorch")         # where a step's time goes, layer by layer
-    results = tt.load("results/7f3a")                   # an earlier run
+    tt.race("pytorch", "onednn", network="lenet5")      # is the difference real? a verdict
+    results = tt.load("results/7f3a")                   # an earlier run or race
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
 An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
@@ -25,11 +26,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "timetrial.experiment.run",
     "profile": "timetrial.experiment.run",
-    "load": "timetrial.records.results",
+    "race": "timetrial.race",
+    "load": "timetrial.race.loading",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
     "Profile": "timetrial.records.profile",
+    "Race": "timetrial.race",
+    "Side": "timetrial.race",
     "Recorder": "timetrial.core",
     "TimetrialError": "timetrial.errors",
     "InputError": "timetrial.errors",
@@ -42,14 +46,17 @@ __all__ = [
     "InputError",
     "MeasurementError",
     "Profile",
+    "Race",
     "Recorder",
     "Results",
+    "Side",
     "TimetrialError",
     "Unavailable",
     "__version__",
     "doctor",
     "load",
     "profile",
+    "race",
     "run",
 ]
 
@@ -59,8 +66,10 @@ if TYPE_CHECKING:
     from timetrial.experiment.doctor import doctor
     from timetrial.experiment.experiment import Experiment
     from timetrial.experiment.run import profile, run
+    from timetrial.race import Race, Side, race
+    from timetrial.race.loading import load
     from timetrial.records.profile import Profile
-    from timetrial.records.results import Results, load
+    from timetrial.records.results import Results
 
 
 def __getattr__(name: str) -> Any:

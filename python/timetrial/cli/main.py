@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from timetrial.cli import backends, doctor, frameworks, listing, profile, run, show
+from timetrial.cli import backends, doctor, frameworks, listing, profile, race, run, show
 from timetrial.errors import InputError, TimetrialError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -39,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(guarded(run.run))
+app.command("race")(guarded(race.race))
 app.command("profile")(guarded(profile.profile))
 app.command("show")(guarded(show.show))
 app.command("list")(guarded(listing.listing))

@@ -18,9 +18,14 @@ def show(
 ) -> None:
     """Show the results of an earlier run: the table, then every case in detail."""
     from timetrial.records import store
+    from timetrial.records.race import is_race
     from timetrial.records.results import Results
 
-    found = Results(store.find(record, results))
+    folder = store.find(record, results)
+    if is_race(folder):
+        _show_race(folder, as_json=as_json)
+        return
+    found = Results(folder)
     profiled = found.experiment.profiles > 0
     if as_json:
         document = found.profile.to_json() if profiled else found.to_json()
@@ -34,3 +39,17 @@ def show(
     console.print(ExperimentDetail(found))
     for row in found.rows:
         console.print(CaseDetail(row))
+
+
+def _show_race(folder: Path, *, as_json: bool) -> None:
+    from timetrial.cli.console import stdout
+    from timetrial.race.result import Race
+    from timetrial.report.race import explain
+
+    found = Race(folder)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        return
+    stdout().print(found.table())
+    for duel in found.duels:
+        stdout().print(explain(found, duel), markup=False, highlight=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from timetrial.launch.lock import MeasurementLock
+from timetrial.launch.pair import Pair, Round, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.registry import (
     Contender,
@@ -11,7 +12,7 @@ from timetrial.launch.registry import (
     native_backends,
     resolve,
 )
-from timetrial.launch.run import run_launch
+from timetrial.launch.run import race_launches, run_launch
 from timetrial.launch.settings import validate_settings
 
 __all__ = [
@@ -21,9 +22,13 @@ __all__ = [
     "Measure",
     "MeasurementLock",
     "NotBuiltYet",
+    "Pair",
+    "Round",
     "known_backends",
     "native_backends",
+    "race_launches",
     "resolve",
     "run_launch",
+    "schedule",
     "validate_settings",
 ]

@@ -85,9 +85,10 @@ class Pair:
     rounds: list[Round]
 
 
-def run_pair(
-    launches: Sequence[Callable[[Seat, threading.Event], LaunchRecord]], rounds: Sequence[Round]
-) -> Pair:
+SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
+
+
+def run_pair(launches: Sequence[SeatedLaunch], rounds: Sequence[Round]) -> Pair:
     """Runs the launches together. A side that fails ends the pair: the others have their records as well.
 
     Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.

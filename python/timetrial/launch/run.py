@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
-from timetrial.launch.pair import Seat
+from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
 from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
@@ -75,6 +75,15 @@ def run_launch(
     record = launch.run()
     write_launch(plan.folder, record)
     return record
+
+
+def race_launches(plans: Sequence[LaunchPlan], rounds: Sequence[Round]) -> Pair:
+    """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
+
+    def seated(plan: LaunchPlan) -> SeatedLaunch:
+        return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
+
+    return run_pair([seated(plan) for plan in plans], rounds)
 
 
 def _make_folder(folder: Path) -> None:

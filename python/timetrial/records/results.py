@@ -141,11 +141,6 @@ class Results:
         return to_html(self)
 
 
-def load(path: str | Path) -> Results:
-    """The results of an earlier run: its folder, or its id under results/."""
-    return Results(store.find(path))
-
-
 def _as_launch(files: LaunchFiles) -> Launch:
     steps = files.steps()
     step = launch_step_time_ns(steps) if files.record.purpose in TIMED else None

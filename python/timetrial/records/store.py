@@ -23,6 +23,7 @@ from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, LaunchReco
 RecordType = TypeVar("RecordType", bound=Model)
 
 EXPERIMENT_FILE = "experiment.json"
+ROOT_FILES = (EXPERIMENT_FILE, "race.json")  # of a record's folder
 RECORD_FILE = "record.json"
 STAMPS_FILE = "stamps.bin"  # u64, little-endian: nanoseconds << 8 | boundary
 LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
@@ -60,12 +61,12 @@ def new_folder(results: Path) -> Path:
 
 def write_experiment(folder: Path, record: ExperimentRecord) -> None:
     """experiment.json of a folder."""
-    write_once(folder / EXPERIMENT_FILE, _json(record))
+    write_once(folder / EXPERIMENT_FILE, to_bytes(record))
 
 
 def write_launch(folder: Path, record: LaunchRecord) -> None:
     """record.json of a launch: the last thing written, so a folder with one is complete."""
-    write_once(folder / RECORD_FILE, _json(record))
+    write_once(folder / RECORD_FILE, to_bytes(record))
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:
@@ -73,12 +74,12 @@ def read_experiment(folder: Path) -> ExperimentRecord:
     file = folder / EXPERIMENT_FILE
     if not file.is_file():
         raise InputError(_not_results(folder))
-    return _read(file, ExperimentRecord)
+    return read_record(file, ExperimentRecord)
 
 
 def read_launch(folder: Path) -> LaunchRecord:
     """record.json of a launch's folder."""
-    return _read(folder / RECORD_FILE, LaunchRecord)
+    return read_record(folder / RECORD_FILE, LaunchRecord)
 
 
 def launch_folders(folder: Path) -> list[Path]:
@@ -112,9 +113,9 @@ def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64
 def find(path: str | Path, results: Path = Path("results")) -> Path:
     """The folder of a record: a path, or an id (or the beginning of one) under `results`."""
     folder = Path(path)
-    if (folder / EXPERIMENT_FILE).is_file():
+    if any((folder / name).is_file() for name in ROOT_FILES):
         return folder
-    if folder.name == EXPERIMENT_FILE and folder.is_file():
+    if folder.name in ROOT_FILES and folder.is_file():
         return folder.parent
     if not folder.exists() and len(folder.parts) == 1 and results.is_dir():
         begun = sorted(one for one in results.iterdir() if one.name.startswith(folder.name) and one.is_dir())
@@ -128,10 +129,12 @@ def find(path: str | Path, results: Path = Path("results")) -> Path:
 def _not_results(folder: Path) -> str:
     if not folder.exists():
         return f"There are no records at '{folder}'. Expected a folder such as results/7f3a."
-    return f"'{folder}' is not a record: it has no {EXPERIMENT_FILE}. Expected a folder such as results/7f3a."
+    files = " or ".join(ROOT_FILES)
+    return f"'{folder}' is not a record: it has no {files}. Expected a folder such as results/7f3a."
 
 
-def _json(record: Model) -> bytes:
+def to_bytes(record: Model) -> bytes:
+    """The text of a record's file."""
     return (record.model_dump_json(indent=1) + "\n").encode()
 
 
@@ -144,7 +147,8 @@ def _array(file: Path, dtype: str) -> npt.NDArray[Any]:
     return np.frombuffer(data, dtype)
 
 
-def _read(file: Path, model: type[RecordType]) -> RecordType:
+def read_record(file: Path, model: type[RecordType]) -> RecordType:
+    """A record's file, whole. InputError: it is damaged, or newer than this timetrial."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

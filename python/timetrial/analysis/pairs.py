@@ -1,0 +1,65 @@
+"""From the launches of a pair to one number per challenger: ln(challenger / base) of the metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.steps import Steps
+from timetrial.analysis.verdict import Decision, Direction, Rule, decide
+from timetrial.records.model import LaunchRecord
+
+GATE = "median"  # of the statistics, the one that verdicts stand on
+STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
+    "median": lambda times: float(np.median(times)),
+    "mean": lambda times: float(np.mean(times)),  # sees what medians hide: a stall now and then
+    "p25": lambda times: float(np.quantile(times, 0.25)),
+}
+GOOD: dict[str, Direction] = {"step_time": "lower", "samples_per_s": "higher", "peak_memory": "lower"}
+COLD_STEPS = 2  # of a turn: they find the caches of another contender
+FEWEST_WITH_COLD = 10
+
+
+def turns_of(record: LaunchRecord, steps: Steps) -> list[npt.NDArray[np.float64]]:
+    """Step durations [ns] of each turn, without those that the pause before has cooled."""
+    turns = []
+    for number, segment in enumerate(record.segments):
+        if segment.kind == "race":
+            times = steps.duration_ns[steps.segment == number].astype(np.float64)
+            cold = COLD_STEPS if len(times) >= FEWEST_WITH_COLD else min(1, len(times) - 1)
+            turns.append(times[cold:])
+    return turns
+
+
+def step_time_log_ratios(
+    base: Sequence[npt.NDArray[np.float64]], challenger: Sequence[npt.NDArray[np.float64]]
+) -> dict[str, float]:
+    """By statistic: the median over rounds of ln(challenger / base). ValueError: a time is not positive."""
+    found = {}
+    for name, statistic in STATISTICS.items():
+        rounds = [(statistic(b), statistic(c)) for b, c in zip(base, challenger, strict=True)]
+        if not rounds or not all(math.isfinite(b) and math.isfinite(c) and min(b, c) > 0 for b, c in rounds):
+            raise ValueError(f"step times that are not positive: {rounds[:3]}")
+        found[name] = float(np.median([math.log(c / b) for b, c in rounds]))
+    return found
+
+
+def judge(
+    log_ratios: Sequence[float], rule: Rule, good: Direction, *, ended: bool = False
+) -> Decision | None:
+    """The decision of the first planned look that makes one. None: more pairs are needed, or, of a race that
+    `ended` before a look could decide, there are too few to say anything."""
+    for look in rule.looks:
+        if len(log_ratios) >= look:
+            decision = decide(log_ratios[:look], rule, good, last=look == rule.most_pairs)
+            if decision is not None:
+                return decision
+    if ended and len(log_ratios) >= rule.looks[0]:
+        # Looking where no look was planned must not find anything.
+        last = decide(log_ratios, rule, good, last=True)
+        assert last is not None
+        return Decision("inconclusive", last.effect, last.pairs, last.p_value, last.minimal_detectable_effect)
+    return None

@@ -1,0 +1,48 @@
+"""Races: which of two ways of doing the same work is better, and is the difference real?
+
+    tt.race("eigen", "onednn", network="lenet5", threads=1)
+    tt.race("before.module:make_step", "after.module:make_step")
+    tt.race(results.sel(backend="pytorch"), results.sel(backend="onednn"))     # measures anew
+
+The first side is the base. Both are alive together and take turns, whoever waits is stopped; a pair of
+launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (analysis/verdict.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from timetrial.analysis.verdict import Rule
+from timetrial.race.racing import RaceInterrupted, run_race
+from timetrial.race.result import Duel, Race
+from timetrial.race.side import Side, experiment_of, side_of
+from timetrial.records.race import Metric
+from timetrial.records.results import Results
+
+__all__ = ["Duel", "Race", "RaceInterrupted", "Rule", "Side", "race", "run_race"]
+
+
+def race(
+    *sides: Side | Results | Mapping[str, Any] | str,
+    metric: Metric = "step_time",
+    rule: Rule | None = None,
+    results: str | Path = "results",
+    seed: int = 1,
+    confirm: bool = True,
+    isolated: bool = False,
+    quiet: bool = False,
+    **keys: Any,
+) -> Race:
+    """Races two or more sides; each against the first.
+
+    A side: a backend's name, "package.module:make_step", a Side, a mapping of keys, or results of one row.
+    `keys` hold for all sides: network="lenet5", threads=1. `metric`: step_time, samples_per_s (then batch
+    sizes may differ) or peak_memory. `confirm`: every `worse` is raced once more before it is said.
+    `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
+    """
+    experiment = experiment_of([side_of(side) for side in sides], keys, seed)
+    return run_race(
+        experiment, Path(results), metric=metric, rule=rule, confirm=confirm, isolated=isolated, quiet=quiet
+    )

@@ -1,0 +1,41 @@
+"""Whether all sides of a race fit in memory together; where not, they ride in alternation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from timetrial.experiment.validate import ReadyCase
+from timetrial.records.store import read_launch
+
+MARGIN = 1.25  # a race holds more than the proof that told us how much
+
+
+def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """What could be taken without swapping, by the kernel, and no more than the container's limit leaves."""
+    lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+    free = int(lines["MemAvailable"].split()[0]) * 1024
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        if (cgroup / limit).is_file() and (cgroup / used).is_file():
+            most = (cgroup / limit).read_text().strip()
+            if most.isdigit():
+                free = min(free, int(most) - int((cgroup / used).read_text()))
+    return free
+
+
+def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:
+    """Why they cannot be alive together, from what their proofs held at most; None: there is room."""
+    held = {}
+    for one in sides:
+        record = read_launch(folder / "proof" / one.case.content_id)
+        held[names[one.case.id]] = record.memory.lifetime_peak or 0
+    needed, free = int(MARGIN * sum(held.values())), available_bytes()
+    if needed <= free:
+        return None
+    each = ", ".join(f"{name} {size / 2**20:.0f} MB" for name, size in held.items())
+    return (
+        f"together the sides need about {needed / 2**20:.0f} MB ({each}), and {free / 2**20:.0f} MB are free"
+    )

@@ -1,0 +1,282 @@
+"""Runs a race: proofs, pairs until a verdict, and every `worse` once more (the rule: analysis/verdict.py)."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
+from timetrial.analysis.verdict import Rule
+from timetrial.experiment.describe import experiment_record, prepare_files
+from timetrial.experiment.engine import Engine, real_engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.race.memory import room_for_all
+from timetrial.race.result import Race
+from timetrial.race.side import check_sides, side_names
+from timetrial.records import race as records
+from timetrial.records import store
+from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
+from timetrial.records.race import Metric, PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
+from timetrial.records.results import LaunchFiles
+
+if TYPE_CHECKING:
+    from timetrial.launch import LaunchPlan
+    from timetrial.records.model import Purpose
+
+ROUNDS = 10
+MOST_VOID = 3  # pairs that a failing side may cost before the race ends
+WARMUP_NS = 1_000_000_000  # at most; it ends as soon as the steps are steady
+LONGEST_PADDING = 4096  # bytes of environment: its size moves the stack, which moves timings (Mytkowicz 2009)
+
+
+class RaceInterrupted(KeyboardInterrupt):
+    """Ctrl-C: every contender is gone; `race` holds the pairs that had ended."""
+
+    def __init__(self, race: Race):
+        super().__init__("interrupted")
+        self.race = race
+
+
+@dataclass
+class _Ride:
+    """The state of a race."""
+
+    experiment: Experiment
+    engine: Engine
+    folder: Path
+    rule: Rule
+    metric: Metric
+    sides: list[ReadyCase]  # that can take part, the base first
+    progress: QuietProgress
+    isolated: bool
+    proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
+    pairs: list[PairRecord] = field(default_factory=list)
+
+    def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
+        """Of the pairs that count, in order."""
+        return [
+            one.log_ratios[challenger][GATE]
+            for one in self.pairs
+            if one.stage == stage and one.void is None and challenger in one.log_ratios
+        ]
+
+    @property
+    def void(self) -> list[PairRecord]:
+        """Pairs in which a side failed."""
+        return [one for one in self.pairs if one.void is not None]
+
+
+def run_race(
+    experiment: Experiment,
+    results: Path,
+    *,
+    metric: Metric = "step_time",
+    rule: Rule | None = None,
+    confirm: bool = True,
+    isolated: bool = False,
+    quiet: bool = False,
+    engine: Engine | None = None,
+) -> Race:
+    """Races the cases of an experiment against the first of them.
+
+    Raises InputError before anything starts, RaceInterrupted on Ctrl-C, MeasurementError if records can no
+    longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
+    """
+    engine, rule = engine or real_engine(), rule or Rule()
+    check_sides([one.case for one in experiment.cases], metric)
+    ready = validate(experiment.cases, engine)
+    store.check_writable(results)
+    began = time.monotonic()
+    with engine.lock():
+        described = experiment_record(experiment, ready, engine, peaks=False)
+        folder = store.new_folder(results)
+        described = described.model_copy(update={"id": folder.name, "again": _again(experiment, folder)})
+        names = side_names(described.cases)
+        try:
+            with progress(quiet=quiet) as bar:
+                ride = _Ride(experiment, engine, folder, rule, metric, list(ready), bar, isolated)
+                end = _ride(ride, described, confirm=confirm, names=names)
+        except KeyboardInterrupt:
+            end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
+            if records.is_race(folder):
+                records.write_end(folder, end)
+                raise RaceInterrupted(Race(folder)) from None
+            raise
+        records.write_end(folder, end.model_copy(update={"seconds": time.monotonic() - began}))
+    return Race(folder)
+
+
+def _again(experiment: Experiment, folder: Path) -> str:
+    return f"timetrial race {folder}" if experiment.again is None else experiment.again_with("race")
+
+
+def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool, names: dict[str, str]) -> RaceEnd:
+    refused = _prove_all(ride, names)
+    why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, names)
+    ride.isolated = ride.isolated or why is not None
+    records.write_race(
+        ride.folder,
+        RaceRecord(
+            experiment=described,
+            metric=ride.metric,
+            rule=RuleRecord(**{**vars(ride.rule), "looks": list(ride.rule.looks)}),
+            rounds=ROUNDS,
+            confirm=confirm,
+            isolated=ride.isolated,
+            why_isolated=why,
+        ),
+    )
+    base = described.cases[0].id
+    if len(ride.sides) < 2 or ride.sides[0].case.id != base:
+        return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
+    ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
+    for one in ride.sides[1:]:
+        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, GOOD[ride.metric])
+        if ended is None and confirm and first is not None and first.verdict == "worse":
+            ended = _until_decided(ride, "confirm", [one.case.id])
+    if ended is not None:
+        return RaceEnd(stop_reason="voids", reason=ended, seconds=0)
+    return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
+
+
+def _prove_all(ride: _Ride, names: dict[str, str]) -> list[str]:
+    """Leaves in `sides` those that may be raced; says of the others why not."""
+    refused, kept = [], []
+    for position, one in enumerate(ride.sides):
+        case = one.case
+        reason = None if one.unavailable is None else f"unavailable: {one.unavailable}"
+        if reason is None and case.content_id not in ride.proofs:
+            ride.progress.next(f"proof · {names[case.id]}")
+            folder = ride.folder / "proof" / case.content_id
+            record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
+            if record.outcome == "ok":
+                ride.proofs[case.content_id] = record.parity
+            else:
+                reason = f"{record.outcome}: {record.reason}"
+        if reason is None and case.content_id not in ride.proofs:
+            reason = "its proof failed"
+        if reason is None:
+            kept.append(one)
+        else:
+            refused.append(f"{names[case.id]} is {reason}")
+    ride.sides = kept
+    return refused
+
+
+def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | None:
+    """Pairs until each challenger has a decision. Why it ended before that, or None."""
+    waiting = list(challengers)
+    good = GOOD[ride.metric]
+    while waiting:
+        done = len([one for one in ride.pairs if one.stage == stage and one.void is None])
+        words = "pair" if stage == "judge" else "confirming, pair"
+        ride.progress.next(f"{words} {done + 1} of at most {ride.rule.most_pairs}")
+        sides = [one for one in ride.sides if one is ride.sides[0] or one.case.id in waiting]
+        pair = _pair(ride, sides, stage)
+        records.write_pair(ride.folder, pair)
+        ride.pairs.append(pair)
+        ride.progress.done(None)
+        if len(ride.void) >= MOST_VOID:
+            return f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
+        waiting = [one for one in waiting if judge(ride.log_ratios(one, stage), ride.rule, good) is None]
+    return None
+
+
+def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
+    from timetrial.launch import schedule
+
+    number = len(ride.pairs)
+    rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
+    plans = []
+    for position, one in enumerate(sides):
+        padding = {"TIMETRIAL_PADDING": "x" * rng.randrange(LONGEST_PADDING)}
+        folder = records.pair_folder(ride.folder, number) / one.case.id
+        plans.append(_plan(ride, one, "race", folder, number, position, padding))
+    order = schedule(len(sides), ROUNDS, rng)
+    if ride.isolated:
+        alone = {side: ride.engine.race([plans[side]], [(0,)] * ROUNDS) for side in order[0]}
+        launches = [alone[side].records[0] for side in range(len(sides))]
+    else:
+        pair = ride.engine.race(plans, order)
+        launches = pair.records
+    ratios, void = _compared(ride, sides, plans, launches)
+    return PairRecord(
+        number=number,
+        stage=stage,
+        sides=[one.case.id for one in sides],
+        rounds=[list(one) for one in order],
+        log_ratios=ratios,
+        void=void,
+    )
+
+
+def _compared(
+    ride: _Ride, sides: Sequence[ReadyCase], plans: Sequence[LaunchPlan], launches: Sequence[LaunchRecord]
+) -> tuple[dict[str, dict[str, float]], str | None]:
+    """By challenger and statistic: ln(challenger / base); or why the pair is void."""
+    failed = next((k for k, one in enumerate(launches) if one.outcome != "ok"), None)
+    if failed is not None:
+        one = launches[failed]
+        return {}, f"{sides[failed].case.backend}: {one.outcome}: {one.reason}"
+    found = {}
+    try:
+        for k in range(1, len(sides)):
+            found[sides[k].case.id] = _log_ratios(
+                ride.metric, [(sides[j], plans[j], launches[j]) for j in (0, k)]
+            )
+    except ValueError as error:
+        return {}, str(error)
+    return found, None
+
+
+def _log_ratios(
+    metric: Metric, both: Sequence[tuple[ReadyCase, LaunchPlan, LaunchRecord]]
+) -> dict[str, float]:
+    (base, _, base_launch), (challenger, _, launch) = both
+    if metric == "peak_memory":
+        held = [one.memory.steady_peak for one in (base_launch, launch)]
+        if not all(held):
+            raise ValueError("the kernel did not say how much memory was held")
+        return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}
+    turns = [turns_of(record, LaunchFiles(record, plan.folder).steps()) for _, plan, record in both]
+    times = step_time_log_ratios(turns[0], turns[1])
+    if metric == "step_time":
+        return times
+    samples = math.log(challenger.case.workload.batch_size / base.case.workload.batch_size)
+    return {name: samples - value for name, value in times.items()}
+
+
+def _plan(
+    ride: _Ride,
+    one: ReadyCase,
+    purpose: Purpose,
+    folder: Path,
+    block: int,
+    position: int,
+    environment: dict[str, str],
+) -> LaunchPlan:
+    from timetrial.launch import LaunchPlan, Limits, Measure
+
+    spec = ride.experiment.spec
+    asked = spec.measure.start_timeout_s
+    limits = Limits() if asked is None else replace(Limits(), start_timeout_s=float(asked))
+    return LaunchPlan(
+        case=one.case,
+        prepared=prepare_files(ride.engine, one, spec, spec.seed),
+        purpose=purpose,
+        folder=folder,
+        seed=spec.seed,
+        block=block,
+        position=position,
+        measure=Measure(warmup_ns=WARMUP_NS, limits=limits),
+        proof=ride.proofs.get(one.case.content_id) if purpose != "proof" else None,
+        environment={**spec.environment, **environment},
+        contender=one.contender,
+    )

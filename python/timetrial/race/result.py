@@ -1,0 +1,270 @@
+"""What a race found, computed from its records: nothing here measures, and nothing is stored twice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from timetrial.analysis.intervals import Estimate, positive_location
+from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
+from timetrial.analysis.trimmed import FEWEST, trimmed_mean
+from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict
+from timetrial.race.side import side_names
+from timetrial.records import race as records
+from timetrial.records import store
+from timetrial.records.model import CaseRecord, LaunchRecord, Parity
+from timetrial.records.race import PairRecord, Stage
+from timetrial.records.results import LaunchFiles
+
+if TYPE_CHECKING:
+    from timetrial.report.race import RaceTable
+
+# The worst first: what a race with several challengers says as a whole.
+_WORST: tuple[Verdict | None, ...] = ("worse", None, "inconclusive", "same", "better")
+EXIT_CODES: dict[Verdict | None, int] = {"same": 0, "better": 0, "worse": 1, "inconclusive": 3, None: 4}
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One challenger against the base. `effect` is challenger over base minus 1."""
+
+    base: str
+    challenger: str
+    verdict: Verdict | None  # None: it could not be judged, and `reason` says why
+    reason: str | None
+    effect: Effect | None
+    pairs: int  # that the verdict stands on
+    void: int  # pairs in which a side failed
+    p_value: float | None
+    minimal_detectable_effect: float | None
+    confirmed: bool | None  # of `worse`: by an independent second race; None: none was asked for or needed
+    log_ratios: list[float]
+    other_statistics: dict[str, float]  # what the mean and the lower quartile of turns say, as effects
+    settings: list[str]  # effective settings that differ, in words
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of `timetrial race --json`, without what concerns the whole race."""
+        effect = None if self.effect is None else vars(self.effect).copy()
+        keys = ("verdict", "reason", "base", "challenger", "pairs", "void", "p_value")
+        return {
+            **{key: getattr(self, key) for key in keys},
+            "effect": effect,
+            "minimal_detectable_effect": self.minimal_detectable_effect,
+            "confirmed": self.confirmed,
+            "other_statistics": self.other_statistics,
+            "settings": self.settings,
+        }
+
+
+class Race:
+    """A race, read from its folder. With two sides its own words are those of the one duel."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.record = records.read_race(folder)
+        self.end = records.read_end(folder)
+        self.pairs: list[PairRecord] = records.read_pairs(folder)
+        self.cases: list[CaseRecord] = self.record.experiment.cases
+        self.names = side_names(self.cases)
+
+    @property
+    def metric(self) -> str:
+        """step_time, samples_per_s or peak_memory."""
+        return self.record.metric
+
+    @property
+    def rule(self) -> Rule:
+        """By which the verdicts were reached."""
+        asked = self.record.rule
+        return Rule(asked.min_effect, asked.equivalence, tuple(asked.looks), asked.confidence)
+
+    @property
+    def again(self) -> str:
+        """The command that races once more."""
+        return self.record.experiment.again
+
+    @property
+    def seconds(self) -> float | None:
+        """From the first proof to the verdict."""
+        return self.end.seconds if self.end else None
+
+    @cached_property
+    def duels(self) -> list[Duel]:
+        """Each challenger against the base, in the order given."""
+        return [self._duel(case) for case in self.cases[1:]]
+
+    @property
+    def worst(self) -> Duel:
+        """The duel that speaks for the race."""
+        return min(self.duels, key=lambda duel: _WORST.index(duel.verdict))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the worst duel."""
+        return self.worst.verdict
+
+    @property
+    def effect(self) -> Effect | None:
+        """Of the worst duel."""
+        return self.worst.effect
+
+    @property
+    def confirmed(self) -> bool | None:
+        """Of the worst duel."""
+        return self.worst.confirmed
+
+    @property
+    def minimal_detectable_effect(self) -> float | None:
+        """Of the worst duel."""
+        return self.worst.minimal_detectable_effect
+
+    @property
+    def exit_code(self) -> int:
+        """Of `timetrial race`: 0 same or better, 1 worse, 3 inconclusive, 4 could not be judged."""
+        return EXIT_CODES[self.verdict]
+
+    @cached_property
+    def launches(self) -> dict[str, list[LaunchFiles]]:
+        """Case id -> its launches in pairs that count."""
+        found: dict[str, list[LaunchFiles]] = {case.id: [] for case in self.cases}
+        for pair in self.pairs:
+            for side in pair.sides if pair.void is None else ():
+                folder = records.pair_folder(self.folder, pair.number) / side
+                found[side].append(LaunchFiles(store.read_launch(folder), folder))
+        return found
+
+    def level(self, case: str) -> Estimate | None:
+        """The metric of one side with its interval over launches, in the metric's unit: ns, 1/s, bytes."""
+        values = [value for one in self.launches[case] if (value := self._value(case, one)) is not None]
+        return positive_location(values)
+
+    def _value(self, case: str, files: LaunchFiles) -> float | None:
+        if self.metric == "peak_memory":
+            return files.record.memory.steady_peak
+        turns = turns_of(files.record, files.steps())
+        if not turns:
+            return None
+        step_ns = sorted(STATISTICS[GATE](turn) for turn in turns)[len(turns) // 2]
+        batch_size = next(one.batch_size for one in self.cases if one.id == case)
+        return batch_size / (step_ns * 1e-9) if self.metric == "samples_per_s" else step_ns
+
+    def parity(self, case: str) -> Parity | None:
+        """What the side's proof said; None: it was not proven."""
+        folder = self.folder / "proof" / case.split("-")[0]
+        return store.read_launch(folder).parity if (folder / store.RECORD_FILE).is_file() else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of `timetrial race --json`: plain dicts, lists, numbers, words and None."""
+        whole = {
+            "schema_version": self.record.schema_version,
+            "metric": self.metric,
+            "seconds": self.seconds,
+            "isolated": self.record.isolated,
+            "records": str(self.folder),
+            "again": self.again,
+        }
+        if len(self.duels) == 1:
+            return {**whole, **self.duels[0].to_json()}
+        return {**whole, "races": [duel.to_json() for duel in self.duels]}
+
+    def table(self) -> RaceTable:
+        """The sides and the verdicts, for rich."""
+        from timetrial.report.race import RaceTable
+
+        return RaceTable(self)
+
+    def explain(self) -> str:
+        """The worst duel in several lines of plain text: what a failed test prints."""
+        from timetrial.report.race import explain
+
+        return explain(self, self.worst)
+
+    def __repr__(self) -> str:
+        from timetrial.report.table import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from timetrial.report.table import to_html
+
+        return to_html(self)
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _log_ratios(self, challenger: str, stage: Stage, statistic: str = GATE) -> list[float]:
+        ratios = [one.log_ratios.get(challenger, {}) for one in self.pairs if one.stage == stage]
+        return [one[statistic] for one in ratios if statistic in one]
+
+    def _duel(self, case: CaseRecord) -> Duel:
+        values = self._log_ratios(case.id, "judge")
+        first = self._judge(values)
+        last, confirmed, reason = first, None, None
+        if first is not None and first.verdict == "worse" and self.record.confirm:
+            last, confirmed, reason = self._confirmed(case.id, first)
+        if last is None:
+            reason = self._why_not_judged(case)
+        return Duel(
+            base=self.names[self.cases[0].id],
+            challenger=self.names[case.id],
+            verdict=last.verdict if last else None,
+            reason=reason,
+            effect=last.effect if last else None,
+            pairs=last.pairs if last else len(values),
+            void=sum(one.void is not None and case.id in one.sides for one in self.pairs),
+            p_value=last.p_value if last else None,
+            minimal_detectable_effect=last.minimal_detectable_effect if last else None,
+            confirmed=confirmed,
+            log_ratios=values[: last.pairs] if last else values,
+            other_statistics=self._other_statistics(case.id),
+            settings=self._differing_settings(case.id),
+        )
+
+    def _judge(self, values: list[float]) -> Decision | None:
+        return judge(values, self.rule, GOOD[self.metric], ended=self.end is not None)
+
+    def _confirmed(self, case: str, first: Decision) -> tuple[Decision, bool, str | None]:
+        """A `worse` stands only if a second race, with pairs of its own, says it too."""
+        second = self._judge(self._log_ratios(case, "confirm"))
+        if second is not None and second.verdict == "worse":
+            return first, True, None
+        seen = "did not end" if second is None else f"found {100 * second.effect.estimate:+.1f} %"
+        reason = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one {seen}"
+        unsure = Decision(
+            "inconclusive", first.effect, first.pairs, first.p_value, first.minimal_detectable_effect
+        )
+        return unsure, False, reason
+
+    def _why_not_judged(self, case: CaseRecord) -> str:
+        if case.unavailable is not None:
+            return f"unavailable: {case.unavailable}"
+        if self.end is None:
+            return "the race was ended from outside"
+        if self.end.stop_reason == "interrupted":
+            return "interrupted"
+        return self.end.reason or f"ended after {len(self.pairs)} pairs"
+
+    def _other_statistics(self, case: str) -> dict[str, float]:
+        found = {}
+        for name in STATISTICS:
+            values = self._log_ratios(case, "judge", name)
+            if name != GATE and len(values) >= FEWEST:
+                found[name] = math.expm1(trimmed_mean(values).location)
+        return found
+
+    def _differing_settings(self, case: str) -> list[str]:
+        both = [self.launches[self.cases[0].id], self.launches[case]]
+        if not all(both):
+            return []
+        base, other = (_effective(launches[-1].record) for launches in both)
+        return [
+            f"{name}: {base.get(name, '-')} -> {other.get(name, '-')}"
+            for name in dict.fromkeys([*base, *other])
+            if base.get(name) != other.get(name)
+        ]
+
+
+def _effective(record: LaunchRecord) -> dict[str, str]:
+    return {one.name: str(one.effective) for one in record.settings if one.effective is not None}

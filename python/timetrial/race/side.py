@@ -1,0 +1,127 @@
+"""The sides of a race: who rides against whom, and whether that can be compared at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from timetrial.errors import InputError, nearest
+from timetrial.experiment.case import Case
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.reference import facts_of
+from timetrial.records.model import CaseRecord
+from timetrial.records.race import Metric
+from timetrial.records.results import Results
+
+# What may differ between two sides without making the metric meaningless.
+_SAME_WORK = ("network", "dataset", "optimizer", "task", "device", "dtype")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: the keys of an experiment that has exactly one case.
+
+    Side({"backend": "eigen", "network": "lenet5", "threads": 1}), or of the user's own step
+    Side({"callable": "package.module:make_step", "python": "env/bin/python"}).
+    """
+
+    keys: Mapping[str, Any]
+
+    def replace(self, **keys: Any) -> Side:
+        """The same with other values."""
+        return Side({**self.keys, **keys})
+
+    @property
+    def name(self) -> str:
+        """'eigen threads=1'."""
+        who = self.keys.get("backend") or self.keys.get("callable") or "?"
+        rest = [f"{key}={value}" for key, value in self.keys.items() if key not in ("backend", "callable")]
+        return " ".join([str(who), *rest])
+
+
+def side_of(given: Side | Results | Mapping[str, Any] | str) -> Side:
+    """A side from any of its forms: a word with a colon is the user's own step, another a backend."""
+    if isinstance(given, Side):
+        return given
+    if isinstance(given, Results):
+        rows = given.rows
+        if len(rows) != 1:
+            raise InputError(f"A side is one case; these results have {len(rows)}: narrow them with sel().")
+        return Side(_keys_of(rows[0].case))
+    if isinstance(given, str):
+        return Side({"callable" if ":" in given else "backend": given})
+    return Side(dict(given))
+
+
+def _keys_of(case: CaseRecord) -> dict[str, Any]:
+    """The keys that make this case again."""
+    keys: dict[str, Any] = {
+        "backend": case.backend,
+        "network": case.network,
+        "dataset": case.dataset,
+        "batch_size": case.batch_size,
+        "task": case.task,
+        **{f"optimizer.{key}": value for key, value in case.optimizer.items()},
+        **case.settings,
+    }
+    if "threads" in keys:
+        keys["threads"] = int(keys["threads"])
+    return keys
+
+
+def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -> Experiment:
+    """The experiment whose cases are these sides, in this order. `common` holds for all of them."""
+    for side in sides:
+        for key, value in side.keys.items():
+            if isinstance(value, list | tuple):
+                raise InputError(f"{side.name}: {key} has {len(value)} values; a side is one case.")
+    document = {
+        "name": "race",
+        "seed": seed,
+        "contender": [dict(side.keys) for side in sides],
+        "axes": dict(common),
+    }
+    return Experiment.from_dict(document)
+
+
+def check_sides(cases: Sequence[Case], metric: str) -> None:
+    """InputError where this cannot be a race."""
+    known: tuple[Metric, ...] = ("step_time", "samples_per_s", "peak_memory")
+    if metric not in known:
+        raise InputError(f"There is no metric '{metric}'.{nearest(metric, known)}")
+    if len(cases) < 2:
+        raise InputError(
+            "A race needs two sides, and there is one case. Give a key two values: backend=eigen,onednn "
+            "or threads=1,2 (the first is the base; equal values are an A/A race)."
+        )
+    base = cases[0]
+    for other in cases[1:]:
+        differing = [key for key in _SAME_WORK if _work(base, key) != _work(other, key)]
+        if metric == "step_time" and base.workload.batch_size != other.workload.batch_size:
+            raise InputError(
+                f"The sides differ in batch_size ({base.workload.batch_size}, {other.workload.batch_size}): "
+                "their step times cannot be compared. Race their throughput: --metric samples_per_s."
+            )
+        if differing:
+            key = differing[0]
+            raise InputError(
+                f"The sides differ in {key} ({_work(base, key)}, {_work(other, key)}): their {metric} "
+                "cannot be compared. A race is between ways of doing the same work."
+            )
+
+
+def _work(case: Case, key: str) -> Any:
+    return getattr(case.workload, key) if hasattr(case.workload, key) else getattr(case, key)
+
+
+def side_names(cases: Sequence[CaseRecord]) -> dict[str, str]:
+    """Case id -> backend and whatever tells the sides apart: 'eigen threads=2'."""
+    facts = [facts_of(case) for case in cases]
+    keys = list(dict.fromkeys(key for one in facts for key in one))
+    varying = [key for key in keys if key != "backend" and len({repr(one.get(key)) for one in facts}) > 1]
+    names = {}
+    for case, own in zip(cases, facts, strict=True):
+        told = [f"{key}={own[key]}" for key in varying if own.get(key) is not None]
+        names[case.id] = " ".join([case.backend, *told])
+    return names

@@ -1,0 +1,106 @@
+"""What a race leaves on disk, and where. SCHEMA.md explains every field.
+
+results/<id>/race.json                          written before the first pair
+results/<id>/proof/<case>/...                   as for an experiment
+results/<id>/pairs/<nnn>/pair.json              when the pair is over
+results/<id>/pairs/<nnn>/<side>/record.json     one launch of each side, with stamps.bin and losses.bin
+results/<id>/ended.json                         written last
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from timetrial.records.files import write_once
+from timetrial.records.model import ExperimentRecord, Model
+from timetrial.records.store import read_record, to_bytes
+
+Metric = Literal["step_time", "samples_per_s", "peak_memory"]
+Stage = Literal["judge", "confirm"]
+
+RACE_FILE = "race.json"
+PAIR_FILE = "pair.json"
+END_FILE = "ended.json"
+
+
+class RuleRecord(Model):
+    """analysis.verdict.Rule, as it was."""
+
+    min_effect: float
+    equivalence: float
+    looks: list[int]
+    confidence: float
+
+
+class RaceRecord(Model):
+    """What was asked. The sides are the experiment's cases, the first of them the base."""
+
+    schema_version: Literal[1] = 1
+    experiment: ExperimentRecord
+    metric: Metric
+    rule: RuleRecord
+    rounds: int  # turns of each side in a pair
+    confirm: bool  # every `worse` is raced once more
+    isolated: bool  # whole launches in alternation; False: alive together, taking turns
+    why_isolated: str | None = None
+
+
+class PairRecord(Model):
+    """One launch of each side, and what they say: ln(challenger / base) of the metric."""
+
+    number: int
+    stage: Stage
+    sides: list[str]  # cases, the base first
+    rounds: list[list[int]]  # who ran when: positions in `sides`
+    log_ratios: dict[str, dict[str, float]]  # challenger -> statistic ("median", "mean", "p25") -> value
+    void: str | None = None  # why it does not count
+
+
+class RaceEnd(Model):
+    """How a race ended."""
+
+    stop_reason: Literal["decided", "voids", "not raced", "interrupted"]
+    reason: str | None = None  # in words, where it was not decided
+    seconds: float
+
+
+def write_race(folder: Path, record: RaceRecord) -> None:
+    """race.json."""
+    write_once(folder / RACE_FILE, to_bytes(record))
+
+
+def pair_folder(folder: Path, number: int) -> Path:
+    """Of a pair, numbered from 0."""
+    return folder / "pairs" / f"{number:03d}"
+
+
+def write_pair(folder: Path, record: PairRecord) -> None:
+    """pair.json of a race's folder."""
+    write_once(pair_folder(folder, record.number) / PAIR_FILE, to_bytes(record))
+
+
+def write_end(folder: Path, record: RaceEnd) -> None:
+    """ended.json: the last file of a race."""
+    write_once(folder / END_FILE, to_bytes(record))
+
+
+def read_race(folder: Path) -> RaceRecord:
+    """race.json."""
+    return read_record(folder / RACE_FILE, RaceRecord)
+
+
+def read_pairs(folder: Path) -> list[PairRecord]:
+    """All pairs that ended, in order."""
+    return [read_record(file, PairRecord) for file in sorted(folder.glob(f"pairs/*/{PAIR_FILE}"))]
+
+
+def read_end(folder: Path) -> RaceEnd | None:
+    """ended.json; None: the race was killed."""
+    file = folder / END_FILE
+    return read_record(file, RaceEnd) if file.is_file() else None
+
+
+def is_race(folder: Path) -> bool:
+    """Whether a folder holds a race."""
+    return (folder / RACE_FILE).is_file()

@@ -1,0 +1,193 @@
+"""A race in words: the sides, the verdicts, and what to know about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from timetrial.analysis.verdict import Effect
+from timetrial.report.columns import aligned, closing_lines, column_widths
+from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
+
+if TYPE_CHECKING:
+    from timetrial.analysis.intervals import Estimate
+    from timetrial.race.result import Duel, Race
+
+_STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
+_METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}
+# Metric -> what a smaller and what a larger value is called.
+_WORDS = {
+    "step_time": ("faster", "slower"),
+    "samples_per_s": ("slower", "faster"),
+    "peak_memory": ("leaner", "more memory"),
+}
+FACTOR_FROM = 0.5  # effects beyond it are said as factors
+
+
+class RaceTable:
+    """A renderable for rich: the sides with their levels, the verdict of each, then what to know."""
+
+    def __init__(self, race: Race):
+        self._race = race
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        race = self._race
+        yield Text(header(race), style="bold", overflow="fold")
+        lines = list(self._lines())
+        widths = column_widths([[text for text, _ in line] for line in lines])
+        for line in lines:
+            yield aligned(line, widths, [False] * len(widths))
+        for note in notes(race):
+            yield Text(f"! {note}", style="yellow")
+        yield closing_lines(race.folder, race.again, options.max_width)
+
+    def _lines(self) -> Iterator[list[tuple[str, str]]]:
+        race = self._race
+        base, *others = race.cases
+        yield [("base", "dim"), (race.names[base.id], ""), (level_words(race, base.id), "bold")]
+        for case, duel in zip(others, race.duels, strict=True):
+            pairs = f"{duel.pairs} pairs" if duel.effect else ""
+            yield [
+                ("challenger", "dim"),
+                (race.names[case.id], ""),
+                (level_words(race, case.id), "bold"),
+                (verdict_words(race, duel), _STYLES[duel.verdict]),
+                (pairs, "dim"),
+            ]
+
+
+def header(race: Race) -> str:
+    """Metric, work, machine, proof, time: what is the same for all sides."""
+    base, experiment = race.cases[0], race.record.experiment
+    parts = ["race", _METRICS[race.metric]]
+    if base.network != "none":
+        parts += [base.network, base.dataset]
+    sizes = {case.batch_size for case in race.cases}
+    parts += [f"batch {base.batch_size}"] if len(sizes) == 1 and base.network != "none" else []
+    if experiment.machine.get("cpu"):
+        cores = int(experiment.machine.get("usable_cpus", 1))
+        parts.append(f"{experiment.machine['cpu']}, {cores} core{'s' if cores != 1 else ''}")
+    parts.append(_proof_words(race))
+    if race.seconds is not None:
+        parts.append(seconds(race.seconds))
+    return " · ".join(part for part in parts if part)
+
+
+def _proof_words(race: Race) -> str:
+    proofs = {case.id: race.parity(case.id) for case in race.cases}
+    unproven = [race.names[case] for case, one in proofs.items() if one is None or one.status != "passed"]
+    return "all proven equal" if not unproven else f"not proven: {', '.join(unproven)}"
+
+
+def level_words(race: Race, case: str) -> str:
+    """'20.4 ms ±0.8 %'."""
+    found = race.level(case)
+    return "-" if found is None else f"{_level(race.metric, found.estimate)} {plus_minus(found)}".rstrip()
+
+
+def _level(metric: str, value: float) -> str:
+    if metric == "peak_memory":
+        return memory(value)
+    return duration(value) if metric == "step_time" else f"{significant(value)} samples/s"
+
+
+def verdict_words(race: Race, duel: Duel) -> str:
+    """'4.8 % slower [4.1, 5.5]', 'same (within 5 %) [-0.4, +0.9]', or why there is no verdict."""
+    if duel.effect is None:
+        return f"not judged: {first_line(duel.reason)}"
+    low, high = 100 * duel.effect.low, 100 * duel.effect.high
+    if duel.verdict == "same":
+        return f"same (within {_percent(race.rule.equivalence)} %) [{low:+.1f}, {high:+.1f}]"
+    if duel.verdict == "inconclusive":
+        if duel.confirmed is False:
+            return f"inconclusive: not confirmed [{low:+.1f}, {high:+.1f}]"
+        smallest = _percent(duel.minimal_detectable_effect or 0.0)
+        return f"inconclusive: differences under {smallest} % cannot be seen here [{low:+.1f}, {high:+.1f}]"
+    return effect_words(race.metric, duel.effect)
+
+
+def effect_words(metric: str, effect: Effect) -> str:
+    """'4.8 % slower [4.1, 5.5]', or, from half as much again, '2.80x faster [2.71, 2.88]'."""
+    less, more = _WORDS[metric]
+    word = more if effect.estimate > 0 else less
+    if abs(effect.estimate) < FACTOR_FROM:
+        near, far = sorted((abs(effect.low), abs(effect.high)))
+        return f"{100 * abs(effect.estimate):.1f} % {word} [{100 * near:.1f}, {100 * far:.1f}]"
+    factors = [1 + effect.estimate, 1 + effect.low, 1 + effect.high]
+    if effect.estimate < 0:
+        factors = [1 / factor for factor in factors]
+    near, far = sorted(factors[1:])
+    return f"{factors[0]:.2f}x {word} [{near:.2f}, {far:.2f}]"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}".removesuffix(".0")
+
+
+def notes(race: Race) -> list[str]:
+    """What a reader must know besides the verdicts."""
+    found = []
+    if race.record.isolated:
+        why = f": {race.record.why_isolated}" if race.record.why_isolated else ", as asked"
+        found.append(f"whole launches in alternation{why}")
+    contents = [case.id.split("-")[0] for case in race.cases]
+    if len(set(contents)) < len(contents):
+        found.append("a case against itself (A/A): any difference that is found here is the instrument's")
+    for duel in race.duels:
+        if duel.reason and duel.effect is not None:
+            found.append(f"{duel.challenger}: {duel.reason}")
+        if duel.confirmed:
+            found.append(f"{duel.challenger}: confirmed by an independent second race")
+        elif duel.verdict == "worse":
+            found.append(f"{duel.challenger}: not raced a second time, so not confirmed")
+        gap = [f"{name} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()]
+        if duel.effect is not None and any(
+            abs(value - duel.effect.estimate) > race.rule.min_effect
+            for value in duel.other_statistics.values()
+        ):
+            found.append(
+                f"{duel.challenger}: medians differ from the {', the '.join(gap)}: stalls now and then?"
+            )
+    for pair in race.pairs:
+        if pair.void is not None:
+            found.append(f"pair {pair.number + 1} is void: {first_line(pair.void)}")
+    warned: dict[str, int] = {}
+    for launches in race.launches.values():
+        for one in launches:
+            for text in one.record.warnings:
+                warned[text] = warned.get(text, 0) + 1
+    found += [text if count == 1 else f"{text} ({count} launches)" for text, count in warned.items()]
+    return found
+
+
+def explain(race: Race, duel: Duel) -> str:
+    """A duel in several lines, for a test that failed: both intervals, the pairs, settings, the command."""
+    confidence = _percent(race.rule.confidence)
+    base = race.cases[0].id
+    challenger = next(case for case, name in race.names.items() if name == duel.challenger and case != base)
+    lines = [f"{duel.challenger} against {duel.base}, {_METRICS[race.metric]}: {verdict_words(race, duel)}"]
+    if duel.effect is not None:
+        pairs = f"{duel.pairs} pairs" + (f", {duel.void} void" if duel.void else "")
+        state = {True: "; confirmed by a second race", False: "; not confirmed", None: ""}[duel.confirmed]
+        lines.append(f"  interval    {confidence} % over {pairs}{state}")
+    for word, case in (("base", base), ("challenger", challenger)):
+        found = race.level(case)
+        lines.append(f"  {word:<11} {_level_interval(race.metric, found)}   {race.names[case]}")
+    if duel.log_ratios:
+        values = " ".join(f"{100 * value:+.1f}" for value in duel.log_ratios)
+        lines.append(f"  each pair   {values}   (100 ln(challenger / base))")
+    lines += [f"  setting     {text}" for text in duel.settings]
+    lines += [f"  note        {text}" for text in notes(race)]
+    lines += [f"  records     {race.folder}", f"  again       {race.again}"]
+    return "\n".join(lines)
+
+
+def _level_interval(metric: str, found: Estimate | None) -> str:
+    if found is None:
+        return "-"
+    if found.low is None or found.high is None:
+        return _level(metric, found.estimate)
+    return f"{_level(metric, found.estimate)} [{_level(metric, found.low)}, {_level(metric, found.high)}]"
