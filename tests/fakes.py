@@ -15,6 +15,7 @@ import numpy.typing as npt
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
+from timetrial.launch.pair import Pair
 from timetrial.records.model import (
     Evaluation,
     LaunchRecord,
@@ -105,6 +106,7 @@ class FakeEngine:
     before: Callable[[Any], None] = lambda plan: None
     locked: int = 0
     witnesses: dict[str, float | None] = field(default_factory=dict)  # of every launch
+    factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a race's launch
 
     def engine(self) -> Engine:
         return Engine(
@@ -113,6 +115,7 @@ class FakeEngine:
             check=self.check,
             prepare=self.prepare,
             launch=self.launch,
+            race=self.race,
             lock=self.lock,
             machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
             peak_flops=lambda threads: 1e11 * threads,
@@ -177,10 +180,22 @@ class FakeEngine:
             return write_launch(plan, record, [[STEP_NS.get(backend, 10**5)] * 10], ["train"])
         if plan.purpose == "profile":
             return self._profile(plan, record)
+        if plan.purpose == "race":
+            return self._race(plan, record)
         step = STEP_NS.get(backend, 100_000) // int(plan.case.settings.get("threads", "1"))
         step += 1000 * plan.block  # launches differ, alike for all: blocks cancel it nearly
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
+
+    def race(self, plans: Any, rounds: Any) -> Pair:
+        return Pair([self.launch(plan) for plan in plans], list(rounds))
+
+    def _race(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
+        """Ten turns of twelve steps, the first two cold; launches scatter by half a percent."""
+        rng = np.random.default_rng(plan.block * 100 + plan.position)
+        step = STEP_NS.get(plan.case.backend, 100_000) * self.factor(plan) * (1 + 0.005 * rng.normal())
+        turns = [[int(2 * step)] * 2 + [int(step)] * 10 for _ in range(10)]
+        return write_launch(plan, record, [[10**6], [10**6] * 3, *turns], ["first", "warmup"] + ["race"] * 10)
 
     def _profile(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
         """Layers that add up to a step, and plain steps that take 2 % less."""
@@ -220,7 +235,7 @@ def _failed(record: LaunchRecord, backend: str, plan: Any) -> LaunchRecord:
             change = {"outcome": "wrong", "reason": reason, "parity": parity}
     elif backend in FAILS:
         change = {"outcome": FAILS[backend], "reason": f"the contender {backend}\nTraceback: much more"}
-    elif backend == "flaky" and plan.purpose == "speed" and plan.block == 1:
+    elif backend == "flaky" and plan.purpose in ("speed", "race") and plan.block == 1:
         change = {"outcome": "crash", "reason": "once"}
     elif backend == "mismatched":
         change = {"outcome": "mismatch", "reason": "threads asked 1, working 2"}

@@ -24,7 +24,7 @@ _WORDS = {
     "samples_per_s": ("slower", "faster"),
     "peak_memory": ("leaner", "more memory"),
 }
-FACTOR_FROM = 0.5  # effects beyond it are said as factors
+FACTOR_FROM = 1.5  # smaller differences are said in percent
 
 
 class RaceTable:
@@ -110,10 +110,10 @@ def verdict_words(race: Race, duel: Duel) -> str:
 
 
 def effect_words(metric: str, effect: Effect) -> str:
-    """'4.8 % slower [4.1, 5.5]', or, from half as much again, '2.80x faster [2.71, 2.88]'."""
+    """'4.8 % slower [4.1, 5.5]', or, from FACTOR_FROM on, '2.80x faster [2.71, 2.88]'."""
     less, more = _WORDS[metric]
     word = more if effect.estimate > 0 else less
-    if abs(effect.estimate) < FACTOR_FROM:
+    if 1 / FACTOR_FROM < 1 + effect.estimate < FACTOR_FROM:
         near, far = sorted((abs(effect.low), abs(effect.high)))
         return f"{100 * abs(effect.estimate):.1f} % {word} [{100 * near:.1f}, {100 * far:.1f}]"
     factors = [1 + effect.estimate, 1 + effect.low, 1 + effect.high]

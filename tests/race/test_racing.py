@@ -1,0 +1,232 @@
+"""What a race says about scripted sides, and that it says nothing it does not know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+from fakes import FakeEngine
+
+from timetrial.analysis.verdict import Rule
+from timetrial.errors import InputError
+from timetrial.experiment.experiment import load_words
+from timetrial.race import Race, RaceInterrupted, run_race
+from timetrial.race.loading import load
+
+Raced = Callable[..., Race]
+
+
+@pytest.fixture
+def raced(results_folder: Path, fake: FakeEngine) -> Raced:
+    def run(*words: str, **keys: Any) -> Race:
+        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
+
+    return run
+
+
+def second_is(factor: float, *, from_pair: int = 0, to_pair: int = 1000) -> Callable[[Any], float]:
+    """The second of two equal sides takes so many times longer, in these pairs."""
+    return lambda plan: factor if plan.case.repeat == 2 and from_pair <= plan.block < to_pair else 1.0
+
+
+def test_equals_are_the_same(raced: Raced, fake: FakeEngine) -> None:
+    found = raced("backend=fast,fast")
+    assert found.verdict == "same"
+    assert found.exit_code == 0
+    assert found.duels[0].pairs == 6
+    assert found.effect is not None
+    assert found.effect.low < 0 < found.effect.high
+    assert "A/A" in repr(found)
+    assert [plan.purpose for plan in fake.log] == ["proof", *["race"] * 12]
+
+
+def test_the_slower_is_worse_and_confirmed_by_pairs_of_its_own(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(1.05)
+    found = raced("backend=fast,fast")
+    assert found.verdict == "worse"
+    assert found.confirmed is True
+    assert found.exit_code == 1
+    assert found.effect is not None
+    assert 0.04 < found.effect.low < 0.05 < found.effect.high < 0.06
+    assert [pair.stage for pair in found.pairs] == ["judge"] * 6 + ["confirm"] * 6
+    assert "5.2 % slower [4.4, 5.9]" in repr(found)
+
+
+def test_worse_that_a_second_race_does_not_see_is_inconclusive(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(1.05, to_pair=6)
+    found = raced("backend=fast,fast")
+    assert found.verdict == "inconclusive"
+    assert found.confirmed is False
+    assert found.exit_code == 3
+    assert "an independent second one found" in (found.duels[0].reason or "")
+    assert "not confirmed" in repr(found)
+
+
+def test_without_confirmation_it_says_so(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(1.05)
+    found = raced("backend=fast,fast", confirm=False)
+    assert found.verdict == "worse"
+    assert found.confirmed is None
+    assert len(found.pairs) == 6
+    assert "not raced a second time" in repr(found)
+
+
+def test_the_faster_is_better(raced: Raced) -> None:
+    found = raced("backend=slow,fast")
+    assert found.verdict == "better"
+    assert found.exit_code == 0
+    assert "x faster [1.9" in repr(found)
+
+
+def test_a_small_difference_that_scatters_is_inconclusive_with_what_could_be_seen(
+    raced: Raced, fake: FakeEngine
+) -> None:
+    fake.factor = lambda plan: 1.2 if (plan.block + plan.case.repeat) % 2 else 1.0
+    found = raced("backend=fast,fast")
+    assert found.verdict == "inconclusive"
+    assert found.duels[0].pairs == 24
+    assert found.minimal_detectable_effect is not None
+    assert found.minimal_detectable_effect > 0.05
+    assert "cannot be seen here" in repr(found)
+
+
+def test_throughput_of_other_batch_sizes(raced: Raced) -> None:
+    found = raced("backend=fast", "batch_size=64,128", metric="samples_per_s")
+    assert found.verdict == "better"  # the fake's step does not depend on the batch
+    assert found.effect is not None
+    assert found.effect.estimate == pytest.approx(1.0, abs=0.02)
+    assert "samples/s" in repr(found)
+
+
+def test_memory_that_is_equal_has_no_scatter(raced: Raced) -> None:
+    found = raced("backend=fast,slow", metric="peak_memory")
+    assert found.verdict == "same"
+    assert found.effect is not None
+    assert (found.effect.low, found.effect.high) == (0.0, 0.0)
+
+
+def test_several_challengers_each_against_the_first(raced: Raced) -> None:
+    found = raced("backend=other,fast,slow")
+    assert [duel.verdict for duel in found.duels] == ["better", "worse"]
+    assert found.verdict == "worse"
+    assert [len(pair.sides) for pair in found.pairs] == [3] * 6 + [2] * 6  # the confirmation is a duel
+    assert len(found.to_json()["races"]) == 2
+
+
+def test_a_crash_makes_a_pair_void_and_the_race_goes_on(raced: Raced) -> None:
+    found = raced("backend=fast,flaky")
+    assert found.verdict == "same"
+    assert found.duels[0].void == 1
+    assert [pair.void is not None for pair in found.pairs] == [False, True, *[False] * 5]
+    assert "pair 2 is void: flaky: crash: once" in repr(found)
+
+
+def test_repeated_crashes_end_it_with_the_evidence(raced: Raced) -> None:
+    found = raced("backend=fast,crashes")
+    assert found.verdict is None
+    assert found.exit_code == 4
+    assert len(found.pairs) == 3
+    assert "3 of 3 pairs are void; the last: crashes: crash: the contender crashes" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("backends", "reason"),
+    [
+        ("fast,absent", "not judged: unavailable: absent needs the module absent"),
+        ("absent,fast", "absent is unavailable"),
+        ("fast,wrong", "wrong is wrong: gradient conv1.weight"),
+    ],
+)
+def test_a_side_that_cannot_ride(raced: Raced, backends: str, reason: str) -> None:
+    found = raced(f"backend={backends}")
+    assert found.verdict is None
+    assert found.exit_code == 4
+    assert found.pairs == []
+    assert reason in repr(found)
+
+
+def test_one_of_three_that_cannot_ride_leaves_two(raced: Raced) -> None:
+    found = raced("backend=slow,absent,fast")
+    assert [duel.verdict for duel in found.duels] == [None, "better"]
+    assert found.exit_code == 4
+
+
+def test_times_that_are_not_positive_make_no_verdict(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(0.0)
+    found = raced("backend=fast,fast")
+    assert found.verdict is None
+    assert "step times that are not positive" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "metric", "said"),
+    [
+        (["backend=fast"], "step_time", "A race needs two sides, and there is one case."),
+        (["backend=fast", "network=mlp,lenet5"], "step_time", "The sides differ in network (mlp, lenet5)"),
+        (["backend=fast", "batch_size=32,64"], "step_time", "--metric samples_per_s"),
+        (["backend=fast", "task=train,forward"], "peak_memory", "The sides differ in task (train, forward)"),
+        (["backend=fast,slow"], "step_tme", "There is no metric 'step_tme'. Did you mean 'step_time'?"),
+    ],
+)
+def test_what_cannot_be_a_race(
+    words: list[str], metric: Any, said: str, results_folder: Path, fake: FakeEngine
+) -> None:
+    given = words if any(word.startswith("network") for word in words) else ["network=mlp", *words]
+    experiment = load_words(given, load_network=fakes.network)
+    with pytest.raises(InputError) as error:
+        run_race(experiment, results_folder, metric=metric, engine=fake.engine())
+    assert said in str(error.value)
+    assert fake.log == []
+
+
+def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if plan.purpose == "race" and plan.block == 3:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    with pytest.raises(RaceInterrupted) as stopped:
+        raced("backend=fast,slow")
+    assert len(stopped.value.race.pairs) == 3
+    assert stopped.value.race.verdict is None
+    assert "interrupted" in repr(stopped.value.race)
+
+
+def test_it_is_read_again_from_its_folder(raced: Raced) -> None:
+    found = raced("backend=fast,slow")
+    again = load(found.folder)
+    assert isinstance(again, Race)
+    assert again.to_json() == found.to_json()
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_the_same_pairs_make_the_same_verdict_under_the_rule_that_was_asked(raced: Raced) -> None:
+    strict = raced("backend=fast,fast", rule=Rule(min_effect=0.001, equivalence=0.0011))
+    assert strict.verdict == "inconclusive"
+    assert strict.record.rule.equivalence == 0.0011
+
+
+def test_every_launch_has_another_environment_size(raced: Raced, fake: FakeEngine) -> None:
+    raced("backend=fast,fast")
+    sizes = {len(plan.environment["TIMETRIAL_PADDING"]) for plan in fake.log if plan.purpose == "race"}
+    assert len(sizes) > 6
+
+
+def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(1.05)
+    found = raced("backend=fast,fast", "threads=1")
+    text = found.explain()
+    for words in (
+        "5.2 % slower [4.4, 5.9]",
+        "99.5 % over 6 pairs; confirmed",
+        "base        ",
+        "us [",
+        "each pair   +",
+    ):
+        assert words in text
+    assert "again       timetrial race network=mlp backend=fast,fast threads=1 seed=1" in text
