@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from timetrial.cli import backends, doctor, frameworks, listing, profile, race, run, show
+from timetrial.cli import backends, doctor, frameworks, listing, profile, race, run, self_check, show
 from timetrial.errors import InputError, TimetrialError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -43,6 +43,7 @@ app.command("race")(guarded(race.race))
 app.command("profile")(guarded(profile.profile))
 app.command("show")(guarded(show.show))
 app.command("list")(guarded(listing.listing))
+app.command("self-check")(guarded(self_check.self_check))
 app.command("doctor")(guarded(doctor.doctor))
 of_backends = typer.Typer(help="List native backends; build those that stand on a library of this machine.")
 of_backends.command("list")(guarded(backends.listing))

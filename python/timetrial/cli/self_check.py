@@ -1,0 +1,34 @@
+"""timetrial self-check [--full]"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def self_check(
+    full: Annotated[
+        bool, typer.Option("--full", help="As many races as the promised error rates need: about two hours.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order of the races and all in them.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
+) -> None:
+    """Race sides whose difference is known, and count how often the verdict is wrong on this machine.
+
+    Exit code: 0 nothing is worse than promised, 1 something is, 2 bad input, 130 interrupted.
+    """
+    from timetrial.selfcheck.run import self_check as check
+
+    found = check(results, full=full, seed=seed, quiet=as_json)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+    else:
+        from timetrial.cli.console import stdout
+        from timetrial.report.self_check import SelfCheckTable
+
+        stdout().print(SelfCheckTable(found))
+    raise typer.Exit(1 if found.faults else 0)

@@ -1,0 +1,100 @@
+"""Asks every check, in random order, so that slow drifts of the machine meet all of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from timetrial.errors import Unavailable
+from timetrial.experiment.engine import Engine, real_engine
+from timetrial.experiment.progress import progress
+from timetrial.race import Side, run_race
+from timetrial.race.side import experiment_of
+from timetrial.selfcheck.checks import CHECKS, Check
+from timetrial.selfcheck.tally import Seen, Tally
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """All tallies, and where the races lie."""
+
+    tallies: list[Tally]
+    folder: Path
+    seconds: float
+
+    @property
+    def faults(self) -> list[str]:
+        """What is worse than promised."""
+        return [f"{one.check.name}: {words}" for one in self.tallies for words in one.faults]
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of `timetrial self-check --json`."""
+        return {
+            "schema_version": 1,
+            "seconds": self.seconds,
+            "records": str(self.folder),
+            "faults": self.faults,
+            "checks": [
+                {
+                    "name": one.check.name,
+                    "effect": one.check.effect,
+                    "races": len(one.races),
+                    "judged": len(one.judged),
+                    "false": one.false,
+                    "false_at_most": one.false_at_most,
+                    "found": None if one.check.is_equal else one.found,
+                    "found_at_least": None if one.check.is_equal else one.found_at_least,
+                    "inconclusive": one.inconclusive,
+                    "estimate": one.estimate,
+                    "seen": [vars(race) for race in one.races],
+                }
+                for one in self.tallies
+            ],
+        }
+
+
+def self_check(
+    results: Path,
+    *,
+    full: bool = False,
+    seed: int = 1,
+    quiet: bool = False,
+    engine: Engine | None = None,
+    checks: Sequence[Check] = CHECKS,
+) -> SelfCheck:
+    """Runs the checks; a few of each, or with `full` as many as the promised rates need."""
+    engine = engine or real_engine()
+    began = time.monotonic()
+    order = [check for check in checks for _ in range(check.full if full else check.quick)]
+    random.Random(seed).shuffle(order)
+    folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
+    seen: dict[str, list[Seen]] = {check.name: [] for check in checks}
+    with progress(quiet=quiet) as bar:
+        bar.total(len(order))
+        for number, check in enumerate(order):
+            bar.next(check.name)
+            seen[check.name].append(_race(check, folder, seed + number, engine))
+            bar.done(None)
+    tallies = [Tally(check, seen[check.name]) for check in checks]
+    return SelfCheck(tallies, folder, time.monotonic() - began)
+
+
+def _race(check: Check, folder: Path, seed: int, engine: Engine) -> Seen:
+    """Without confirmation: what is counted is the error rate of a single race."""
+    used, end = check.disturbed(engine) if check.disturbed else (engine, None)
+    common = {"threads": check.threads}
+    sides = [Side({**common, **side}) for side in check.sides]
+    try:
+        found = run_race(experiment_of(sides, {}, seed), folder, confirm=False, quiet=True, engine=used)
+    except Unavailable as lacking:
+        return Seen(None, None, 0, 0.0, str(lacking))
+    finally:
+        if end is not None:
+            end()
+    duel = found.worst
+    effect = None if duel.effect is None else duel.effect.estimate
+    return Seen(duel.verdict, effect, duel.pairs, found.seconds or 0.0, duel.reason)
