@@ -43,7 +43,8 @@ class Check:
 
 def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callable[[], None]]:
     """From this pair on other programs keep every processor busy."""
-    calls, busy = 0, list[subprocess.Popen[bytes]]()
+    calls = 0
+    busy: list[subprocess.Popen[bytes]] = []
 
     def race(plans: Sequence[LaunchPlan], rounds: Sequence[Round]) -> Pair:
         nonlocal calls

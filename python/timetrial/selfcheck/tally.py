@@ -88,10 +88,10 @@ class Tally:
             return words
         if stats.binom.sf(n - self.found - 1, n, 1 - FEWEST_FOUND) < CHANCE:
             words.append(f"found in {self.found} of {n}, promised: {FEWEST_FOUND:.0%}")
-        if self.estimate is not None and abs(self.estimate - self.check.effect) > ESTIMATE_WITHIN:
-            words.append(
-                f"estimated {100 * self.estimate:+.2f} %, the truth is {100 * self.check.effect:+.1f} %"
-            )
+        far = self.estimate is not None and abs(self.estimate - self.check.effect) > ESTIMATE_WITHIN
+        if far and n >= FEWEST_FOR_ESTIMATE:
+            truth = f"the truth is {100 * self.check.effect:+.1f} %"
+            words.append(f"estimated {100 * (self.estimate or 0):+.2f} %, {truth}")
         return words
 
 

@@ -1,0 +1,159 @@
+"""The self-check must pass on a machine that keeps the promise, and must say no on one that does not."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEngine
+from rich.console import Console
+from scipy import stats
+
+from timetrial.analysis.verdict import Verdict
+from timetrial.report.self_check import SelfCheckTable
+from timetrial.selfcheck import checks
+from timetrial.selfcheck.checks import CHECKS, Check
+from timetrial.selfcheck.run import SelfCheck, self_check
+from timetrial.selfcheck.tally import Seen, Tally, upper_bound
+
+EQUAL = Check("equal", ({"backend": "fast", "network": "mlp"},) * 2, 0.0, quick=4, full=30)
+SLOWER = dataclasses.replace(EQUAL, name="slower", effect=0.05)
+
+
+@pytest.fixture
+def checked(fake: FakeEngine, results_folder: Path) -> Callable[..., SelfCheck]:
+    def run(*which: Check, full: bool = False) -> SelfCheck:
+        return self_check(results_folder, quiet=True, engine=fake.engine(), checks=which, full=full)
+
+    return run
+
+
+def second_is(factor: float) -> Callable[[Any], float]:
+    return lambda plan: factor if plan.case.repeat == 2 else 1.0
+
+
+def table(found: SelfCheck) -> str:
+    console = Console(file=io.StringIO(), width=140, color_system=None)
+    console.print(SelfCheckTable(found))
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_machine_that_keeps_the_promise(checked: Callable[..., SelfCheck]) -> None:
+    found = checked(EQUAL, full=True)
+    assert found.faults == []
+    (tally,) = found.tallies
+    assert (len(tally.judged), tally.false) == (30, 0)
+    assert tally.false_at_most == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert "Nothing is worse than promised" in table(found)
+    assert "0 (at most 9.5 %)" in table(found)
+
+
+def test_verdicts_between_equals_are_faults(checked: Callable[..., SelfCheck], fake: FakeEngine) -> None:
+    fake.factor = second_is(1.06)
+    found = checked(EQUAL)
+    assert found.tallies[0].false == 4
+    assert found.faults == ["equal: 4 of 4 verdicts are false, promised: 1% at most"]
+    assert "! equal: 4 of 4" in table(found)
+
+
+def test_a_difference_that_is_found(checked: Callable[..., SelfCheck], fake: FakeEngine) -> None:
+    fake.factor = second_is(1.05)
+    found = checked(SLOWER, full=True)
+    assert found.faults == []
+    assert found.tallies[0].found == 30
+    assert "30 (at least 90 %)" in table(found)
+
+
+def test_a_difference_that_is_missed_is_a_fault(checked: Callable[..., SelfCheck]) -> None:
+    found = checked(SLOWER, full=True)
+    assert "slower: 30 of 30 verdicts are false, promised: 1% at most" in found.faults
+    assert "slower: found in 0 of 30, promised: 90%" in found.faults
+    assert any("estimated" in words for words in found.faults)
+
+
+def test_a_wrong_estimate_is_a_fault(checked: Callable[..., SelfCheck], fake: FakeEngine) -> None:
+    fake.factor = second_is(1.08)
+    (words,) = checked(SLOWER, full=True).faults
+    assert words.startswith("slower: estimated +8.")
+
+
+def test_races_that_were_not_judged_are_a_fault(checked: Callable[..., SelfCheck]) -> None:
+    absent = dataclasses.replace(EQUAL, sides=({"backend": "absent", "network": "mlp"},) * 2)
+    (words,) = checked(absent).faults
+    assert "4 of 4 races were not judged: unavailable: absent needs" in words
+
+
+def test_json_has_every_race(checked: Callable[..., SelfCheck]) -> None:
+    found = checked(EQUAL)
+    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert len(document["checks"][0]["seen"]) == 4
+
+
+@pytest.mark.parametrize(("events", "n"), [(0, 200), (3, 200), (1, 5)])
+def test_the_bound_is_clopper_and_pearsons(events: int, n: int) -> None:
+    reference = stats.binomtest(events, n).proportion_ci(0.90, "exact").high  # two-sided 90 %: 5 % above
+    assert upper_bound(events, n) == pytest.approx(reference)
+    assert upper_bound(n, n) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("verdict", "equal", "different"),
+    [("worse", True, False), ("better", True, True), ("same", False, True), ("inconclusive", False, False)],
+)
+def test_what_is_false(verdict: Verdict, equal: bool, different: bool) -> None:
+    assert (EQUAL.is_false(verdict), SLOWER.is_false(verdict)) == (equal, different)
+
+
+def test_one_false_verdict_in_many_is_chance() -> None:
+    seen = [Seen("same", 0.0, 6, 1.0)] * 99
+    assert Tally(EQUAL, [*seen, Seen("worse", 0.06, 6, 1.0)]).faults == []
+    assert Tally(EQUAL, [*seen[:90], *[Seen("worse", 0.06, 6, 1.0)] * 10]).faults != []
+
+
+def test_the_stressor_comes_late_and_goes(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+
+    class Spinner:
+        def __init__(self, words: list[str]):
+            started.append(self)
+            self.alive = True
+
+        def kill(self) -> None:
+            self.alive = False
+
+        def wait(self) -> None:
+            assert not self.alive
+
+    monkeypatch.setattr(checks.subprocess, "Popen", Spinner)
+    engine, end = checks.with_stressor(dataclasses.replace(fake.engine(), race=fake.race))
+    for _ in range(3):
+        engine.race([], [])
+    assert started == []
+    engine.race([], [])
+    engine.race([], [])
+    assert len(started) == len(os.sched_getaffinity(0))
+    end()
+    assert not any(one.alive for one in started)
+
+
+def test_the_second_side_gets_the_larger_environment(results_folder: Path, fake: FakeEngine) -> None:
+    other = dataclasses.replace(EQUAL, quick=1, disturbed=checks.with_other_environment)
+    self_check(results_folder, quiet=True, engine=fake.engine(), checks=[other])
+    sizes = {
+        plan.position: len(plan.environment["TIMETRIAL_PADDING"])
+        for plan in fake.log
+        if plan.purpose == "race"
+    }
+    assert sizes == {0: 0, 1: 8000}
+
+
+def test_every_check_has_its_number_and_runs_in_both() -> None:
+    assert {check.name.split()[0] for check in CHECKS} == {"22", "23", "24", "25"}
+    assert all(check.quick >= 1 and check.full >= 30 for check in CHECKS)
+    assert sum(check.full for check in CHECKS if check.is_equal) >= 200
