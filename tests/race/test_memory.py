@@ -1,0 +1,91 @@
+"""Sides that do not fit in memory together ride in alternation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+from fakes import FakeEngine
+
+from timetrial.experiment.experiment import load_words
+from timetrial.launch.pair import Pair
+from timetrial.race import Race, memory, run_race
+
+MEMINFO = "MemTotal:       8000000 kB\nMemAvailable:   4000000 kB\n"
+
+
+@pytest.fixture
+def meminfo(tmp_path: Path) -> Path:
+    path = tmp_path / "meminfo"
+    path.write_text(MEMINFO)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({}, 4_096_000_000),
+        ({"memory.max": "max\n", "memory.current": "5\n"}, 4_096_000_000),
+        ({"memory.max": "1000000\n", "memory.current": "400000\n"}, 600_000),
+        ({"memory/memory.limit_in_bytes": "1000\n", "memory/memory.usage_in_bytes": "1\n"}, 999),
+        ({"memory.max": "9223372036854771712\n", "memory.current": "5\n"}, 4_096_000_000),
+    ],
+)
+def test_what_is_free(tmp_path: Path, meminfo: Path, files: dict[str, str], free: int) -> None:
+    for name, text in files.items():
+        path = tmp_path / "cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert memory.available_bytes(meminfo, tmp_path / "cgroup") == free
+
+
+class Crowded(FakeEngine):
+    """Contenders that hold 50 MB each; counts who was alive together."""
+
+    def launch(self, plan: Any) -> Any:
+        record = super().launch(plan)
+        held = record.memory.model_copy(update={"lifetime_peak": 50 * 2**20})
+        record = record.model_copy(update={"memory": held})
+        (plan.folder / "record.json").write_text(record.model_dump_json(), encoding="utf-8")
+        return record
+
+    def race(self, plans: Any, rounds: Any) -> Pair:
+        self.together = [*getattr(self, "together", []), len(plans)]
+        return super().race(plans, rounds)
+
+
+def crowded(
+    free_mb: int, folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any
+) -> tuple[Race, list[int]]:
+    monkeypatch.setattr(memory, "available_bytes", lambda: free_mb * 2**20)
+    engine = Crowded()
+    experiment = load_words(["network=mlp", "backend=slow,fast"], load_network=fakes.network)
+    found = run_race(experiment, folder, quiet=True, engine=engine.engine(), **keys)
+    return found, engine.together  # type: ignore[attr-defined]
+
+
+def test_with_room_they_are_alive_together(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, together = crowded(126, results_folder, monkeypatch)
+    assert set(together) == {2}
+    assert not found.record.isolated
+
+
+def test_without_room_each_is_alone_and_the_race_says_so(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, together = crowded(124, results_folder, monkeypatch)
+    assert set(together) == {1}
+    assert found.verdict == "better"
+    text = " ".join(repr(found).split())
+    assert (
+        "whole launches in alternation: together the sides need about 125 MB (slow 50 MB, fast 50 MB)" in text
+    )
+    assert "124 MB are free" in text
+
+
+def test_alone_if_asked(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, together = crowded(10_000, results_folder, monkeypatch, isolated=True)
+    assert set(together) == {1}
+    assert "whole launches in alternation, as asked" in repr(found)

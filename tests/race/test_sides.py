@@ -1,0 +1,69 @@
+"""A side from any of its forms, and its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fakes
+import pytest
+from fakes import FakeEngine
+
+from timetrial.errors import InputError
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.runner import run_experiment
+from timetrial.race.side import Side, experiment_of, side_names, side_of
+from timetrial.records.results import Results
+
+
+def test_words_and_mappings() -> None:
+    assert side_of("eigen") == Side({"backend": "eigen"})
+    assert side_of("package.module:make_step") == Side({"callable": "package.module:make_step"})
+    assert side_of({"backend": "eigen", "threads": 2}).name == "eigen threads=2"
+    side = Side({"backend": "eigen", "threads": 1})
+    assert side.replace(threads=2).keys == {"backend": "eigen", "threads": 2}
+    assert side.keys["threads"] == 1
+    assert side_of(side) is side
+
+
+@pytest.fixture
+def results(results_folder: Path, fake: FakeEngine) -> Results:
+    words = ["network=mlp", "backend=fast,slow", "threads=1", "batch_size=32", "optimizer.momentum=0.5"]
+    experiment = load_words([*words, "launches=2"], load_network=fakes.network)
+    return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+
+
+def test_a_row_of_results_is_the_same_case_again(results: Results) -> None:
+    sides = [side_of(results.sel(backend=name)) for name in ("slow", "fast")]
+    cases = [planned.case for planned in experiment_of(sides, {}, seed=1).cases]
+    assert [case.content_id for case in cases] == [
+        results.sel(backend=n).rows[0].case.id for n in ("slow", "fast")
+    ]
+
+
+def test_results_of_two_rows_are_no_side(results: Results) -> None:
+    with pytest.raises(
+        InputError, match=r"A side is one case; these results have 2: narrow them with sel\(\)"
+    ):
+        side_of(results)
+
+
+def test_a_side_with_two_values_is_no_side() -> None:
+    with pytest.raises(InputError, match="threads has 2 values; a side is one case"):
+        experiment_of(
+            [side_of({"backend": "eigen", "threads": [1, 2]}), side_of("onednn")], {"network": "mlp"}, 1
+        )
+
+
+def test_common_keys_hold_for_all_sides() -> None:
+    experiment = experiment_of(
+        [side_of("eigen"), side_of("onednn")], {"network": "mlp", "threads": 1}, seed=4
+    )
+    assert [planned.case.settings for planned in experiment.cases] == [{"threads": "1"}] * 2
+    assert experiment.spec.seed == 4
+
+
+def test_names_have_what_tells_the_sides_apart(results: Results) -> None:
+    assert list(side_names([row.case for row in results.rows]).values()) == ["fast", "slow"]
+    experiment = load_words(["network=mlp", "backend=fast", "threads=1,2"], load_network=fakes.network)
+    found = run_experiment(experiment, results.path.parent, quiet=True, engine=FakeEngine().engine())
+    assert list(side_names([row.case for row in found.rows]).values()) == ["fast threads=1", "fast threads=2"]
