@@ -44,6 +44,7 @@ TEST(Null, StepLastsAsLongAsAsked) {
     EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(10));
 }
 
+// Acceptance test 4, as far as a busy machine lets a test say.
 TEST(Null, WorkTakesLongerWhereThereIsMore) {
     const Problem problem = small();
     const auto best_of_five = [&](const char* units) {

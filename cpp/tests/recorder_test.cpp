@@ -1,16 +1,25 @@
 #include "recorder/recorder.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "clock/clock.h"
 #include "support/temporary_file.h"
@@ -57,6 +66,7 @@ TEST(Clock, NeverGoesBackAndIsCheap) {
     EXPECT_GT(clock_cost_ns(), 0);
 }
 
+// Acceptance test 2, with the one below.
 TEST(Recorder, DurationsAddUpToTheWholeExactly) {
     const MemoryFile file(1, 1000);
     Recorder recorder;
@@ -75,6 +85,77 @@ TEST(Recorder, DurationsAddUpToTheWholeExactly) {
         sum_ns += tt_stamp_time_ns(stamps[i]) - tt_stamp_time_ns(stamps[i - 1]);
     }
     EXPECT_EQ(sum_ns, tt_stamp_time_ns(stamps.back()) - tt_stamp_time_ns(stamps.front()));
+}
+
+// From here on every system call but the end of the thread kills the process.
+bool forbid_system_calls() {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    const sock_fprog program{std::size(filter), filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Acceptance test 2.
+TEST(Recorder, StampsWithoutASystemCallOrAnAllocation) {
+    if (clock_cost_ns() > 200) GTEST_SKIP() << "reading the clock takes a system call on this machine";
+    constexpr int kCannotForbid = 3;
+    const MemoryFile file(1, 10'000);
+    const auto status_of = [&](bool with_a_call) {
+        const pid_t writer = fork();
+        if (writer == 0) {
+            Recorder recorder;
+            long code = recorder.open(file.fd(), 0) + recorder.begin(0, 10'000);
+            const struct mallinfo2 before = mallinfo2();
+            if (!forbid_system_calls()) _exit(kCannotForbid);
+            for (std::uint32_t i = 0; i < 10'000; ++i) code += recorder.stamp(TT_STEP);
+            if (with_a_call) getppid();
+            if (mallinfo2().uordblks != before.uordblks) code = 2;
+            syscall(SYS_exit, code);
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(writer, &status, 0), writer);
+        return status;
+    };
+    const int stamping = status_of(false);
+    ASSERT_TRUE(WIFEXITED(stamping));
+    if (WEXITSTATUS(stamping) == kCannotForbid) GTEST_SKIP() << "this kernel has no seccomp filters";
+    EXPECT_EQ(WEXITSTATUS(stamping), 0);
+    EXPECT_TRUE(WIFSIGNALED(status_of(true)));  // so the filter does what it says
+}
+
+// Acceptance test 3. What lies between two stamps besides the work: the clock, read once or twice.
+TEST(Recorder, MeasuresKnownDurations) {
+    for (const std::uint64_t known_ns : {10'000u, 100'000u, 1'000'000u}) {
+        constexpr std::uint32_t kStamps = 41;
+        const MemoryFile file(1, kStamps);
+        Recorder recorder;
+        ASSERT_EQ(recorder.open(file.fd(), 0), 0);
+        ASSERT_EQ(recorder.begin(0, kStamps), 0);
+        ASSERT_EQ(recorder.stamp(TT_SEGMENT), 0);
+        for (std::uint32_t i = 1; i < kStamps; ++i) {
+            const std::uint64_t until_ns = now_ns() + known_ns;
+            while (now_ns() < until_ns) {
+            }
+            ASSERT_EQ(recorder.stamp(TT_STEP), 0);
+        }
+        ASSERT_EQ(recorder.end(nullptr, nullptr), 0);
+        const auto stamps = content_of(file.fd(), 0).stamps;
+        ASSERT_EQ(stamps.size(), kStamps);
+        std::vector<std::uint64_t> durations_ns;
+        for (std::size_t i = 1; i < stamps.size(); ++i)
+            durations_ns.push_back(tt_stamp_time_ns(stamps[i]) - tt_stamp_time_ns(stamps[i - 1]));
+        std::ranges::sort(durations_ns);
+        EXPECT_GE(durations_ns.front(), known_ns);
+        // The lower quartile: on a busy machine something comes between many a pair of stamps.
+        const auto quartile_ns = static_cast<double>(durations_ns[durations_ns.size() / 4]);
+        const double own_ns = 5 * clock_cost_ns() + 50;
+        EXPECT_LE(quartile_ns, static_cast<double>(known_ns) * 1.001 + own_ns) << known_ns;
+    }
 }
 
 TEST(Recorder, StampsAreOnTheClockOfEveryProcess) {

@@ -54,7 +54,7 @@ def test_the_slower_is_worse_and_confirmed_by_pairs_of_its_own(raced: Raced, fak
     assert found.effect is not None
     assert 0.04 < found.effect.low < 0.05 < found.effect.high < 0.06
     assert [pair.stage for pair in found.pairs] == ["judge"] * 6 + ["confirm"] * 6
-    assert "5.2 % slower [4.4, 5.9]" in repr(found)
+    assert "5.2 % slower [4.4, 6.0]" in repr(found)
 
 
 def test_worse_that_a_second_race_does_not_see_is_inconclusive(raced: Raced, fake: FakeEngine) -> None:
@@ -222,8 +222,8 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
     found = raced("backend=fast,fast", "threads=1")
     text = found.explain()
     for words in (
-        "5.2 % slower [4.4, 5.9]",
-        "99.5 % over 6 pairs; confirmed",
+        "5.2 % slower [4.4, 6.0]",
+        "99.6 % over 6 pairs; confirmed",
         "base        ",
         "us [",
         "each pair   +",
