@@ -43,7 +43,7 @@ def print_controls(races: int) -> None:
     for noise in (TYPICAL, BAD):
         durations = sessions(noise, 0.0, races, np.random.default_rng(2_000))
         for name, rule in (
-            ("two means 5 % apart", bare_threshold),
+            ("two means of one launch each, 5 % apart", bare_threshold),
             ("Mann-Whitney over the steps of one launch each", steps_mann_whitney),
             ("t-test over the steps of 24 launches each", pooled_t),
         ):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fakes
+import numpy as np
 import pytest
 from fakes import FakeEngine
 
@@ -230,3 +231,21 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
     ):
         assert words in text
     assert "again       timetrial race network=mlp backend=fast,fast threads=1 seed=1" in text
+
+
+def test_launches_of_two_kinds_are_said(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = lambda plan: 1.3 if plan.case.repeat == 2 and plan.block % 3 == 0 else 1.0
+    found = raced("backend=fast,fast", confirm=False)
+    assert found.duels[0].pairs >= 10
+    assert "fast repeat=2: its launches are of two kinds, 30 % apart" in repr(found)
+    assert "fast repeat=1: its launches" not in repr(found)
+    assert "ties" not in repr(found)
+
+
+def test_a_clock_too_coarse_for_the_steps_is_said(raced: Raced, fake: FakeEngine) -> None:
+    def to_a_millisecond(plan: Any) -> float:
+        scatter = np.random.default_rng(plan.block * 100 + plan.position).normal()
+        return 1_000_000.5 / (fakes.STEP_NS["fast"] * (1 + 0.005 * float(scatter)))
+
+    fake.factor = to_a_millisecond
+    assert "ties: the clock has ticks of 1000000 ns" in repr(raced("backend=fast,fast"))

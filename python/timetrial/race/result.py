@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.dispersion import coarse_tick_ns
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
 from timetrial.analysis.trimmed import FEWEST, trimmed_mean
@@ -138,8 +139,17 @@ class Race:
 
     def level(self, case: str) -> Estimate | None:
         """The metric of one side with its interval over launches, in the metric's unit: ns, 1/s, bytes."""
-        values = [value for one in self.launches[case] if (value := self._value(case, one)) is not None]
-        return positive_location(values)
+        return positive_location(self.values(case))
+
+    def values(self, case: str) -> list[float]:
+        """The metric of each launch of a side, in its unit."""
+        return [value for one in self.launches[case] if (value := self._value(case, one)) is not None]
+
+    def coarse_tick_ns(self) -> int | None:
+        """The tick of the clock, where it is too coarse for the steps of a side; None: it is fine."""
+        firsts = [launches[0] for launches in self.launches.values() if launches]
+        ticks = [coarse_tick_ns(one.steps().duration_ns) for one in firsts]
+        return max((tick for tick in ticks if tick is not None), default=None)
 
     def _value(self, case: str, files: LaunchFiles) -> float | None:
         if self.metric == "peak_memory":

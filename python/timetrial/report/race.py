@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.verdict import Effect
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
@@ -151,6 +152,13 @@ def notes(race: Race) -> list[str]:
             found.append(
                 f"{duel.challenger}: medians differ from the {', the '.join(gap)}: stalls now and then?"
             )
+    for case in race.cases:
+        apart = two_levels(race.values(case.id))
+        if apart is not None:
+            found.append(f"{race.names[case.id]}: its launches are of two kinds, {100 * apart:.0f} % apart")
+    tick_ns = race.coarse_tick_ns()
+    if tick_ns is not None:
+        found.append(f"ties: the clock has ticks of {tick_ns} ns, and medians see no difference within one")
     for pair in race.pairs:
         if pair.void is not None:
             found.append(f"pair {pair.number + 1} is void: {first_line(pair.void)}")
