@@ -2,14 +2,16 @@
 
 Steps are put into blocks, of each its median. MSER cuts the blocks in front where the rest has the smallest
 standard error (White, "An effective truncation heuristic for bias reduction in simulation output",
-Simulation 69, 1997). What is left is accepted if the cut is short, its halves agree, and it has no slope;
-otherwise the launch goes on, and if it cannot, says what it saw. The labels follow Barrett et al., "Virtual
-machine warmup blows hot and cold", OOPSLA 2017.
+Simulation 69, 1997). What is left is accepted if the cut is short, it has no slope (Theil-Sen), its halves
+agree, and no stall comes back every so many steps; otherwise the launch goes on, and if it cannot, says what
+it saw. The labels follow Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,19 +25,26 @@ ACCEPTED: tuple[Label, ...] = ("flat", "warm-up", "slowdown")
 BLOCK_STEPS = 5
 BLOCK_NS = 20_000_000
 FEWEST_BLOCKS = 6
+MOST_BLOCKS = 320  # so that Theil-Sen, which looks at all pairs of blocks, costs milliseconds
 LONGEST_CUT = 1 / 3  # of all blocks
 HALVES_AGREE = 0.005  # or two standard errors, if that is more
 FLAT_SLOPE = 0.01  # over the whole of what is left
+NEIGHBORS = 5  # blocks on either side of a change
+JUMP = 2 / 3  # of the change that these neighbors must show already
+STALLS_ADD = 0.005  # to the mean step: less of a periodic stall is let pass
+STALL = 1.1  # times the median, and beyond the scatter: a step that stalled
+FEWEST_STALLS = 5
 
 
 @dataclass(frozen=True)
 class Steady:
     """The steps from `first` on are steady, if the label is one of ACCEPTED."""
 
-    label: Label
+    label: Label | None  # None: too few steps to tell
     first: int  # number of the first step that counts
     blocks: int
     reason: str = ""  # in words, where it is not accepted
+    change: int | None = None  # number of the step at which the level changed, where it did so at once
 
     @property
     def accepted(self) -> bool:
@@ -48,7 +57,8 @@ def block_medians(durations_ns: npt.ArrayLike) -> tuple[npt.NDArray[np.float64],
     data = np.asarray(durations_ns, np.float64)
     if len(data) == 0:
         return np.empty(0), BLOCK_STEPS
-    length = max(BLOCK_STEPS, math.ceil(BLOCK_NS / max(float(np.median(data)), 1.0)))
+    filled = math.ceil(BLOCK_NS / max(float(np.median(data)), 1.0))
+    length = max(BLOCK_STEPS, filled, math.ceil(len(data) / MOST_BLOCKS))
     whole = len(data) // length
     return np.median(data[: whole * length].reshape(whole, length), axis=1), length
 
@@ -56,36 +66,97 @@ def block_medians(durations_ns: npt.ArrayLike) -> tuple[npt.NDArray[np.float64],
 def mser(blocks: npt.NDArray[np.float64]) -> int:
     """How many blocks to cut in front, at most half: least squared standard error of the rest."""
     n = len(blocks)
-    best, cut = math.inf, 0
-    for d in range(n // 2 + 1):
-        rest = blocks[d:]
-        error = float(np.sum((rest - rest.mean()) ** 2)) / (n - d) ** 2
-        if error < best:
-            best, cut = error, d
-    return cut
+    left = np.arange(n, 0, -1)[: n // 2 + 1]
+    errors = _scatter_from(blocks)[: n // 2 + 1] / left**2
+    return int(np.argmin(errors))
 
 
 def find_steady(durations_ns: npt.ArrayLike) -> Steady:
     """Of all steps after the first one of a launch, in order."""
-    blocks, length = block_medians(durations_ns)
+    data = np.asarray(durations_ns, np.float64)
+    blocks, length = block_medians(data)
     n = len(blocks)
     if n < FEWEST_BLOCKS:
-        return Steady(
-            "no steady state", 0, n, f"{n} blocks of {length} steps: at least {FEWEST_BLOCKS} are needed"
-        )
+        return Steady(None, 0, n, f"{n} blocks of {length} steps: at least {FEWEST_BLOCKS} are needed")
     cut = mser(blocks)
     first, rest = cut * length, blocks[cut:]
-    if cut > LONGEST_CUT * n:
-        return Steady("no steady state", first, n, "still changing after a third of the launch")
     typical = float(np.median(rest))
-    slope = abs(float(stats.theilslopes(rest).slope)) * len(rest) / typical
-    if slope > FLAT_SLOPE:
-        return Steady("drifting", first, n, f"a drift of {100 * slope:.1f} % over the steady steps")
+    slope = float(stats.theilslopes(rest).slope)
+    drift = abs(slope) * len(rest) / typical
+    if cut > LONGEST_CUT * n:
+        late = "still changing after a third of the launch"
+        return _rejected("no steady state", blocks, length, first, 0, late)
+    if drift > FLAT_SLOPE:
+        far = f"a drift of {100 * drift:.1f} % over the steady steps"
+        return _rejected("drifting", rest, length, first, cut, far)
     halves = np.array_split(rest, 2)
     apart = abs(float(np.median(halves[0]) - np.median(halves[1]))) / typical
     error = math.sqrt(sum(float(np.var(half, ddof=1)) / len(half) for half in halves)) / typical
     if apart > max(HALVES_AGREE, 2 * error):
-        return Steady("no steady state", first, n, f"its halves differ by {100 * apart:.1f} %")
+        unequal = f"its halves differ by {100 * apart:.1f} %"
+        return _rejected("no steady state", rest, length, first, cut, unequal)
+    stall = periodic_stall(data[first:])
+    if stall is not None:
+        return Steady("no steady state", first, n, f"every {stall}th step stalls, which its median hides")
     if cut == 0:
         return Steady("flat", 0, n)
     return Steady("warm-up" if np.median(blocks[:cut]) > typical else "slowdown", first, n)
+
+
+def level_change(blocks: npt.NDArray[np.float64]) -> tuple[int | None, float]:
+    """The first block of a new level and its size as a fraction, if the series steps from one level to
+    another. The place is that of least squares; a drift or a decay, which two levels would also fit
+    somehow, has no jump at it."""
+    inner = (_scatter_from(blocks[::-1])[::-1][:-1] + _scatter_from(blocks)[1:])[
+        NEIGHBORS - 1 : -NEIGHBORS + 1
+    ]
+    if len(inner) == 0:
+        return None, 0.0
+    at = int(np.argmin(inner)) + NEIGHBORS
+    before, after = float(np.median(blocks[:at])), float(np.median(blocks[at:]))
+    jump = float(np.median(blocks[at : at + NEIGHBORS]) - np.median(blocks[at - NEIGHBORS : at]))
+    if abs(after - before) < HALVES_AGREE * before or jump / (after - before) < JUMP:
+        return None, 0.0
+    return at, after / before - 1
+
+
+def periodic_stall(durations: npt.NDArray[np.float64]) -> int | None:
+    """The period, in steps, of long steps that come back at equal distances and add to the mean; or None."""
+    typical = float(np.median(durations))
+    scatter = 1.4826 * float(np.median(np.abs(durations - typical)))
+    long = durations > max(STALL * typical, typical + 5 * scatter)
+    distances = np.diff(np.flatnonzero(long))
+    if len(distances) < FEWEST_STALLS or np.sum(durations[long] - typical) < STALLS_ADD * np.sum(durations):
+        return None
+    period, times = Counter(distances.tolist()).most_common(1)[0]
+    return int(period) if period > 1 and times >= len(distances) / 2 else None
+
+
+def across_launches(labels: Sequence[Label | None]) -> Label | Literal["inconsistent"] | None:
+    """What the launches of one case say together. `flat` beside `warm-up` is no contradiction: a short
+    warm-up is not always seen. None: no launch could tell."""
+    known = [label for label in labels if label is not None]
+    if not known:
+        return None
+    common = Counter(known).most_common(1)[0][0]
+    return common if len(set(known)) == 1 or set(known) == {"flat", "warm-up"} else "inconsistent"
+
+
+def _rejected(
+    label: Label, blocks: npt.NDArray[np.float64], length: int, first: int, before: int, reason: str
+) -> Steady:
+    """With the place of a change, where the level of these blocks changed at once. `before`: blocks cut."""
+    at, size = level_change(blocks)
+    if at is None:
+        return Steady(label, first, before + len(blocks), reason)
+    step = (before + at) * length
+    words = f"its level changed by {100 * size:+.1f} % at step {step}"
+    return Steady("no steady state", first, before + len(blocks), words, step)
+
+
+def _scatter_from(blocks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Sum of squares about their mean of the blocks from each one to the end."""
+    centered = (blocks - np.median(blocks))[::-1]  # or the squares would cancel
+    counts = np.arange(1, len(blocks) + 1)
+    scatter = np.cumsum(centered**2) - np.cumsum(centered) ** 2 / counts
+    return np.maximum(scatter, 0.0)[::-1]
