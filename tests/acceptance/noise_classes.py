@@ -46,7 +46,7 @@ class Noise:
 
 QUIET = Noise(launch=0.005, drift=0.01, step=0.01, spikes=0.01)
 TYPICAL = Noise(launch=0.015, drift=0.03, walk=0.02, step=0.03, spikes=0.02)
-BAD = Noise(launch=0.03, drift=0.08, walk=0.05, step=0.04, phi=0.6, spikes=0.03)
+BAD = replace(TYPICAL, launch=0.03, drift=0.08)
 BIMODAL = replace(TYPICAL, launch=0.01, slow_launches=0.15)
 DRIFT = replace(TYPICAL, steady_drift=0.10)
 WALK = replace(TYPICAL, walk=0.10)

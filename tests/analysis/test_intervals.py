@@ -10,10 +10,10 @@ from scipy import stats
 
 from timetrial.analysis.intervals import (
     bounded_mean,
-    order_statistic_rank,
     paired_ratio,
     positive_location,
 )
+from timetrial.analysis.ranks import quantile_ranks
 
 POSITIVE = st.floats(1e-6, 1e12)
 
@@ -25,12 +25,13 @@ def covered(rank: int, n: int) -> float:
 
 @pytest.mark.parametrize(("n", "rank"), [(5, None), (6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (25, 8)])
 def test_ranks_of_published_tables(n: int, rank: int | None) -> None:
-    assert order_statistic_rank(n) == rank
+    assert quantile_ranks(n)[0] == rank
 
 
 @given(st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.99]))
 def test_the_rank_is_the_largest_that_covers(n: int, confidence: float) -> None:
-    rank = order_statistic_rank(n, confidence)
+    rank, from_above = quantile_ranks(n, 0.5, confidence)
+    assert from_above == (None if rank is None else n + 1 - rank)
     if rank is not None:
         assert covered(rank, n) >= confidence
     assert covered((rank or 0) + 1, n) < confidence

@@ -1,8 +1,6 @@
 """Intervals over launches. One value per launch goes in; launches are independent, steps are not.
 
-With n >= 6 values: the median, with the order-statistic interval. The ranks l and n + 1 - l are the largest l
-with P(Binomial(n, 1/2) < l) <= (1 - confidence) / 2, so no distribution is assumed (Conover, "Practical
-Nonparametric Statistics", 3rd ed., section 3.2).
+With n >= 6 values: the median, with the order-statistic interval (ranks.py), which assumes no distribution.
 
 With 2 to 5 values that interval cannot reach 95 % (the whole range of 5 values covers the median with
 1 - 2 / 2^5 = 93.75 %). Then: the geometric mean, with Student's t interval on the logarithms, which supposes
@@ -20,6 +18,8 @@ from typing import Literal
 
 import numpy as np
 from scipy import stats
+
+from timetrial.analysis.ranks import quantile_ranks
 
 CONFIDENCE = 0.95
 Method = Literal["order statistics", "t on logarithms", "t", "single value"]
@@ -54,15 +54,6 @@ class Estimate:
         return f"{name}, over {self.n} launches"
 
 
-def order_statistic_rank(n: int, confidence: float = CONFIDENCE) -> int | None:
-    """The rank l (from 1) such that the l-th smallest and l-th largest of n values enclose the median with at
-    least `confidence`; None where even the extremes do not."""
-    rank = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))
-    while rank > 0 and stats.binom.cdf(rank - 1, n, 0.5) > (1 - confidence) / 2:
-        rank -= 1
-    return rank if rank > 0 else None
-
-
 def positive_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """The typical value of positive quantities (times, bytes, ratios), as the top of this file says."""
     if not values:
@@ -73,10 +64,10 @@ def positive_location(values: Sequence[float], confidence: float = CONFIDENCE) -
     n = len(data)
     if n == 1:
         return Estimate(float(data[0]), None, None, 1, "single value")
-    rank = order_statistic_rank(n, confidence)
-    if rank is not None:
+    low, high = quantile_ranks(n, 0.5, confidence)
+    if low is not None and high is not None:
         return Estimate(
-            float(np.median(data)), float(data[rank - 1]), float(data[n - rank]), n, "order statistics"
+            float(np.median(data)), float(data[low - 1]), float(data[high - 1]), n, "order statistics"
         )
     logs = np.log(data)
     center, half = float(np.mean(logs)), _t_half_width(logs, confidence)

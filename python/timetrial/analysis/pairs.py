@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.steps import Steps
+from timetrial.analysis.trimmed import trimmed_location
 from timetrial.analysis.verdict import Decision, Direction, Rule, decide
 from timetrial.records.model import LaunchRecord
 
@@ -37,13 +38,14 @@ def turns_of(record: LaunchRecord, steps: Steps) -> list[npt.NDArray[np.float64]
 def step_time_log_ratios(
     base: Sequence[npt.NDArray[np.float64]], challenger: Sequence[npt.NDArray[np.float64]]
 ) -> dict[str, float]:
-    """By statistic: the median over rounds of ln(challenger / base). ValueError: a time is not positive."""
+    """By statistic: the trimmed mean over rounds of ln(challenger / base). ValueError: a time that is not
+    positive."""
     found = {}
     for name, statistic in STATISTICS.items():
         rounds = [(statistic(b), statistic(c)) for b, c in zip(base, challenger, strict=True)]
         if not rounds or not all(math.isfinite(b) and math.isfinite(c) and min(b, c) > 0 for b, c in rounds):
             raise ValueError(f"step times that are not positive: {rounds[:3]}")
-        found[name] = float(np.median([math.log(c / b) for b, c in rounds]))
+        found[name] = float(trimmed_location([math.log(c / b) for b, c in rounds]))
     return found
 
 

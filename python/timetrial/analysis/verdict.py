@@ -47,11 +47,9 @@ class Rule:
 
     def confidence_at(self, pairs: int) -> float:
         """Of the interval, two-sided, at the look after so many pairs."""
-        share = (1 - self.confidence) * EARLY
-        early = len(self.looks) - 1
-        return 1 - (
-            (1 - self.confidence) * len(self.looks) - share * early if pairs >= self.most_pairs else share
-        )
+        error = (1 - self.confidence) * len(self.looks)
+        early = (1 - self.confidence) * EARLY
+        return 1 - (early if pairs < self.most_pairs else error - early * (len(self.looks) - 1))
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,6 @@ class Decision:
     pairs: int
     p_value: float  # two-sided, that there is no effect; for the correction over a suite of tests
     minimal_detectable_effect: float  # a fraction: what these pairs find in 9 of 10 races
-    confidence: float  # of the effect's interval, two-sided
 
 
 def decide(
@@ -99,7 +96,6 @@ def decide(
         len(log_ratios),
         seen.p_value(),
         minimal_detectable_effect(seen, confidence),
-        confidence,
     )
 
 

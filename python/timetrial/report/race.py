@@ -165,7 +165,7 @@ def notes(race: Race) -> list[str]:
 
 def explain(race: Race, duel: Duel) -> str:
     """A duel in several lines, for a test that failed: both intervals, the pairs, settings, the command."""
-    confidence = _percent(race.rule.confidence)
+    confidence = _percent(race.rule.confidence_at(duel.pairs))
     base = race.cases[0].id
     challenger = next(case for case, name in race.names.items() if name == duel.challenger and case != base)
     lines = [f"{duel.challenger} against {duel.base}, {_METRICS[race.metric]}: {verdict_words(race, duel)}"]
