@@ -59,3 +59,22 @@ def most(rate: float, trials: int) -> int:
 def fewest(rate: float, trials: int) -> int:
     """The 0.1 % quantile: fewer refutes the rate."""
     return int(stats.binom.ppf(0.001, trials, rate))
+
+
+def pooled_t(durations: Array) -> bool:
+    """What some tools do: Student's t over all steps of all launches of a side. The data of one race: (pairs,
+    rounds, side, steps)."""
+    base, challenger = (durations[:, :, side].ravel() for side in (0, 1))
+    return bool(stats.ttest_ind(base, challenger).pvalue < 0.05)
+
+
+def steps_mann_whitney(durations: Array) -> bool:
+    """What others do: Mann-Whitney over the steps of one launch each."""
+    base, challenger = (durations[0, :, side].ravel() for side in (0, 1))
+    return bool(stats.mannwhitneyu(base, challenger).pvalue < 0.05)
+
+
+def bare_threshold(durations: Array) -> bool:
+    """What most do: two numbers, and 5 %."""
+    base, challenger = (np.mean(durations[0, :, side]) for side in (0, 1))
+    return bool(abs(challenger / base - 1) > 0.05)

@@ -77,8 +77,10 @@ def mser(blocks: npt.NDArray[np.float64]) -> int:
 
 
 def find_steady(durations_ns: npt.ArrayLike) -> Steady:
-    """Of all steps after the first one of a launch, in order."""
+    """Of all steps after the first one of a launch, in order. ValueError for values that are not finite."""
     data = np.asarray(durations_ns, np.float64)
+    if not np.all(np.isfinite(data)):
+        raise ValueError(f"expected finite durations, got {np.sum(~np.isfinite(data))} that are not")
     blocks, length = block_medians(data)
     n = len(blocks)
     if n < FEWEST_BLOCKS:
