@@ -1,6 +1,6 @@
-"""Prints the measured error rates of docs/statistics.md, as its tables: python tests/acceptance/error_rates.py
+"""Prints the tables of measured error rates in docs/statistics.md; takes some minutes on one core:
 
-Takes some minutes on one core. A number after it changes how many races of each kind are simulated.
+python tests/acceptance/error_rates.py [how many races of each kind]
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ def percent(share: float) -> str:
 
 
 def print_races(races: int) -> None:
-    print(
-        "| noise | equal: worse | equal: better | equal: same | pairs | +1 % worse | +5 % worse | +10 % worse |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ("noise", "worse", "better", "same", "pairs", "+1 %: worse", "+5 %: worse", "+10 %: worse")
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for name, noise in CLASSES.items():
         equal, *slower = (
             rates(noise, effect, races, seed=1_000 + k) for k, effect in enumerate((0.0, 0.01, 0.05, 0.10))
