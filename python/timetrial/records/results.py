@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from timetrial.analysis.phases import phases_of
-from timetrial.analysis.steps import Steps, launch_step_time_ns, steps_of
+from timetrial.analysis.step_times import step_times_of
+from timetrial.analysis.steps import Steps, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
@@ -58,7 +59,7 @@ class Results:
     @cached_property
     def _summary(self) -> Summary:
         files = self.launches if self._selected is None else Results(self.path).launches
-        return summarize(self.experiment, [_as_launch(one) for one in files])
+        return summarize(self.experiment, [analyzed(one) for one in files])
 
     @property
     def rows(self) -> list[Row]:
@@ -141,10 +142,13 @@ class Results:
         return to_html(self)
 
 
-def _as_launch(files: LaunchFiles) -> Launch:
-    steps = files.steps()
-    step = launch_step_time_ns(steps) if files.record.purpose in TIMED else None
-    return Launch(files.record, step, str(files.folder), phases_of(files.record, steps))
+def analyzed(files: LaunchFiles) -> Launch:
+    """A launch with what its stamps say."""
+    record, steps = files.record, files.steps()
+    times = step_times_of(steps, record.purpose) if record.purpose in TIMED else None
+    is_steady = times is not None and times.steady is not None and times.steady.accepted
+    counting = times.counting if times is not None and is_steady else None
+    return Launch(record, times, str(files.folder), phases_of(record, steps, counting))
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:
