@@ -156,6 +156,9 @@ class FakeEngine:
         finally:
             self.locked -= 1
 
+    def race(self, plans: Any, rounds: Any) -> Any:
+        raise AssertionError("no scripted contender races")
+
     def launch(self, plan: Any) -> LaunchRecord:
         assert self.locked == 1
         self.before(plan)
@@ -163,8 +166,8 @@ class FakeEngine:
         backend = plan.case.backend
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
-            position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
-            duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
+            position=plan.position, outcome="ok", stop_reason="converged", duration_s=1.0,
+            started_at="2026-01-01T00:00:00+00:00", memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
             facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
             witnesses=self.witnesses,
         )  # fmt: skip

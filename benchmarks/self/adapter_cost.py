@@ -11,7 +11,7 @@ from figures import Figure
 
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import steps_of
-from timetrial.environments.locate import MARKER, environments_folder
+from timetrial.environments.marker import FILE, environments_folder
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
@@ -40,7 +40,7 @@ def adapter_figures(root: Path) -> list[Figure]:
 def _interpreters() -> dict[str, Path]:
     """Version -> the running interpreter, or that of the first environment which has it."""
     found: dict[str, Path] = {}
-    environments = [marker.parent for marker in sorted(environments_folder().glob(f"*/{MARKER}"))]
+    environments = [marker.parent for marker in sorted(environments_folder().glob(f"*/{FILE}"))]
     for python in [Path(sys.executable), *(folder / "bin" / "python" for folder in environments)]:
         if not os.access(python, os.X_OK):
             continue

@@ -70,16 +70,26 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
     """Which steps count for the step time, and what the launch says about its steady state.
 
     Of a speed launch: all plain steps from the one on at which the steady state begins (steady.py), or the
-    best cut there was if it has none. Of others, which warm up for a given time: those in segments that are
-    `steady`, and None.
+    best cut there was if it has none. Where they are too few to tell, and in launches that warm up for a
+    given time (then None): those in segments that are `steady`.
     """
-    wanted = PLAIN if purpose == "speed" else ("steady",)
-    plain = np.flatnonzero(np.isin(steps.kind, wanted))
-    plain = plain[may_count(steps.first_in_segment[plain])]
-    steady = find_steady(steps.duration_ns[plain]) if purpose == "speed" else None
+    steady = None
+    if purpose == "speed":
+        plain = _counting(steps, PLAIN)
+        steady = find_steady(steps.duration_ns[plain])
+    if steady is not None and steady.label is not None:
+        chosen = plain[steady.first :]
+    else:
+        chosen = _counting(steps, ("steady",))
     mask = np.zeros(len(steps), np.bool_)
-    mask[plain[steady.first if steady else 0 :]] = True
+    mask[chosen] = True
     return mask, steady
+
+
+def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:
+    """Numbers of the steps in segments of these kinds that may count."""
+    own = np.flatnonzero(np.isin(steps.kind.astype(str), kinds))
+    return own[may_count(steps.first_in_segment[own])]
 
 
 def cpu_time_per_step_ns(record: LaunchRecord) -> float | None:

@@ -278,14 +278,16 @@ def beyond_peak(percent: float | None) -> list[str]:
 
 
 def _unsteady(timed: Sequence[Launch]) -> list[str]:
-    """Launches that were shown to have no steady state, with the reason that most of them have."""
+    """Where at least half of the launches were shown to have no steady state. In words that do not differ
+    from case to case, so that the table says them once."""
     known = [one.times.steady for one in timed if one.times and one.times.steady]
     bad = [one for one in known if one.label is not None and not one.accepted]
-    if not bad:
+    if not bad or 2 * len(bad) < len(timed):
         return []
-    label = Counter(one.label for one in bad).most_common(1)[0][0]
-    reason = next(one.reason for one in bad if one.label == label)
-    return [f"{len(bad)} of {len(timed)} launches have no steady state ({label}; for one, {reason})"]
+    return [
+        "no steady state in half of its launches or more: its time changes, or its neighbors' does. "
+        "Which, and when: timetrial show"
+    ]
 
 
 def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:

@@ -8,6 +8,7 @@ launch go on is decided while they run, by `SpeedRule`.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ SEGMENT_NS = 250_000_000
 FIRST_SEGMENT_NS = 100_000_000  # of a speed launch: quick steps are soon enough
 SEGMENT_SHARE = 0.25  # of the time so far, that the next segment of a speed launch takes
 MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins with one of its own
+LOOKING_SHARE = 0.002
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
@@ -66,8 +68,8 @@ class SpeedRule:
     """The plain steps of a speed launch: how long the next segment is, and whether they are enough.
 
     Enough is what analysis/stopping.py says: a steady state, and an interval of the median that is narrow.
-    It is asked when the sizes have grown only, so that asking neither takes processors from the contender
-    nor ends at a lucky moment. No segment is ordered beyond `budget_ns`.
+    It is asked when the sizes have grown only, so that no lucky moment ends a launch, and seldom enough to
+    take no more than LOOKING_SHARE of a processor. No segment is ordered beyond `budget_ns`.
     """
 
     def __init__(self, measure: Measure):
@@ -77,6 +79,7 @@ class SpeedRule:
         self._look_at_steps = measure.rule.next_look(0)
         self._look_at_ns = float(measure.min_ns)
         self._border_at_ns = 0.0
+        self._looked_ns = 0  # processor time spent on looking
 
     @property
     def kind(self) -> SegmentKind:
@@ -94,7 +97,7 @@ class SpeedRule:
         return Order(min(steps_left, MAX_SEGMENT_STEPS), min(length, ns_left))
 
     def wants_look(self, progress: Progress) -> bool:
-        """Whether both sizes have grown since the last look. No state of the contender matters to it."""
+        """Whether time and steps have both grown enough since the last look."""
         return progress.ns >= self._look_at_ns and progress.steps >= self._look_at_steps
 
     def wants_border(self, progress: Progress) -> bool:
@@ -106,9 +109,11 @@ class SpeedRule:
 
     def look(self, durations_ns: npt.NDArray[np.int64], progress: Progress) -> None:
         """Judges the plain steps so far."""
+        began_ns = time.thread_time_ns()
         self.judged = judge(durations_ns, self._measure.rule)
+        self._looked_ns += time.thread_time_ns() - began_ns
         self._look_at_steps = self._measure.rule.next_look(progress.steps)
-        self._look_at_ns = self._measure.rule.growth * progress.ns
+        self._look_at_ns = max(self._measure.rule.growth * progress.ns, self._looked_ns / LOOKING_SHARE)
 
     def stop_reason(self, progress: Progress) -> StopReason | None:
         """After a look at all there is; None: it is not enough, and there is time for more."""
