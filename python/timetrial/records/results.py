@@ -20,6 +20,8 @@ from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 if TYPE_CHECKING:
     import pandas as pd
 
+    from timetrial.analysis.comparison import Contrast
+    from timetrial.records.choosing import Chosen
     from timetrial.records.profile import Profile
     from timetrial.report.plots import Plots
     from timetrial.report.table import CasesTable
@@ -88,6 +90,22 @@ class Results:
             asked = ", ".join(f"{key}={value!r}" for key, value in axes.items())
             raise InputError(f"No case has {asked}. The table shows what there is.")
         return Results(self.path, kept)
+
+    def compare(self, base: Chosen, challenger: Chosen) -> Contrast:
+        """Is the challenger's step time better, worse or the same? By block-wise pairs of launches and the
+        rule of a race. Each row: results.sel(...), an entry of `rows`, its id, or its axes as a dict.
+
+        InputError for rows that are not of this experiment (another day or machine cannot be compared: race
+        them), and for rows that do different work.
+        """
+        from timetrial.analysis.comparison import contrast
+        from timetrial.records.choosing import row_of
+        from timetrial.report.plots_data import case_labels
+
+        chosen = row_of(self, base), row_of(self, challenger)
+        rows = Results(self.path).rows
+        labels = {row.case.id: label for row, label in zip(rows, case_labels(rows), strict=True)}
+        return contrast(*chosen, (labels[chosen[0].case.id], labels[chosen[1].case.id]))
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `timetrial run --json`: plain dicts, lists, numbers, words and None."""
