@@ -44,6 +44,6 @@ def _refuse(own: ExperimentRecord, other: ExperimentRecord) -> None:
     where = f", on another machine ({cpus[1]}, not {cpus[0]})" if cpus[0] != cpus[1] else ""
     raise InputError(
         f"The row is of another experiment, {other.name} of {other.created_at}{where}; this one is "
-        f"{own.name} of {own.created_at}. What was measured at different times cannot be told from a drift of the "
-        "machine. timetrial.race(a, b) measures both anew, in turns."
+        f"{own.name} of {own.created_at}. What was measured at different times cannot be told from a drift "
+        "of the machine. timetrial.race(a, b) measures both anew, in turns."
     )
