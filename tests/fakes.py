@@ -157,9 +157,6 @@ class FakeEngine:
         finally:
             self.locked -= 1
 
-    def race(self, plans: Any, rounds: Any) -> Any:
-        raise AssertionError("no scripted contender races")
-
     def launch(self, plan: Any) -> LaunchRecord:
         assert self.locked == 1
         self.before(plan)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.step_times import PERCENTILES, StepTimes
 
@@ -28,6 +29,7 @@ class Distribution:
         float  # standard deviation over mean of the steps of a launch; root mean square over launches
     )
     spread_between: float | None  # standard deviation of ln(step time) of launches; None for one launch
+    levels_apart: float | None  # how far apart, as a fraction, two groups of launches are; None: one group
 
     @classmethod
     def of(cls, launches: Sequence[StepTimes]) -> Distribution | None:
@@ -43,6 +45,7 @@ class Distribution:
             spread_between=float(np.std(np.log([one.estimate_ns for one in launches]), ddof=1))
             if len(launches) > 1
             else None,
+            levels_apart=two_levels([one.estimate_ns for one in launches]),
         )
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.analysis.dispersion import coefficient_of_variation
 from timetrial.analysis.quantiles import Quantile, quantile
 from timetrial.analysis.steady import Steady
 from timetrial.analysis.steps import Steps, steady_mask
@@ -44,7 +45,7 @@ class StepTimes:
     @cached_property
     def spread(self) -> float:
         """Standard deviation over mean; 0 for one step."""
-        return float(np.std(self.durations_ns, ddof=1)) / self.mean_ns if len(self.durations_ns) > 1 else 0.0
+        return coefficient_of_variation(self.durations_ns)
 
     @cached_property
     def percentiles(self) -> dict[int, Quantile]:

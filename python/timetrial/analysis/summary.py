@@ -9,6 +9,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
 from timetrial.analysis.noise import disturbance
@@ -192,6 +193,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         warnings=[
             *_missing(speed, experiment),
             *_unsteady(timed),
+            *_two_levels(timed),
             *beyond_peak(percent),
             *_warnings(launches, parity),
         ],
@@ -288,6 +290,13 @@ def _unsteady(timed: Sequence[Launch]) -> list[str]:
         "no steady state in half of its launches or more: its time changes, or its neighbors' does. "
         "Which, and when: timetrial show"
     ]
+
+
+def _two_levels(timed: Sequence[Launch]) -> list[str]:
+    apart = two_levels([one.step_time_ns for one in timed if one.step_time_ns])
+    if apart is None:
+        return []
+    return [f"its launches form two groups, {100 * apart:.0f} % apart: one number says little about either"]
 
 
 def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:

@@ -80,6 +80,7 @@ def _steps(found: Distribution | None) -> dict[str, Any]:
         **{f"p{percent}_ns": _interval(percentiles.get(percent)) for percent in PERCENTILES},
         "spread_within": found.spread_within if found else None,
         "spread_between": found.spread_between if found else None,
+        "levels_apart": found.levels_apart if found else None,
     }
 
 

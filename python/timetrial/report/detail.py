@@ -134,6 +134,8 @@ class CaseDetail:
         yield "over launches", "\n".join(words)
         between = "" if found.spread_between is None else f", of launches {100 * found.spread_between:.1f} %"
         yield "spread", f"of the steps of a launch {100 * found.spread_within:.1f} %{between}"
+        if found.levels_apart is not None:
+            yield "levels", f"the launches form two groups, {100 * found.levels_apart:.1f} % apart"
 
     def _before_steady(self) -> Iterator[tuple[str, str]]:
         """Import, build, first step and warm-up; in the proof with nothing compiled before."""
