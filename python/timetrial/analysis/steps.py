@@ -70,8 +70,8 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
     """Which steps count for the step time, and what the launch says about its steady state.
 
     Of a speed launch: all plain steps from the one on at which the steady state begins (steady.py), or the
-    best cut there was if it has none. Where they are too few to tell, and in launches that warm up for a
-    given time (then None): those in segments that are `steady`.
+    best cut there was if it has none. Where they are too few or too noisy to tell, and in launches that warm
+    up for a given time (then None): those in segments that are `steady`.
     """
     steady = None
     if purpose == "speed":

@@ -123,7 +123,7 @@ class CaseDetail:
         row = self._row
         if row.steady or row.stop_reason:
             stop = f"; stopped by {row.stop_reason}" if row.stop_reason else ""
-            yield "steady state", f"{row.steady or 'too few steps to tell'}{stop}"
+            yield "steady state", f"{row.steady or 'cannot tell'}{stop}"
         found = row.distribution
         if found is None:
             return
