@@ -83,4 +83,4 @@ def test_what_failed_gets_nothing_more(run: Callable[..., Results], fake: FakeEn
     fake.factor = unsteady("slow")
     run("backend=fast,flaky,slow", "effort=quick")
     assert counted(fake)["flaky"] == 5
-    assert counted(fake)["slow"] == 6  # 15 s of launches leave 3.75 s: one block of two, not two
+    assert counted(fake)["slow"] == 6  # 15 s of launches leave 2.25 s: one block of two

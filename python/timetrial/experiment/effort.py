@@ -33,7 +33,7 @@ class Sizes:
 
 _MS = 1_000_000
 _SIZES: dict[Effort, Sizes] = {
-    "quick": Sizes(5, 0.03, 0.25, STOP_RULES["quick"], 400 * _MS, 1_500 * _MS, 300 * _MS, 700 * _MS, 3),
+    "quick": Sizes(5, 0.03, 0.15, STOP_RULES["quick"], 400 * _MS, 1_500 * _MS, 300 * _MS, 700 * _MS, 3),
     "normal": Sizes(
         10, 0.01, 0.5, STOP_RULES["normal"], 1_000 * _MS, 6_000 * _MS, 1_000 * _MS, 3_000 * _MS, 5
     ),
