@@ -100,7 +100,7 @@ def test_no_steady_state_is_said(measure: Callable[..., Results], fake: FakeEngi
     (case,) = results.to_json()["cases"]
     assert case["steady"] in ("drifting", "no steady state")
     assert case["to_steady_s"] is None
-    assert case["warnings"][0].startswith("no steady state in half of its launches or more")
+    assert case["warnings"][0].startswith("no steady state in half or more of the launches")
     assert "! fast 1: no steady state" in to_text(results, width=200)
 
 

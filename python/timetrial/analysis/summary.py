@@ -280,15 +280,15 @@ def beyond_peak(percent: float | None) -> list[str]:
 
 
 def _unsteady(timed: Sequence[Launch]) -> list[str]:
-    """Where at least half of the launches were shown to have no steady state. In words that do not differ
+    """Where half or more of the launches that can tell have no steady state. In words that do not differ
     from case to case, so that the table says them once."""
-    known = [one.times.steady for one in timed if one.times and one.times.steady]
-    bad = [one for one in known if one.label is not None and not one.accepted]
-    if not bad or 2 * len(bad) < len(timed):
+    seen = [one.times.steady for one in timed if one.times and one.times.steady]
+    known = [one for one in seen if one.label is not None]
+    if not known or 2 * sum(not one.accepted for one in known) < len(known):
         return []
     return [
-        "no steady state in half of its launches or more: its time changes, or its neighbors' does. "
-        "Which, and when: timetrial show"
+        "no steady state in half or more of the launches that can tell: its time changes, or its neighbors' "
+        "does. Which, and when: timetrial show"
     ]
 
 
