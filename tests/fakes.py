@@ -106,7 +106,8 @@ class FakeEngine:
     before: Callable[[Any], None] = lambda plan: None
     locked: int = 0
     witnesses: dict[str, float | None] = field(default_factory=dict)  # of every launch
-    factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a race's launch
+    factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a speed launch, or one of a race
+    plain: Callable[[float], list[int]] | None = None  # step time -> the steps behind the first, if scripted
 
     def engine(self) -> Engine:
         return Engine(
@@ -163,8 +164,9 @@ class FakeEngine:
         backend = plan.case.backend
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
-            position=plan.position, outcome="ok", stop_reason="time", started_at="2026-01-01T00:00:00+00:00",
-            duration_s=1.0, memory=Memory(steady_peak=50 * 2**20), settings=_settings(plan.case),
+            position=plan.position, outcome="ok", stop_reason="converged", duration_s=1.0,
+            started_at="2026-01-01T00:00:00+00:00", memory=Memory(steady_peak=50 * 2**20),
+            settings=_settings(plan.case),
             facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
             witnesses=self.witnesses,
         )  # fmt: skip
@@ -184,6 +186,9 @@ class FakeEngine:
             return self._race(plan, record)
         step = STEP_NS.get(backend, 100_000) // int(plan.case.settings.get("threads", "1"))
         step += 1000 * plan.block  # launches differ, alike for all: blocks cancel it nearly
+        step = int(step * self.factor(plan))
+        if self.plain is not None:
+            return write_launch(plan, record, [[10 * step], self.plain(step)], ["first", "steady"])
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 

@@ -13,6 +13,8 @@ from timetrial.workloads import prepare
 
 MS = 1_000_000
 SHORT = Measure(
+    min_ns=40 * MS,
+    budget_ns=80 * MS,
     warmup_ns=20 * MS,
     steady_ns=60 * MS,
     max_steps=2000,

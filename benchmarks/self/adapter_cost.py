@@ -9,8 +9,9 @@ from pathlib import Path
 
 from figures import Figure
 
-from timetrial.analysis.steps import launch_step_time_ns, steps_of
-from timetrial.environments.locate import MARKER, environments_folder
+from timetrial.analysis.step_times import step_times_of
+from timetrial.analysis.steps import steps_of
+from timetrial.environments.marker import FILE, environments_folder
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
@@ -39,7 +40,7 @@ def adapter_figures(root: Path) -> list[Figure]:
 def _interpreters() -> dict[str, Path]:
     """Version -> the running interpreter, or that of the first environment which has it."""
     found: dict[str, Path] = {}
-    environments = [marker.parent for marker in sorted(environments_folder().glob(f"*/{MARKER}"))]
+    environments = [marker.parent for marker in sorted(environments_folder().glob(f"*/{FILE}"))]
     for python in [Path(sys.executable), *(folder / "bin" / "python" for folder in environments)]:
         if not os.access(python, os.X_OK):
             continue
@@ -51,11 +52,12 @@ def _interpreters() -> dict[str, Path]:
 
 def _step_us(python: Path, folder: Path) -> float:
     case = Case(str(EMPTY), WORKLOAD, task="gradient", settings={"python": str(python)})
-    measure = Measure(warmup_ns=50_000_000, steady_ns=200_000_000, detailed_steps=0)
+    measure = Measure(min_ns=200_000_000, budget_ns=250_000_000, detailed_steps=0)
     plan = LaunchPlan(case, prepare(WORKLOAD, seed=1, epochs=1), "speed", folder, measure=measure)
     record = run_launch(plan)
     if record.outcome != "ok":
         raise SystemExit(f"{python}: {record.outcome}: {record.reason}")
-    step_ns = launch_step_time_ns(steps_of(record, store.read_stamps(folder), store.read_losses(folder)))
-    assert step_ns is not None
-    return step_ns / 1e3
+    steps = steps_of(record, store.read_stamps(folder), store.read_losses(folder))
+    times = step_times_of(steps, record.purpose)
+    assert times is not None
+    return times.estimate_ns / 1e3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from test_steps import launch
 
@@ -21,6 +22,19 @@ def test_of_a_timed_launch() -> None:
     record, stamps, losses = launch([("first", [900_000_000]), ("warmup", [50, 50]), ("steady", [10])])
     record = record.model_copy(update={"phases": BORDERS})
     assert phases_of(record, steps_of(record, stamps, losses)) == Phases(2.0, 0.25, 0.9)
+
+
+def test_the_cold_part_ends_where_the_steady_steps_begin() -> None:
+    segments = [("first", [900_000_000]), ("warmup", [50, 50]), ("steady", [10])]
+    record, stamps, losses = launch(segments)  # each segment of this helper begins at 1 ms
+    record = record.model_copy(update={"phases": [Phase(name="exec", ns=400_000)]})
+    steps = steps_of(record, stamps, losses)
+    found = phases_of(record, steps, np.array([False, False, True, True]))
+    assert found.to_steady_s == pytest.approx(50e-9)
+    assert found.before_steady_s == pytest.approx(0.6e-3 + 50e-9)
+    nothing_steady = phases_of(record, steps, None)
+    assert nothing_steady.to_steady_s is None
+    assert nothing_steady.before_steady_s is None
 
 
 def test_of_a_proof_it_is_the_first_call() -> None:

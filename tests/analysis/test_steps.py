@@ -3,16 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from fakes import stamps_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetrial.analysis.steps import (
-    cpu_time_per_step_ns,
-    launch_step_time_ns,
-    steady_durations_ns,
-    steps_of,
-)
+from timetrial.analysis.step_times import StepTimes, step_times_of
+from timetrial.analysis.steps import cpu_time_per_step_ns, steps_of
 from timetrial.records.model import LaunchRecord, Segment
 
 
@@ -50,17 +47,60 @@ def test_durations_come_back(segments: list[list[int]]) -> None:
     assert steps.first_in_segment.sum() == len(segments)
 
 
-def test_first_steps_and_other_segments_are_left_out() -> None:
-    steps = steps_of(
-        *launch([("first", [900]), ("warmup", [50, 50]), ("steady", [99, 10, 11]), ("steady", [98, 12])])
+def times_of(segments: list[tuple[str, list[int]]], purpose: Any = "speed") -> StepTimes:
+    found = step_times_of(steps_of(*launch(segments)), purpose)
+    assert found is not None
+    return found
+
+
+def test_first_steps_of_segments_do_not_count() -> None:
+    segments = [("first", [900]), ("warmup", [50, 49]), ("steady", [99, 10, 11]), ("detailed", [70, 70])]
+    times = times_of(segments)
+    assert times.durations_ns.tolist() == [10, 11]  # too few to tell: the segments say what was warm-up
+    assert times.counting.tolist() == [False] * 4 + [True] * 2 + [False] * 2
+    assert times.estimate_ns == 10.5
+    assert times.steady is not None
+    assert times.steady.label is None
+
+
+def test_of_a_profile_launch_the_segments_say_what_counts() -> None:
+    segments = [("first", [900]), ("warmup", [50, 49]), ("steady", [99, 10, 11]), ("steady", [98, 12])]
+    times = times_of(segments, "profile")
+    assert times.durations_ns.tolist() == [10, 11, 12]
+    assert times.steady is None
+
+
+def test_of_a_speed_launch_the_steps_say_where_it_is_steady() -> None:
+    """Whatever the segments are called: an older record named them by time."""
+    rng = np.random.default_rng(1)
+    steps = 5e6 * (1 + 0.01 * rng.standard_normal(300))
+    steps[:30] += 10e6
+    plain = steps.astype(int).tolist()
+    times = times_of([("first", [30_000_000]), ("steady", plain[:150]), ("warmup", plain[150:])])
+    assert times.steady is not None
+    assert times.steady.label == "warm-up"
+    assert 30 <= 299 - len(times.durations_ns) - 1 <= 40  # the cut is at a block's border
+    assert times.estimate_ns == pytest.approx(5e6, rel=0.01)
+    assert times.median.low is not None
+    assert times.median.high is not None
+    assert times.median.low < 5e6 < times.median.high
+
+
+def test_percentiles_only_where_the_sample_carries_them() -> None:
+    rng = np.random.default_rng(2)
+    few, many = (
+        times_of([("steady", (5e6 * (1 + 0.01 * rng.standard_normal(n))).astype(int).tolist())])
+        for n in (60, 1500)
     )
-    assert steady_durations_ns(steps).tolist() == [10, 11, 12]
-    assert launch_step_time_ns(steps) == 11
+    assert set(few.percentiles) == {25, 75}
+    assert set(many.percentiles) == {5, 25, 75, 95, 99}
+    assert many.percentiles[5].estimate < many.percentiles[25].estimate < many.estimate_ns
+    assert many.mean_ns == pytest.approx(5e6, rel=0.01)
+    assert many.spread == pytest.approx(0.01, rel=0.1)
 
 
 def test_segments_of_one_long_step_keep_it() -> None:
-    steps = steps_of(*launch([("first", [900]), ("steady", [300]), ("steady", [310])]))
-    assert launch_step_time_ns(steps) == 305
+    assert times_of([("first", [900]), ("steady", [300]), ("steady", [310])]).estimate_ns == 305
 
 
 def test_stamps_of_parts_belong_to_their_step() -> None:
@@ -75,7 +115,7 @@ def test_stamps_of_parts_belong_to_their_step() -> None:
 def test_a_launch_that_never_stepped() -> None:
     steps = steps_of(*launch([]))
     assert len(steps) == 0
-    assert launch_step_time_ns(steps) is None
+    assert step_times_of(steps, "speed") is None
 
 
 def test_a_killed_writer_leaves_whole_steps_and_missing_losses() -> None:

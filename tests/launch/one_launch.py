@@ -17,7 +17,7 @@ if __name__ == "__main__":
         Path(folder),
         backend,
         settings=dict(word.split("=", 1) for word in settings),
-        measure=dataclasses.replace(SHORT, warmup_ns=60_000_000_000),
+        measure=dataclasses.replace(SHORT, min_ns=60_000_000_000, budget_ns=60_000_000_000),
     )
     record = run_launch(plan)
     print(record.outcome, record.reason)

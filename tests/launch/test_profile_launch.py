@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from launching import SHORT, make_plan, small_network, words
 
-from timetrial.analysis.steps import steady_durations_ns, steps_of
+from timetrial.analysis.step_times import step_times_of
+from timetrial.analysis.steps import steps_of
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 from timetrial.launch.decisions import MAX_PROFILED_STEPS, PROFILE_ROUNDS, Progress, profiled_steps
@@ -33,9 +34,11 @@ def test_layers_and_plain_steps_of_one_launch(tmp_path: Path) -> None:
     assert times.shape == (len(record.profiled_layers), record.profiled_steps)
     kinds = [segment.kind for segment in record.segments]
     assert kinds.count("steady") >= PROFILE_ROUNDS + 1
-    plain = steady_durations_ns(steps_of(record, store.read_stamps(folder), store.read_losses(folder)))
+    steps = steps_of(record, store.read_stamps(folder), store.read_losses(folder))
+    plain = step_times_of(steps, "profile")
+    assert plain is not None
     # The quickest of each: a neighbor on the machine disturbs single steps, never all.
-    assert 1 / 3 < times.sum(axis=0).min() / plain.min() < 3
+    assert 1 / 3 < times.sum(axis=0).min() / plain.durations_ns.min() < 3
 
 
 def test_a_contender_that_does_not_time_its_layers_is_unavailable(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
-"""What comes before the steady steps: import, build, first step; cold in the proof, warm in what is timed."""
+"""What comes before the steady steps: import, build, first step, warm-up; cold in the proof, warm in what is
+timed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 
 from timetrial.analysis.steps import Steps
 from timetrial.records.model import LaunchRecord
@@ -22,17 +24,27 @@ class Phases:
     import_s: float | None = None
     build_s: float | None = None
     first_step_s: float | None = None  # of a proof: its first command that computes
+    to_steady_s: float | None = None  # from the beginning of the first step to that of the first steady one
+    before_steady_s: float | None = None  # from the start of the process to the first steady step
 
 
-def phases_of(record: LaunchRecord, steps: Steps) -> Phases:
-    """Of one launch."""
+def phases_of(record: LaunchRecord, steps: Steps, counting: npt.NDArray[np.bool_] | None = None) -> Phases:
+    """Of one launch. `counting`: which of its steps are steady; None: it has no steady state."""
     ends = {phase.name: phase.ns for phase in record.phases}
 
     def seconds(name: str) -> float | None:
         before = _BEFORE[name]
         return (ends[name] - ends[before]) / 1e9 if name in ends and before in ends else None
 
-    return Phases(seconds("import"), seconds("build"), _first_step_s(record, steps))
+    to_steady_s = before_steady_s = None
+    if counting is not None and counting.any():
+        first = int(np.argmax(counting))
+        begin_ns = int(steps.end_ns[first] - steps.duration_ns[first])
+        to_steady_s = (begin_ns - int(steps.end_ns[0] - steps.duration_ns[0])) / 1e9
+        before_steady_s = (begin_ns - record.phases[0].ns) / 1e9 if record.phases else None
+    return Phases(
+        seconds("import"), seconds("build"), _first_step_s(record, steps), to_steady_s, before_steady_s
+    )
 
 
 def _first_step_s(record: LaunchRecord, steps: Steps) -> float | None:
@@ -50,4 +62,4 @@ def typical(launches: Iterable[Phases]) -> Phases:
         values = [value for one in known if (value := getattr(one, name)) is not None]
         return median(values) if values else None
 
-    return Phases(middle("import_s"), middle("build_s"), middle("first_step_s"))
+    return Phases(**{field.name: middle(field.name) for field in fields(Phases)})

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.records.model import LaunchRecord
+from timetrial.analysis.steady import Steady, find_steady
+from timetrial.records.model import LaunchRecord, Purpose, SegmentKind
 
 SEGMENT_BOUNDARY, STEP_BOUNDARY = 0, 1  # TT_SEGMENT and TT_STEP of recorder.h
+PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,37 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
     )
 
 
-def steady_durations_ns(steps: Steps) -> npt.NDArray[np.int64]:
-    """Durations of steady steps. The first step of each segment is left out: a pause has cooled its caches.
-    Steps so long that every segment holds only one are all kept."""
-    steady = np.array([kind == "steady" for kind in steps.kind], np.bool_)
-    inner = steady & ~steps.first_in_segment
-    return steps.duration_ns[inner if inner.any() else steady]
+def may_count(first_in_segment: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which plain steps may count for the step time. The first step of each segment may not: a pause has
+    cooled its caches. Steps so long that every segment holds only one all may."""
+    inner = ~first_in_segment
+    return inner if inner.any() else first_in_segment
 
 
-def launch_step_time_ns(steps: Steps) -> float | None:
-    """The step time of a launch: the median of its steady steps. None where it has none."""
-    durations = steady_durations_ns(steps)
-    return float(np.median(durations)) if len(durations) else None
+def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], Steady | None]:
+    """Which steps count for the step time, and what the launch says about its steady state.
+
+    Of a speed launch: all plain steps from the one on at which the steady state begins (steady.py), or the
+    best cut there was if it has none. Where they are too few or too noisy to tell, and in launches that warm
+    up for a given time (then None): those in segments that are `steady`.
+    """
+    steady = None
+    if purpose == "speed":
+        plain = _counting(steps, PLAIN)
+        steady = find_steady(steps.duration_ns[plain])
+    if steady is not None and steady.label is not None:
+        chosen = plain[steady.first :]
+    else:
+        chosen = _counting(steps, ("steady",))
+    mask = np.zeros(len(steps), np.bool_)
+    mask[chosen] = True
+    return mask, steady
+
+
+def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:
+    """Numbers of the steps in segments of these kinds that may count."""
+    own = np.flatnonzero(np.isin(steps.kind.astype(str), kinds))
+    return own[may_count(steps.first_in_segment[own])]
 
 
 def cpu_time_per_step_ns(record: LaunchRecord) -> float | None:

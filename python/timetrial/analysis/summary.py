@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import median
 from typing import Any
 
+from timetrial.analysis.dispersion import two_levels
+from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
 from timetrial.analysis.noise import disturbance
 from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.steady import across_launches
+from timetrial.analysis.step_times import StepTimes
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
@@ -18,12 +23,22 @@ from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchR
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch as the analysis sees it. `step_time_ns`: median of its steady steps (steps.py), or None."""
+    """A launch as the analysis sees it. `times`: of its steady steps, None where it has none."""
 
     record: LaunchRecord
-    step_time_ns: float | None = None
+    times: StepTimes | None = None
     folder: str = ""
     phases: Phases = field(default_factory=Phases)
+
+    @property
+    def step_time_ns(self) -> float | None:
+        """The median of its steady steps, or None."""
+        return self.times.estimate_ns if self.times else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether its step time is one of those that the step time of its case is estimated from."""
+        return self.times is not None and self.record.outcome in ("ok", "mismatch")
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class Row:
     parity: Parity | None = None
     settings: list[Setting] = field(default_factory=list)
     stop_reason: str | None = None
+    steady: str | None = None  # a label of steady.py, or `inconsistent`; None: no launch could tell
     warnings: list[str] = field(default_factory=list)
     phases: Phases = field(default_factory=Phases)  # of timed launches, what was compiled before at hand
     cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
@@ -55,6 +71,13 @@ class Row:
     def is_reference(self) -> bool:
         """Whether other rows are compared with this one."""
         return self.reference == self.case.id
+
+    @cached_property
+    def distribution(self) -> Distribution | None:
+        """How its steps scatter; None where it has no step time."""
+        if self.step_time_ns is None:
+            return None
+        return Distribution.of([one.times for one in speed_of(self.launches) if one.counts and one.times])
 
 
 @dataclass(frozen=True)
@@ -127,7 +150,7 @@ def _contender_keys(experiment: ExperimentRecord) -> list[str]:
 def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord) -> Row:
     if case.unavailable is not None:
         return Row(case, "unavailable", case.unavailable, {}, experiment.launches, 0, None)
-    speed = [launch for launch in launches if launch.record.purpose == "speed"]
+    speed = speed_of(launches)
     outcomes = Counter(str(launch.record.outcome) for launch in launches)
     failed = next((launch.record for launch in launches if launch.record.outcome != "ok"), None)
     measured = any(launch.record.purpose in TIMED for launch in launches)
@@ -136,7 +159,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         (one.record.parity for one in launches if one.record.purpose == "proof" and one.record.parity), None
     )
     # Parity that failed has no time; neither has a case whose setting did not take effect, for a ratio.
-    timed = [one for one in speed if one.step_time_ns and one.record.outcome in ("ok", "mismatch")]
+    timed = [one for one in speed if one.counts]
     step = (
         None
         if outcome == "wrong"
@@ -166,11 +189,23 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         parity=parity,
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
-        warnings=[*_missing(speed, experiment), *beyond_peak(percent), *_warnings(launches, parity)],
+        steady=across_launches([one.times.steady.label for one in timed if one.times and one.times.steady]),
+        warnings=[
+            *_missing(speed, experiment),
+            *_unsteady(timed),
+            *_two_levels(timed),
+            *beyond_peak(percent),
+            *_warnings(launches, parity),
+        ],
         phases=typical(one.phases for one in launches if one.record.purpose in TIMED),
         cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
     )
+
+
+def speed_of(launches: Sequence[Launch]) -> list[Launch]:
+    """Those that the step time is for."""
+    return [one for one in launches if one.record.purpose == "speed"]
 
 
 def _percent_of_peak(
@@ -205,20 +240,17 @@ def _with_ratios(rows: list[Row], fixed: Mapping[str, Any]) -> list[Row]:
         base = rows[other] if other is not None else None
         ratio = None
         if base is not None and base is not row and base.outcome == "ok" and row.outcome == "ok":
-            ratio = paired_ratio(_by_block(row), _by_block(base))
-        result.append(_replace(row, reference=base.case.id if base else None, ratio=ratio))
+            ratio = paired_ratio(by_block(row), by_block(base))
+        result.append(replace(row, reference=base.case.id if base else None, ratio=ratio))
     return result
 
 
-def _replace(row: Row, *, reference: str | None, ratio: Estimate | None) -> Row:
-    return Row(**{**row.__dict__, "reference": reference, "ratio": ratio})
-
-
-def _by_block(row: Row) -> dict[int, float]:
+def by_block(row: Row) -> dict[int, float]:
+    """Step times in nanoseconds of the launches that are ok: what ratios are taken from."""
     return {
         launch.record.block: launch.step_time_ns
-        for launch in row.launches
-        if launch.record.purpose == "speed" and launch.step_time_ns and launch.record.outcome == "ok"
+        for launch in speed_of(row.launches)
+        if launch.step_time_ns and launch.record.outcome == "ok"
     }
 
 
@@ -245,6 +277,26 @@ def beyond_peak(percent: float | None) -> list[str]:
     if percent is None or percent <= 100:
         return []
     return ["faster than the measured peak: something disturbed the measurement of the peak. Measure again"]
+
+
+def _unsteady(timed: Sequence[Launch]) -> list[str]:
+    """Where half or more of the launches that can tell have no steady state. In words that do not differ
+    from case to case, so that the table says them once."""
+    seen = [one.times.steady for one in timed if one.times and one.times.steady]
+    known = [one for one in seen if one.label is not None]
+    if not known or 2 * sum(not one.accepted for one in known) < len(known):
+        return []
+    return [
+        "no steady state in half or more of the launches that can tell: its time changes, or its neighbors' "
+        "does. Which, and when: timetrial show"
+    ]
+
+
+def _two_levels(timed: Sequence[Launch]) -> list[str]:
+    apart = two_levels([one.step_time_ns for one in timed if one.step_time_ns])
+    if apart is None:
+        return []
+    return [f"its launches form two groups, {100 * apart:.0f} % apart: one number says little about either"]
 
 
 def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:

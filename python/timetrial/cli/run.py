@@ -75,10 +75,18 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
             facts["visible_difference"] = None
         typer.echo(json.dumps(facts, indent=1, allow_nan=False))
         return
+    more = ""
+    if expected.further_seconds >= 1:
+        more = f", and up to {seconds(expected.further_seconds)} more where intervals are wide"
     typer.echo(
         f"{experiment.spec.name}: {len(ready)} cases, {expected.launches} launches "
         f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning), "
-        f"about {seconds(expected.seconds)}."
+        f"about {seconds(expected.seconds)}{more}."
+    )
+    sizes = experiment.sizes
+    typer.echo(
+        f"Each speed launch goes on until its median is known to ±{100 * sizes.rule.half_width:g} %, "
+        f"for at most {sizes.budget_ns / 1e9:g} s."
     )
     if expected.visible_difference == float("inf"):
         typer.echo("One launch per case: no interval, no difference can be shown.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from timetrial.experiment.effort import Sizes
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 
@@ -16,6 +17,8 @@ _START_S = {"native": 0.2, "framework": 4.0}
 _PROOF_S = 1.5
 _FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
+_TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
+_STEPS_PER_EFFECTIVE = 2.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Forecast:
     speed: int
     learning: int
     unavailable: int
-    seconds: float
+    seconds: float  # without further launches
+    further_seconds: float  # of further launches where intervals are wide, at most
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
 
     @property
@@ -42,8 +46,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     proofs = {one.case.content_id: one for one in live}
     learners = [one for one in live if train and one.case.task == "train"]
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
-    for one in live:
-        seconds += sizes.launches * (_start_s(one) + (sizes.warmup_ns + sizes.steady_ns) / 1e9)
+    speed_s = sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
+    seconds += speed_s
     for one in learners:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
@@ -56,6 +60,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         learning=len(learners) * sizes.learning_seeds,
         unavailable=len(ready) - len(live),
         seconds=seconds,
+        further_seconds=sizes.further * speed_s,
         visible_difference=visible,
     )
 
@@ -64,9 +69,21 @@ def _start_s(one: ReadyCase) -> float:
     return _START_S[one.contender.kind] if one.contender else 0.0
 
 
+def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
+    """Of a speed launch. By the standard error of a median, 1.25 times that of a mean."""
+    effective = (1.25 * 1.96 * _TYPICAL_STEP_SCATTER / sizes.rule.half_width) ** 2
+    steps = max(sizes.rule.min_steps, _STEPS_PER_EFFECTIVE * max(sizes.rule.min_effective, effective))
+    return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * _step_s(one, one.case.task)))
+
+
 def _epoch_s(one: ReadyCase) -> float:
     assert one.checked is not None
+    return one.checked.samples // one.case.workload.batch_size * _step_s(one, "train")
+
+
+def _step_s(one: ReadyCase, task: str) -> float:
+    """0 where nobody knows what a step computes."""
+    if one.checked is None:
+        return 0.0
     threads = int(one.case.settings.get("threads", "1"))
-    flops = 2 * one.checked.network.multiply_accumulates("train")
-    steps = one.checked.samples // one.case.workload.batch_size
-    return steps * flops / (_FLOPS_PER_THREAD * threads)
+    return 2 * one.checked.network.multiply_accumulates(task) / (_FLOPS_PER_THREAD * threads)

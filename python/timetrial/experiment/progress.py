@@ -24,6 +24,9 @@ class QuietProgress:
     def total(self, launches: int) -> None:
         """So many launches are planned."""
 
+    def more(self, launches: int) -> None:
+        """So many beyond those that were planned."""
+
     def next(self, words: str) -> None:
         """This one starts now."""
 
@@ -46,6 +49,7 @@ class TerminalProgress(QuietProgress):
             transient=True,
         )
         self._task = self._progress.add_task("", total=None)
+        self._launches = 0
 
     def __enter__(self) -> TerminalProgress:
         self._progress.start()
@@ -58,7 +62,12 @@ class TerminalProgress(QuietProgress):
 
     def total(self, launches: int) -> None:
         """So many launches are planned."""
+        self._launches = launches
         self._progress.update(self._task, total=launches, refresh=True)
+
+    def more(self, launches: int) -> None:
+        """So many beyond those that were planned."""
+        self.total(self._launches + launches)
 
     def next(self, words: str) -> None:
         """This one starts now."""

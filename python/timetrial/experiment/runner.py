@@ -1,6 +1,7 @@
 """Runs an experiment: everything validated first, then proofs, then speed, then learning. A failure is data.
 
-The order within one purpose is in order.py, the sizes in effort.py, what a launch is in timetrial.launch.
+The order within one purpose is in order.py, the sizes in effort.py, who is launched further in further.py,
+what a launch is in timetrial.launch.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.summary import Launch, summarize
 from timetrial.errors import InputError
 from timetrial.experiment.describe import experiment_record, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.further import further_block
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
-from timetrial.records.model import LaunchRecord, Parity, Purpose
+from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.records.profile import Profile
-from timetrial.records.results import Results
+from timetrial.records.results import LaunchFiles, Results, analyzed
 
 if TYPE_CHECKING:
     from timetrial.launch import Measure
@@ -39,9 +42,10 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class _Run:
-    """The state of a run: where records go, which cases failed, what was proven."""
+    """The state of a run: where records go, which cases failed, what was proven and measured."""
 
     experiment: Experiment
+    record: ExperimentRecord
     engine: Engine
     folder: Path
     measure: Measure
@@ -51,6 +55,7 @@ class _Run:
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
     )  # by content id; a proven or unproven case is here
+    measured: list[Launch] = field(default_factory=list)  # proofs and speed launches
 
 
 def run_experiment(
@@ -91,11 +96,12 @@ def _session(
     with engine.lock():
         written = experiment_record(experiment, ready, engine)
         folder = store.new_folder(results)
-        store.write_experiment(folder, written.model_copy(update={**record, "id": folder.name}))
+        written = written.model_copy(update={**record, "id": folder.name})
+        store.write_experiment(folder, written)
         live = [one for one in ready if one.unavailable is None]
         try:
             with progress(quiet=quiet) as bar:
-                measure(_Run(experiment, engine, folder, _measure_sizes(experiment), bar), live)
+                measure(_Run(experiment, written, engine, folder, _measure_sizes(experiment), bar), live)
         except KeyboardInterrupt:
             raise Interrupted(Results(folder)) from None
     return Results(folder)
@@ -124,8 +130,28 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
         _prove(run, one, position)
     for block in range(sizes.launches):
         _block(run, live, "speed", block, run.experiment.spec.seed)
+    _further(run, live)
     for block in range(learning_seeds):
         _block(run, learners, "learning", block, run.experiment.spec.seed + block)
+
+
+def _further(run: _Run, live: Sequence[ReadyCase]) -> None:
+    """Speed launches beyond the number that all cases get, for the cases that are known least well."""
+    sizes = run.experiment.sizes
+    left_s = sizes.further * sum(
+        one.record.duration_s for one in run.measured if one.record.purpose == "speed"
+    )
+    block = sizes.launches
+    while left_s > 0:
+        rows = summarize(run.record, run.measured).rows
+        chosen = further_block(rows, sizes.half_width, left_s)
+        if not chosen:
+            return
+        before = len(run.measured)
+        run.progress.more(len(chosen))
+        _block(run, [one for one in live if one.case.id in chosen], "speed", block, run.experiment.spec.seed)
+        left_s -= sum(one.record.duration_s for one in run.measured[before:])
+        block += 1
 
 
 def _prove(run: _Run, one: ReadyCase, position: int) -> None:
@@ -176,6 +202,8 @@ def _launch(
     )
     record = run.engine.launch(plan)
     run.progress.done(record)
+    if purpose in ("proof", "speed"):
+        run.measured.append(analyzed(LaunchFiles(record, folder)))
     return record
 
 
@@ -189,6 +217,9 @@ def _measure_sizes(experiment: Experiment) -> Measure:
     sizes, train = experiment.sizes, experiment.spec.train
     asked = experiment.spec.measure.start_timeout_s
     return Measure(
+        rule=sizes.rule,
+        min_ns=sizes.min_ns,
+        budget_ns=sizes.budget_ns,
         warmup_ns=sizes.warmup_ns,
         steady_ns=sizes.steady_ns,
         epochs=train.epochs if train else 1,

@@ -1,20 +1,29 @@
-"""What a launch does next, and when it is enough. Fixed sizes, for now: this is the one place that knows.
+"""What a launch does next, and when it is enough: this is the one place that knows.
 
 A launch is a sequence of stages. Within a stage one segment is always queued ahead, so the contender never
-waits; between stages it does wait, while the parent looks at it.
+waits; between stages it does wait, while the parent looks at it. For how long the plain steps of a speed
+launch go on is decided while they run, by `SpeedRule`.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.stopping import Judged, StopReason, judge, stop_reason
 from timetrial.launch.plan import Measure
 from timetrial.records.model import SegmentKind
 
 SEGMENT_NS = 250_000_000
+FIRST_SEGMENT_NS = 100_000_000  # of a speed launch: quick steps are soon enough
+SEGMENT_SHARE = 0.25  # of the time so far, that the next segment of a speed launch takes
 MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins with one of its own
+LOOKING_SHARE = 0.002
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
@@ -55,18 +64,71 @@ class Order:
     max_ns: int
 
 
-def speed_stages(measure: Measure, *, has_parts: bool) -> Iterator[Stage]:
-    """First step, warm-up, steady, and a few steps with their parts."""
-    left = measure.max_steps
-    yield Stage("first", 1)
-    warmup_steps = max(1, left // 3)
-    yield Stage("warmup", warmup_steps, measure.warmup_ns, min(SEGMENT_NS, measure.warmup_ns))
-    yield Stage(
-        "steady", max(1, left - warmup_steps - 1), measure.steady_ns, min(SEGMENT_NS, measure.steady_ns)
-    )
-    if has_parts and measure.detailed_steps > 0:
-        steps = min(measure.detailed_steps, MAX_SEGMENT_STEPS // DETAILED_STAMPS_PER_STEP)
-        yield Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)
+class SpeedRule:
+    """The plain steps of a speed launch: how long the next segment is, and whether they are enough.
+
+    Enough is what analysis/stopping.py says: a steady state, and an interval of the median that is narrow.
+    It is asked when the sizes have grown only, so that no lucky moment ends a launch, and seldom enough to
+    take no more than LOOKING_SHARE of a processor. No segment is ordered beyond `budget_ns`.
+    """
+
+    def __init__(self, measure: Measure):
+        self.judged: Judged | None = None
+        self._measure = measure
+        self._most_steps = measure.max_steps - 1  # the first step was one
+        self._look_at_steps = measure.rule.next_look(0)
+        self._look_at_ns = float(measure.min_ns)
+        self._border_at_ns = 0.0
+        self._looked_ns = 0  # processor time spent on looking
+
+    @property
+    def kind(self) -> SegmentKind:
+        """Of a segment that is ordered now, as far as is known (SegmentRunner.mark_warmup knows it all)."""
+        return "steady" if self.judged is not None and self.judged.steady.accepted else "warmup"
+
+    def order(self, progress: Progress) -> Order | None:
+        """The next segment; None when what is done and queued is enough, or all there may be."""
+        steps_left = self._most_steps - progress.steps - progress.queued_steps
+        ahead_ns = progress.ns + progress.queued_ns
+        ns_left = self._measure.budget_ns - ahead_ns
+        if steps_left <= 0 or ns_left <= 0 or (self.judged is not None and self.judged.enough):
+            return None
+        length = min(SEGMENT_NS, max(FIRST_SEGMENT_NS, int(SEGMENT_SHARE * ahead_ns)))
+        return Order(min(steps_left, MAX_SEGMENT_STEPS), min(length, ns_left))
+
+    def wants_look(self, progress: Progress) -> bool:
+        """Whether time and steps have both grown enough since the last look."""
+        return progress.ns >= self._look_at_ns and progress.steps >= self._look_at_steps
+
+    def wants_border(self, progress: Progress) -> bool:
+        """Whether to look at the contender now: what is counted of it while steady may begin here."""
+        if progress.ns < self._border_at_ns:
+            return False
+        self._border_at_ns = self._measure.rule.growth * progress.ns
+        return True
+
+    def look(self, durations_ns: npt.NDArray[np.int64], progress: Progress) -> None:
+        """Judges the plain steps so far."""
+        began_ns = time.thread_time_ns()
+        self.judged = judge(durations_ns, self._measure.rule)
+        self._looked_ns += time.thread_time_ns() - began_ns
+        self._look_at_steps = self._measure.rule.next_look(progress.steps)
+        self._look_at_ns = max(self._measure.rule.growth * progress.ns, self._looked_ns / LOOKING_SHARE)
+
+    def stop_reason(self, progress: Progress) -> StopReason | None:
+        """After a look at all there is; None: it is not enough, and there is time for more."""
+        assert self.judged is not None
+        return stop_reason(
+            self.judged,
+            budget_spent=progress.ns >= self._measure.budget_ns,
+            steps_spent=progress.steps >= self._most_steps,
+        )
+
+
+def detailed_stage(measure: Measure) -> Stage:
+    """A few steps with a stamp after each part."""
+    steps = min(measure.detailed_steps, MAX_SEGMENT_STEPS // DETAILED_STAMPS_PER_STEP)
+    return Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)
 
 
 def race_warmup_stages(measure: Measure) -> Iterator[Stage]:
@@ -108,18 +170,11 @@ def learning_stages(measure: Measure, steps_per_epoch: int) -> Iterator[Stage]:
 
 def next_order(stage: Stage, progress: Progress) -> Order | None:
     """The next segment of a stage; None when what is done and queued is enough."""
-    steps_left = stage.total_steps - progress.steps - progress.queued_steps
+    # A queued segment that ends by its time may hold any number of steps.
+    queued_steps = 0 if stage.segment_ns else progress.queued_steps
+    steps_left = stage.total_steps - progress.steps - queued_steps
     if steps_left <= 0:
         return None
     if stage.total_ns and progress.ns + progress.queued_ns >= stage.total_ns:
         return None
     return Order(min(steps_left, MAX_SEGMENT_STEPS), stage.segment_ns)
-
-
-def stop_reason(stages: list[tuple[Stage, Progress]]) -> str:
-    """Why the measurement ended, in one word: `epochs`, `time`, or `max_steps` (cut short)."""
-    timed = [(stage, progress) for stage, progress in stages if stage.kind == "steady"]
-    if not timed:
-        return "epochs"
-    stage, progress = timed[-1]
-    return "time" if progress.ns >= stage.total_ns else "max_steps"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,15 @@ from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
 
+@dataclass(frozen=True)
+class _Border:
+    """A look at the contender while it was measured, and the peak since the look before."""
+
+    steps: int
+    time_ns: int
+    seen: Observation
+
+
 class Watch:
     """Memory at each phase and threads while steady, for one contender."""
 
@@ -24,8 +34,7 @@ class Watch:
         self._helpers = tuple(helper_threads)
         self._dispatches = dispatches
         self._lifetime_peak = 0
-        self._before: Observation | None = None
-        self._before_ns = 0
+        self._borders: list[_Border] = []
         self.memory = Memory()
         self.threads: list[Thread] = []
         self.steady_wall_ns = 0
@@ -47,21 +56,34 @@ class Watch:
 
     def begin_steady(self) -> None:
         """Threads and the peak are counted from here."""
-        self._read()  # the lifetime's peak, before it is forgotten
+        self._borders = []
+        self.border(0)
+
+    def border(self, steps: int) -> None:
+        """Looks, after so many steps, while the contender goes on or waits. What is counted may begin at any
+        border, because each has a peak of its own."""
+        now_ns = time.monotonic_ns()
+        self._borders.append(_Border(steps, now_ns, self._read()))
         self._observer.reset_peak()
-        self._before = self._observer.read()
-        self._before_ns = time.monotonic_ns()
 
     def end_steady(self, segments: Iterable[Segment], wall_ns: int | None = None) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
         `wall_ns`: the time in which the contender ran, where that is less than what passed."""
-        now_ns = time.monotonic_ns()
-        seen = self._read()
-        window_bytes = max((segment.window_bytes for segment in segments), default=0)
-        if self._before is None:
+        self.border(0)
+        self.count_steady(segments, 0)
+        if wall_ns is not None:
+            self.steady_wall_ns = wall_ns
+
+    def count_steady(self, segments: Iterable[Segment], cut: int) -> None:
+        """Counts from the first border at or behind the step `cut` to the last border; from the last but one
+        if there is none."""
+        *starts, last = self._borders
+        if not starts:
             return
-        self.steady_wall_ns = now_ns - self._before_ns if wall_ns is None else wall_ns
-        before = {thread.tid: thread.cpu_ns for thread in self._before.threads}
+        first = next((number for number, one in enumerate(starts) if one.steps >= cut), len(starts) - 1)
+        begin = starts[first]
+        self.steady_wall_ns = last.time_ns - begin.time_ns
+        before = {thread.tid: thread.cpu_ns for thread in begin.seen.threads}
         self.threads = [
             Thread(
                 tid=thread.tid,
@@ -69,11 +91,11 @@ class Watch:
                 cpu_ns=thread.cpu_ns - before.get(thread.tid, 0),
                 allowed_cpus=thread.allowed_cpus,
             )
-            for thread in seen.threads
+            for thread in last.seen.threads
         ]
-        peak = seen.peak_rss_bytes
-        if peak is not None:
-            self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
+        peak = max(one.seen.peak_rss_bytes or 0 for one in self._borders[first + 1 :])
+        window_bytes = max((segment.window_bytes for segment in segments), default=0)
+        self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
 
     def end(self, segments: Iterable[Segment]) -> None:
         """The last look, while the contender is still there."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from timetrial.analysis.stopping import StopRule
 from timetrial.experiment.case import Case
 from timetrial.records.model import Parity, Purpose
 
@@ -30,8 +31,11 @@ class Limits:
 class Measure:
     """How long and how much."""
 
-    warmup_ns: int = 500_000_000
-    steady_ns: int = 1_000_000_000
+    rule: StopRule = field(default_factory=lambda: StopRule(half_width=0.03))  # of a speed launch
+    min_ns: int = 400_000_000  # of the plain steps of a speed launch, before the rule is asked
+    budget_ns: int = 1_500_000_000  # of the plain steps of a speed launch, whatever the rule says
+    warmup_ns: int = 500_000_000  # of a profile launch
+    steady_ns: int = 1_000_000_000  # of a profile launch: its plain steps
     max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
     epochs: int = 1  # of a learning launch
     detailed_steps: int = 10  # of a speed launch, with a stamp after each part; 0: none

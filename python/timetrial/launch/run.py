@@ -18,7 +18,7 @@ from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
-from timetrial.launch.decisions import Progress, Stage, learning_stages, speed_stages, stop_reason
+from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
 from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.home import written_to_home
@@ -329,18 +329,30 @@ class _Launch:
     def _run_speed(self) -> None:
         assert self.runner is not None
         assert self.watch is not None
+        runner, watch, measure = self.runner, self.watch, self.plan.measure
+        runner.run_stage(Stage("first", 1))
+        watch.after_first_step()
+        rule = SpeedRule(measure)
+        progress: Progress | None = None
+        watch.begin_steady()
+
+        def drained(done: Progress) -> None:
+            if rule.wants_look(done):
+                rule.look(runner.plain_durations_ns(), done)
+            if rule.wants_border(done):
+                watch.border(done.steps)
+
+        while self.stop is None:
+            progress = runner.run(lambda: rule.kind, rule.order, progress=progress, drained=drained)
+            watch.border(progress.steps)
+            rule.look(runner.plain_durations_ns(), progress)
+            self.stop = rule.stop_reason(progress)
+        assert rule.judged is not None
+        cut = runner.mark_warmup(rule.judged.steady.first)
+        watch.count_steady(runner.segments, cut)
         has_parts = self.plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
-        stages: list[tuple[Stage, Progress]] = []
-        for stage in speed_stages(self.plan.measure, has_parts=has_parts):
-            if stage.kind == "steady":
-                self.watch.begin_steady()
-            stages.append((stage, self.runner.run_stage(stage)))
-            if stage.kind == "first":
-                self.watch.after_first_step()
-            elif stage.kind == "steady":
-                steady = [segment for segment in self.runner.segments if segment.kind == "steady"]
-                self.watch.end_steady(steady)
-        self.stop = stop_reason(stages)
+        if has_parts and measure.detailed_steps > 0:
+            runner.run_stage(detailed_stage(measure))
 
     def _run_profile(self, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
@@ -362,17 +374,15 @@ class _Launch:
         assert self.runner is not None
         assert self.watch is not None
         steps = 0
-        stages: list[tuple[Stage, Progress]] = []
         self.watch.begin_steady()
         for epoch, stage in enumerate(
             learning_stages(self.plan.measure, self.plan.prepared.steps_per_epoch), start=1
         ):
-            stages.append((stage, self.runner.run_stage(stage)))
-            steps += stages[-1][1].steps
+            steps += self.runner.run_stage(stage).steps
             if stage.evaluate and not self._unprovable:
                 self._evaluate(process, steps, epoch)
         self.watch.end_steady(self.runner.segments)
-        self.stop = stop_reason(stages)
+        self.stop = "epochs"
 
     def _evaluate(self, process: ContenderProcess, steps: int, epoch: int) -> None:
         began = time.monotonic_ns()

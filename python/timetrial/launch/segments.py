@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.analysis.steps import PLAIN, may_count
 from timetrial.core.recorder import read_window, stamp_times_ns
 from timetrial.errors import MeasurementError
 from timetrial.launch.contender_process import ContenderProcess
@@ -103,35 +105,75 @@ class SegmentRunner:
         self._last_ns = 0
         self._steps = 0
 
+    def plain_durations_ns(self) -> NDArray[np.int64]:
+        """Of the steps that may count for the step time of a speed launch (analysis/steps.py), in order."""
+        durations, counting = self._plain()
+        return durations[counting]
+
+    def _plain(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """All steps between the first and those with parts, and which of them may count."""
+        own = self._of(PLAIN)
+        firsts = [np.arange(len(one)) == 0 for one in own]
+        return (
+            np.concatenate([np.empty(0, np.int64), *own]),
+            may_count(np.concatenate([np.empty(0, np.bool_), *firsts])),
+        )
+
     def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
         """Of all steps in segments of this kind so far, in order; segments with parts have none here."""
-        own = [ns for segment, ns in zip(self.segments, self._durations, strict=True) if segment.kind == kind]
-        return np.concatenate([np.empty(0, np.int64), *own])
+        return np.concatenate([np.empty(0, np.int64), *self._of((kind,))])
+
+    def _of(self, kinds: Collection[str]) -> list[NDArray[np.int64]]:
+        pairs = zip(self.segments, self._durations, strict=True)
+        return [durations for segment, durations in pairs if segment.kind in kinds]
 
     def run_stage(self, stage: Stage) -> Progress:
         """All segments of a stage, one always queued ahead."""
-        progress = Progress()
+        return self.run(lambda: stage.kind, partial(next_order, stage), parts=stage.parts)
+
+    def run(
+        self,
+        kind: Callable[[], SegmentKind],
+        order: Callable[[Progress], Order | None],
+        *,
+        parts: bool = False,
+        progress: Progress | None = None,
+        drained: Callable[[Progress], None] = lambda progress: None,
+    ) -> Progress:
+        """Segments as `order` says, one always queued ahead, until it has none; goes on from `progress`.
+        `drained` is called after each, while the next one runs."""
+        done = progress or Progress()
         while True:
             while len(self._pending) < WINDOWS:
-                queued = Progress(
-                    progress.steps,
-                    progress.ns,
-                    sum(pending.order.steps for pending in self._pending) if not stage.segment_ns else 0,
-                    sum(pending.order.max_ns for pending in self._pending),
-                )
-                order = next_order(stage, queued)
-                if order is None:
+                queued_steps = sum(pending.order.steps for pending in self._pending)
+                queued_ns = sum(pending.order.max_ns for pending in self._pending)
+                following = order(Progress(done.steps, done.ns, queued_steps, queued_ns))
+                if following is None:
                     break
-                self._send(stage, order)
+                self._send(kind(), following, parts=parts)
             if not self._pending:
-                return progress
+                return done
             steps, ns = self._finish_one()
-            progress = Progress(progress.steps + steps, progress.ns + ns)
+            done = Progress(done.steps + steps, done.ns + ns)
+            drained(done)
 
-    def _send(self, stage: Stage, order: Order) -> None:
-        verb = "parts" if stage.parts else "run"
+    def mark_warmup(self, first: int) -> int:
+        """Plain segments that end before the step that is number `first` of those that may count are
+        `warmup`, the others `steady`. How many plain steps lie before it."""
+        positions = np.flatnonzero(self._plain()[1])
+        cut = int(positions[first]) if first < len(positions) else 0
+        passed = 0
+        for number, segment in enumerate(self.segments):
+            if segment.kind in PLAIN:
+                passed += segment.steps
+                kind: SegmentKind = "warmup" if passed <= cut else "steady"
+                self.segments[number] = segment.model_copy(update={"kind": kind})
+        return cut
+
+    def _send(self, kind: SegmentKind, order: Order, *, parts: bool) -> None:
+        verb = "parts" if parts else "run"
         self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}")
-        self._pending.append(Pending(stage.kind, self._next_window, order))
+        self._pending.append(Pending(kind, self._next_window, order))
         self._next_window = (self._next_window + 1) % WINDOWS
 
     def _finish_one(self) -> tuple[int, int]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate
+from timetrial.analysis.step_times import PERCENTILES
 from timetrial.analysis.summary import Row
 from timetrial.records.model import SCHEMA_VERSION
 
@@ -48,7 +50,8 @@ def _case(row: Row) -> dict[str, Any]:
         "parity": _parity(row),
         "settings": [setting.model_dump() for setting in row.settings],
         "stop_reason": row.stop_reason,
-        "steady": None,  # steadiness is not judged yet: absent, not guessed
+        "steady": row.steady,
+        "steps": _steps(row.distribution),
         "warnings": [*([row.reason] if row.reason else []), *row.warnings],
         "records": [launch.folder for launch in row.launches],
     }
@@ -60,8 +63,24 @@ def phases(row: Row) -> dict[str, float | None]:
         "import_s": row.phases.import_s,
         "build_s": row.phases.build_s,
         "first_step_s": row.phases.first_step_s,
+        "to_steady_s": row.phases.to_steady_s,
+        "before_steady_s": row.phases.before_steady_s,
         "cold_build_s": row.cold.build_s,
         "cold_first_step_s": row.cold.first_step_s,
+    }
+
+
+def _steps(found: Distribution | None) -> dict[str, Any]:
+    """How steady steps scatter: within a launch, and from launch to launch."""
+    percentiles = found.percentiles_ns if found else {}
+    return {
+        "n": found.steps if found else 0,
+        "n_effective": found.effective if found else None,
+        "mean_ns": _interval(found.mean_ns if found else None),
+        **{f"p{percent}_ns": _interval(percentiles.get(percent)) for percent in PERCENTILES},
+        "spread_within": found.spread_within if found else None,
+        "spread_between": found.spread_between if found else None,
+        "levels_apart": found.levels_apart if found else None,
     }
 
 

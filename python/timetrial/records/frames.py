@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.phases import Phases
+from timetrial.analysis.step_times import PERCENTILES, StepTimes, step_times_of
 from timetrial.errors import InputError, Unavailable, nearest
+from timetrial.records.model import TIMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,16 +50,28 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "import_s",
         "build_s",
         "first_step_s",
+        "to_steady_s",
+        "before_steady_s",
         "cold_build_s",
         "cold_first_step_s",
         "accuracy",
         "stop_reason",
+        "steady",
     ):
         line[key] = case[key]
     line["launches_asked"], line["launches_ok"] = case["launches"]["asked"], case["launches"]["ok"]
     for key in ("step_time_ns", "ratio"):
         line[key] = case[key]["estimate"]
         line[f"{key}_low"], line[f"{key}_high"] = case[key]["low"], case[key]["high"]
+    for key, value in case["steps"].items():
+        if isinstance(value, dict):
+            line[key], line[f"{key}_low"], line[f"{key}_high"] = (
+                value["estimate"],
+                value["low"],
+                value["high"],
+            )
+        else:
+            line[{"n": "steps", "n_effective": "steps_effective"}.get(key, key)] = value
     for key in ("low", "high"):
         line[f"accuracy_{key}"] = case["accuracy_interval"][key]
     line["parity"] = case["parity"]["status"]
@@ -80,10 +96,13 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
                 "position": record.position,
                 "seed": record.seed,
                 "outcome": record.outcome,
-                "step_time_ns": launch.step_time_ns if launch else None,
+                **_times(launch.times if launch else None),
+                "stop_reason": record.stop_reason,
                 "import_s": phases.import_s,
                 "build_s": phases.build_s,
                 "first_step_s": phases.first_step_s,
+                "to_steady_s": phases.to_steady_s,
+                "before_steady_s": phases.before_steady_s,
                 "compile_cache": record.compile_cache.state if record.compile_cache else None,
                 "after_import_bytes": record.memory.after_import,
                 "after_build_bytes": record.memory.after_build,
@@ -98,19 +117,40 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
     return lines
 
 
+def _times(times: StepTimes | None) -> dict[str, Any]:
+    """What the steady steps of one launch say; its intervals stand on the effective number of steps."""
+    median, percentiles = (times.median, times.percentiles) if times else (None, {})
+    return {
+        "step_time_ns": median.estimate if median else None,
+        "step_time_ns_low": median.low if median else None,
+        "step_time_ns_high": median.high if median else None,
+        "mean_ns": times.mean_ns if times else None,
+        **{
+            f"p{percent}_ns": percentiles[percent].estimate if percent in percentiles else None
+            for percent in PERCENTILES
+        },
+        "spread_within": times.spread if times else None,
+        "steps": median.n if median else 0,
+        "steps_effective": median.n_effective if median else None,
+        "steady": times.steady.label if times and times.steady else None,
+    }
+
+
 def _steps_frame(results: Results, axes: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Every step, warm-up included and marked (`kind`); no step is dropped."""
+    """Every step, warm-up included; `counts` marks those that the step time comes from. None is dropped."""
     import pandas as pd
 
     frames = []
     for files in results.launches:
         steps = files.steps()
+        times = step_times_of(steps, files.record.purpose) if files.record.purpose in TIMED else None
         frame = pd.DataFrame(
             {
                 "step": range(len(steps)),
                 "kind": steps.kind,
                 "segment": steps.segment,
                 "first_in_segment": steps.first_in_segment,
+                "counts": times.counting if times else np.zeros(len(steps), np.bool_),
                 "duration_ns": steps.duration_ns,
                 "end_ns": steps.end_ns,
                 "loss": steps.loss,

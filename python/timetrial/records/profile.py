@@ -8,8 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from timetrial.analysis.profile import LayerRow, Quartiles, StepProfile, profile_of
-from timetrial.analysis.steps import cpu_time_per_step_ns, steady_durations_ns
+from timetrial.analysis.step_times import step_times_of
+from timetrial.analysis.steps import cpu_time_per_step_ns
 from timetrial.analysis.summary import Row, peak_flops_of
 from timetrial.errors import Unavailable
 from timetrial.records import store
@@ -133,11 +136,12 @@ class Profile:
         case = CaseProfile(row, launch=launch)
         if launch is None or launch.record.outcome != "ok":
             return case
+        plain = step_times_of(launch.steps(), "profile")
         step = profile_of(
             row.case,
             launch.record.profiled_layers,
             store.read_layer_times(launch.folder, launch.record),
-            steady_durations_ns(launch.steps()),
+            np.empty(0, np.int64) if plain is None else plain.durations_ns,
             cpu_time_per_step_ns(launch.record),
             peak_flops_of(row.case, launch.record, self.experiment) if case.proven else None,
         )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from timetrial.analysis.phases import phases_of
-from timetrial.analysis.steps import Steps, launch_step_time_ns, steps_of
+from timetrial.analysis.step_times import step_times_of
+from timetrial.analysis.steps import Steps, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
@@ -19,6 +20,8 @@ from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 if TYPE_CHECKING:
     import pandas as pd
 
+    from timetrial.analysis.comparison import Contrast
+    from timetrial.records.choosing import Chosen
     from timetrial.records.profile import Profile
     from timetrial.report.plots import Plots
     from timetrial.report.table import CasesTable
@@ -58,7 +61,7 @@ class Results:
     @cached_property
     def _summary(self) -> Summary:
         files = self.launches if self._selected is None else Results(self.path).launches
-        return summarize(self.experiment, [_as_launch(one) for one in files])
+        return summarize(self.experiment, [analyzed(one) for one in files])
 
     @property
     def rows(self) -> list[Row]:
@@ -87,6 +90,22 @@ class Results:
             asked = ", ".join(f"{key}={value!r}" for key, value in axes.items())
             raise InputError(f"No case has {asked}. The table shows what there is.")
         return Results(self.path, kept)
+
+    def compare(self, base: Chosen, challenger: Chosen) -> Contrast:
+        """Is the challenger's step time better, worse or the same? By block-wise pairs of launches and the
+        rule of a race. Each row: results.sel(...), an entry of `rows`, its id, or its axes as a dict.
+
+        InputError for rows that are not of this experiment (another day or machine cannot be compared: race
+        them), and for rows that do different work.
+        """
+        from timetrial.analysis.comparison import contrast
+        from timetrial.records.choosing import row_of
+        from timetrial.report.plots_data import case_labels
+
+        chosen = row_of(self, base), row_of(self, challenger)
+        rows = Results(self.path).rows
+        labels = {row.case.id: label for row, label in zip(rows, case_labels(rows), strict=True)}
+        return contrast(*chosen, (labels[chosen[0].case.id], labels[chosen[1].case.id]))
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `timetrial run --json`: plain dicts, lists, numbers, words and None."""
@@ -141,10 +160,13 @@ class Results:
         return to_html(self)
 
 
-def _as_launch(files: LaunchFiles) -> Launch:
-    steps = files.steps()
-    step = launch_step_time_ns(steps) if files.record.purpose in TIMED else None
-    return Launch(files.record, step, str(files.folder), phases_of(files.record, steps))
+def analyzed(files: LaunchFiles) -> Launch:
+    """A launch with what its stamps say."""
+    record, steps = files.record, files.steps()
+    times = step_times_of(steps, record.purpose) if record.purpose in TIMED else None
+    is_steady = times is not None and times.steady is not None and times.steady.accepted
+    counting = times.counting if times is not None and is_steady else None
+    return Launch(record, times, str(files.folder), phases_of(record, steps, counting))
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:

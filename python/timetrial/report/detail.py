@@ -10,6 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.summary import Launch, Row
 from timetrial.records.model import TIMED, Library
@@ -76,12 +77,8 @@ class CaseDetail:
         yield "outcome", f"{row.outcome or 'not measured'}{f': {row.reason}' if row.reason else ''}"
         if row.step_time_ns:
             step = row.step_time_ns
-            interval = (
-                ""
-                if step.low is None or step.high is None
-                else f" [{duration(step.low)}, {duration(step.high)}]"
-            )
-            yield "step time", f"{duration(step.estimate)}{interval} ({step.in_words()})"
+            yield "step time", f"{_with_interval(step)} ({step.in_words()})"
+        yield from self._steps()
         if row.samples_per_s:
             yield "samples/s", f"{row.samples_per_s:,.0f}"
         if row.case.multiply_accumulates:
@@ -121,14 +118,35 @@ class CaseDetail:
         for warning in row.warnings:
             yield "warning", warning
 
+    def _steps(self) -> Iterator[tuple[str, str]]:
+        """How the steady steps scatter, within a launch and between launches."""
+        row = self._row
+        if row.steady or row.stop_reason:
+            stop = f"; stopped by {row.stop_reason}" if row.stop_reason else ""
+            yield "steady state", f"{row.steady or 'cannot tell'}{stop}"
+        found = row.distribution
+        if found is None:
+            return
+        yield "steady steps", f"{found.steps:,}, worth {found.effective:,.0f} independent ones"
+        words = [f"mean {_with_interval(found.mean_ns)}"] if found.mean_ns else []
+        known = {percent: one for percent, one in found.percentiles_ns.items() if one}
+        words += [f"p{percent} {_with_interval(one)}" for percent, one in known.items()]
+        yield "over launches", "\n".join(words)
+        between = "" if found.spread_between is None else f", of launches {100 * found.spread_between:.1f} %"
+        yield "spread", f"of the steps of a launch {100 * found.spread_within:.1f} %{between}"
+        if found.levels_apart is not None:
+            yield "levels", f"the launches form two groups, {100 * found.levels_apart:.1f} % apart"
+
     def _before_steady(self) -> Iterator[tuple[str, str]]:
-        """Import, build and first step; in the proof with nothing compiled before."""
+        """Import, build, first step and warm-up; in the proof with nothing compiled before."""
         row = self._row
         for name, phases in (("before the steps", row.phases), ("the same, in the proof", row.cold)):
             known = {
                 "import": phases.import_s,
                 "build": phases.build_s,
                 "first step" if phases is row.phases else "first call": phases.first_step_s,
+                "from the first step to the steady state": phases.to_steady_s,
+                "in all": phases.before_steady_s,
             }
             words = [f"{what} {duration(took * 1e9)}" for what, took in known.items() if took is not None]
             if words:
@@ -168,7 +186,19 @@ class CaseDetail:
 
     def _launches(self) -> Table:
         table = _table(
-            "launch", "purpose", "block", "seed", "outcome", "step", "memory", "accuracy", "took", ""
+            "launch",
+            "purpose",
+            "block",
+            "seed",
+            "outcome",
+            "step",
+            "interval",
+            "steady",
+            "stopped by",
+            "memory",
+            "accuracy",
+            "took",
+            "",
         )
         for launch in self._row.launches:
             record = launch.record
@@ -180,12 +210,30 @@ class CaseDetail:
                 str(record.seed),
                 record.outcome,
                 duration(launch.step_time_ns) if launch.step_time_ns else "",
+                *_launch_words(launch),
                 memory(peak) if peak else "",
                 f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
                 f"{record.duration_s:.1f} s",
                 "disturbed" if is_disturbed(record) else "",
             )
         return table
+
+
+def _launch_words(launch: Launch) -> tuple[str, str, str]:
+    """Half of the median's interval within the launch, the label of its steady state, why it stopped."""
+    times, stop = launch.times, launch.record.stop_reason or ""
+    if times is None:
+        return "", "", stop
+    half = times.median.half_width
+    label = (times.steady.label or "cannot tell") if times.steady else ""
+    return "" if half is None else f"±{100 * half:.1f} %", label, stop
+
+
+def _with_interval(one: Estimate) -> str:
+    """'8.93 ms [8.87 ms, 9.01 ms]'; the interval only where there is one."""
+    if one.low is None or one.high is None:
+        return duration(one.estimate)
+    return f"{duration(one.estimate)} [{duration(one.low)}, {duration(one.high)}]"
 
 
 def _output(launch: Launch) -> Iterator[Text]:

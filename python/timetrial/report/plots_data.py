@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.analysis.step_times import step_times_of
 from timetrial.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,10 +132,11 @@ def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
     whole = steps.kind != "detailed"
     duration, ends = steps.duration_ns[whole].astype(np.float64), steps.end_ns[whole].astype(np.float64)
     start = ends[0] - duration[0] if len(ends) else 0.0
+    times = step_times_of(steps, launch.record.purpose)
     return LaunchSteps(
         seconds=duration * 1e-9,
         at_seconds=(ends - start) * 1e-9,
-        steady=(steps.kind[whole] == "steady") & ~steps.first_in_segment[whole],
+        steady=times.counting[whole] if times else np.zeros(len(duration), np.bool_),
     )
 
 

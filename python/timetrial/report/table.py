@@ -143,13 +143,18 @@ def to_html(results: HasTable, width: int = 140) -> str:
 def header(results: Results) -> str:
     """The experiment in one line: what is the same for every row."""
     experiment = results.experiment
-    count = experiment.launches
-    launches = "profile" if experiment.profiles else f"{count} launch{'es' if count != 1 else ''} each"
+    launches = "profile" if experiment.profiles else _launches(experiment.launches, results.rows)
     parts = [*common_facts(experiment, results.rows, launches)]
     reference = results.reference
     if reference and reference != experiment.reference:
         parts.append(f"reference: {reference_name(results)} (the first contender that is ok)")
     return " · ".join(parts)
+
+
+def _launches(asked: int, rows: list[Row]) -> str:
+    """'5 launches each', or '5 to 8' where some cases got further ones."""
+    most = max([asked, *(row.ok for row in rows)])
+    return f"{asked}{f' to {most}' if most > asked else ''} launch{'es' if most != 1 else ''} each"
 
 
 def common_facts(experiment: ExperimentRecord, rows: list[Row], measured: str) -> list[str]:

@@ -1,0 +1,79 @@
+"""Two rows of one experiment, compared by the rule of a race.
+
+The launches of a block stand for a pair: they ran one after the other, in an order drawn anew for each block.
+That is coarser than a race, whose sides take turns within a pair, so differences must be larger to be seen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from timetrial.analysis.summary import Row, by_block
+from timetrial.analysis.verdict import Effect, Rule, Verdict, decide
+from timetrial.errors import InputError
+
+SAME_WORK = ("network", "dataset", "batch_size", "optimizer", "task")
+RULE = Rule()
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What the step times of two rows say. `effect` is challenger over base minus 1."""
+
+    base: str
+    challenger: str
+    verdict: Verdict | None  # None: it cannot be judged, and `reason` says why
+    reason: str | None
+    effect: Effect | None
+    pairs: int  # blocks in which both are ok
+    p_value: float | None
+    minimal_detectable_effect: float | None
+    log_ratios: list[float]  # ln(challenger / base), by block
+
+    def __repr__(self) -> str:
+        pair = f"{self.challenger} against {self.base}"
+        if self.verdict is None or self.effect is None:
+            return f"{pair}: not judged: {self.reason}"
+        low, high = 100 * self.effect.low, 100 * self.effect.high
+        words = (
+            f"{pair}: {self.verdict}, step time {100 * self.effect.estimate:+.1f} % [{low:+.1f}, {high:+.1f}]"
+        )
+        if self.verdict == "inconclusive" and self.minimal_detectable_effect is not None:
+            return (
+                f"{words}; differences under {100 * self.minimal_detectable_effect:.1f} % "
+                f"cannot be seen with these {self.pairs} pairs"
+            )
+        return f"{words}, {self.pairs} pairs"
+
+
+def contrast(base: Row, challenger: Row, names: tuple[str, str]) -> Contrast:
+    """Of rows of one experiment. InputError for rows whose step times measure different work."""
+    for key in SAME_WORK:
+        own, other = getattr(base.case, key), getattr(challenger.case, key)
+        if own != other:
+            raise InputError(
+                f"'{names[0]}' and '{names[1]}' differ in {key} ({own}, {other}): their step times measure "
+                "different work. Compare rows that differ in who does it, or how."
+            )
+    times, others = by_block(base), by_block(challenger)
+    log_ratios = [math.log(others[block] / times[block]) for block in sorted(times.keys() & others.keys())]
+    reason = _obstacle(base, challenger, names, len(log_ratios))
+    if reason is not None:
+        return Contrast(*names, None, reason, None, len(log_ratios), None, None, log_ratios)
+    # One look, at all there is: how many launches there are was not decided by what they said of this pair.
+    found = decide(log_ratios, RULE, "lower", last=True)
+    assert found is not None
+    return Contrast(
+        *names, found.verdict, None, found.effect, found.pairs, found.p_value,
+        found.minimal_detectable_effect, log_ratios,
+    )  # fmt: skip
+
+
+def _obstacle(base: Row, challenger: Row, names: tuple[str, str], pairs: int) -> str | None:
+    for row, name in zip((base, challenger), names, strict=True):
+        if row.outcome != "ok":
+            return f"{name} is {row.outcome or 'not measured'}{f': {row.reason}' if row.reason else ''}"
+    if pairs < RULE.looks[0]:
+        return f"{pairs} pairs of launches: at least {RULE.looks[0]} are needed (launches={RULE.looks[0]})"
+    return None

@@ -1,0 +1,55 @@
+"""How the steps of a case scatter, over all of its launches.
+
+Each number is taken from one launch and then estimated over launches, like the step time itself: steps of
+several launches are never thrown together, because launches differ by more than their steps tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from timetrial.analysis.dispersion import two_levels
+from timetrial.analysis.intervals import Estimate, positive_location
+from timetrial.analysis.step_times import PERCENTILES, StepTimes
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Of the steady steps. None: the launches cannot carry it."""
+
+    steps: int
+    effective: float  # independent samples that these steps are worth
+    mean_ns: Estimate | None
+    percentiles_ns: dict[int, Estimate | None]  # by percent; of launches of which each carries it
+    spread_within: (
+        float  # standard deviation over mean of the steps of a launch; root mean square over launches
+    )
+    spread_between: float | None  # standard deviation of ln(step time) of launches; None for one launch
+    levels_apart: float | None  # how far apart, as a fraction, two groups of launches are; None: one group
+
+    @classmethod
+    def of(cls, launches: Sequence[StepTimes]) -> Distribution | None:
+        """None without launches."""
+        if not launches:
+            return None
+        return cls(
+            steps=sum(one.median.n for one in launches),
+            effective=sum(one.median.n_effective for one in launches),
+            mean_ns=positive_location([one.mean_ns for one in launches]),
+            percentiles_ns={percent: _percentile(launches, percent) for percent in PERCENTILES},
+            spread_within=math.sqrt(float(np.mean([one.spread**2 for one in launches]))),
+            spread_between=float(np.std(np.log([one.estimate_ns for one in launches]), ddof=1))
+            if len(launches) > 1
+            else None,
+            levels_apart=two_levels([one.estimate_ns for one in launches]),
+        )
+
+
+def _percentile(launches: Sequence[StepTimes], percent: int) -> Estimate | None:
+    known = [one.percentiles.get(percent) for one in launches]
+    estimates = [one.estimate for one in known if one is not None]
+    return positive_location(estimates) if len(estimates) == len(launches) else None

@@ -1,0 +1,60 @@
+"""The steps of one launch that count for its step time, and what they say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.dispersion import coefficient_of_variation
+from timetrial.analysis.quantiles import Quantile, quantile
+from timetrial.analysis.steady import Steady
+from timetrial.analysis.steps import Steps, steady_mask
+from timetrial.records.model import Purpose
+
+PERCENTILES = (5, 25, 75, 95, 99)
+
+
+@dataclass(frozen=True, eq=False)
+class StepTimes:
+    """Of one launch, at least one step. What is asked for seldom is computed when it is."""
+
+    durations_ns: npt.NDArray[np.int64]
+    counting: npt.NDArray[np.bool_]  # which of all steps of the launch these are
+    steady: Steady | None  # None: a launch that warmed up for a given time
+
+    @cached_property
+    def estimate_ns(self) -> float:
+        """The step time of the launch: the median."""
+        return float(np.median(self.durations_ns))
+
+    @cached_property
+    def median(self) -> Quantile:
+        """With its interval on the effective sample size."""
+        found = quantile(self.durations_ns)
+        assert found is not None  # a median can always be carried
+        return found
+
+    @cached_property
+    def mean_ns(self) -> float:
+        """All steps together over their number: what throughput comes from."""
+        return float(np.mean(self.durations_ns))
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation over mean; 0 for one step."""
+        return coefficient_of_variation(self.durations_ns)
+
+    @cached_property
+    def percentiles(self) -> dict[int, Quantile]:
+        """Those of PERCENTILES that the sample carries."""
+        found = {percent: quantile(self.durations_ns, percent / 100) for percent in PERCENTILES}
+        return {percent: one for percent, one in found.items() if one is not None}
+
+
+def step_times_of(steps: Steps, purpose: Purpose) -> StepTimes | None:
+    """None where no step counts."""
+    mask, steady = steady_mask(steps, purpose)
+    return StepTimes(steps.duration_ns[mask], mask, steady) if mask.any() else None
