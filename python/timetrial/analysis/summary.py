@@ -159,7 +159,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
+        samples_per_s=_samples_per_s(samples_per_step(case, last), step),
         percent_of_peak=percent,
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
@@ -171,6 +171,16 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
     )
+
+
+def samples_per_step(case: CaseRecord, launch: LaunchRecord | None) -> int | None:
+    """The batch size; of a callable that was given none, what the step says of itself."""
+    said = launch.backend.get("samples") if launch else None
+    return case.batch_size if case.batch_size is not None else said
+
+
+def _samples_per_s(samples: int | None, step: Estimate | None) -> float | None:
+    return samples / (step.estimate * 1e-9) if samples and step else None
 
 
 def _percent_of_peak(

@@ -12,7 +12,7 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 
 # Rough by nature: only for the estimate, never for a result.
-_START_S = {"native": 0.2, "framework": 4.0}
+_START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}
 _PROOF_S = 1.5
 _FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
@@ -40,7 +40,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
-    learners = [one for one in live if train and one.case.task == "train"]
+    learners = [one for one in live if train and one.case.task == "train" and _has_network(one)]
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
     for one in live:
         seconds += sizes.launches * (_start_s(one) + (sizes.warmup_ns + sizes.steady_ns) / 1e9)
@@ -64,9 +64,14 @@ def _start_s(one: ReadyCase) -> float:
     return _START_S[one.contender.kind] if one.contender else 0.0
 
 
+def _has_network(one: ReadyCase) -> bool:
+    return one.checked is not None and one.checked.network is not None
+
+
 def _epoch_s(one: ReadyCase) -> float:
     assert one.checked is not None
+    assert one.checked.network is not None
     threads = int(one.case.settings.get("threads", "1"))
     flops = 2 * one.checked.network.multiply_accumulates("train")
-    steps = one.checked.samples // one.case.workload.batch_size
+    steps = one.checked.samples // one.checked.network.batch_size
     return steps * flops / (_FLOPS_PER_THREAD * threads)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError
+from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.describe import experiment_record, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -118,7 +119,7 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     sizes, train = run.experiment.sizes, run.experiment.spec.train
     distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
-    learners = [one for one in live if one.case.task == "train"]
+    learners = [one for one in live if one.case.task == "train" and one.case.workload.network != NO_NETWORK]
     run.progress.total(len(distinct) + len(live) * sizes.launches + len(learners) * learning_seeds)
     for position, one in enumerate(distinct):
         _prove(run, one, position)

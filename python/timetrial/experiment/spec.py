@@ -37,7 +37,10 @@ class Measure(_Table):
     def _backend_by_name(cls, value: object) -> object:
         if isinstance(value, str):
             return {"backend": value}
-        return flatten(value) if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping):
+            return value
+        # A case says who computes it in one place, whether that is a backend or a callable.
+        return {"backend" if key == "callable" else key: word for key, word in flatten(value).items()}
 
 
 class Spec(_Table):

@@ -22,7 +22,7 @@ def from_failed_event(outcome: object, where: object, text: object, *, memory_ca
     reason = f"{text or 'the contender gave no reason'}{place}"
     if outcome == "oom" and memory_capped:
         return LaunchError("capped", f"{reason}: the memory limit of this launch was reached")
-    if outcome in ("unavailable", "crash", "oom"):
+    if outcome in ("unavailable", "crash", "oom", "mismatch"):
         return LaunchError(outcome, reason)
     return LaunchError("crash", f"{reason}: the contender reported an unknown outcome {outcome!r}")
 

@@ -274,7 +274,7 @@ class _Launch:
             cancelled=self._cancelled,
         )
         if self.plan.purpose == "proof":
-            self._run_proof(process, files)
+            self._run_proof(contender, process, files)
         elif self.plan.purpose == "learning":
             self._run_learning(process)
         elif self.plan.purpose == "profile":
@@ -401,10 +401,12 @@ class _Launch:
 
     # Judging ------------------------------------------------------------------------------------------
 
-    def _run_proof(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_proof(self, contender: Contender, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
         if self._unprovable:
-            self.parity = unproven("the backend computes no network")
+            own = contender.kind == "callable"
+            words = "a step of one's own shows no tensors" if own else "the backend computes no network"
+            self.parity = unproven(words)
             return
         self.proof = run_proof(
             self.plan.case.task,

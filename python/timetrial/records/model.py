@@ -196,7 +196,7 @@ class CaseRecord(Model):
     backend: str
     network: str
     dataset: str
-    batch_size: int
+    batch_size: int | None  # None: a callable that was given none
     optimizer: dict[str, Any]
     task: str
     settings: dict[str, str]
