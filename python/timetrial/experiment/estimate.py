@@ -73,5 +73,5 @@ def _epoch_s(one: ReadyCase) -> float:
     assert one.checked.network is not None
     threads = int(one.case.settings.get("threads", "1"))
     flops = 2 * one.checked.network.multiply_accumulates("train")
-    steps = one.checked.samples // one.checked.network.batch_size
+    steps = one.checked.samples // (one.case.workload.batch_size or 1)
     return steps * flops / (_FLOPS_PER_THREAD * threads)
