@@ -44,6 +44,8 @@ EXPERIMENT_KEYS = {
     "measure.learning_seeds": ("measure", "learning_seeds"),
     "start_timeout_s": ("measure", "start_timeout_s"),
     "measure.start_timeout_s": ("measure", "start_timeout_s"),
+    "progress_timeout_s": ("measure", "progress_timeout_s"),
+    "measure.progress_timeout_s": ("measure", "progress_timeout_s"),
 }
 
 

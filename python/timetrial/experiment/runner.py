@@ -188,10 +188,11 @@ def _measure_sizes(experiment: Experiment) -> Measure:
     from timetrial.launch import Limits, Measure
 
     sizes, train = experiment.sizes, experiment.spec.train
-    asked = experiment.spec.measure.start_timeout_s
+    asked = experiment.spec.measure
+    limits = {"start_timeout_s": asked.start_timeout_s, "progress_timeout_s": asked.progress_timeout_s}
     return Measure(
         warmup_ns=sizes.warmup_ns,
         steady_ns=sizes.steady_ns,
         epochs=train.epochs if train else 1,
-        limits=Limits() if asked is None else Limits(start_timeout_s=float(asked)),
+        limits=Limits(**{name: float(limit) for name, limit in limits.items() if limit is not None}),
     )

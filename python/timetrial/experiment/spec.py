@@ -31,6 +31,7 @@ class Measure(_Table):
     launches: StrictInt | None = Field(default=None, ge=1, le=1000)
     learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
+    progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
 
     @field_validator("reference", mode="before")
     @classmethod

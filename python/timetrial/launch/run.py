@@ -236,11 +236,23 @@ class _Launch:
                 except LaunchError as failure:
                     if self.runner:
                         self.runner.salvage()
+                        failure = self._in_segment(failure, self.runner.steps)
                     raise self._with_libraries(failure) from None
                 finally:
                     self._last_look()
         finally:
             files.close()
+
+    def _in_segment(self, failure: LaunchError, steps: int) -> LaunchError:
+        """Which step it was that failed; what gives a slow one more time."""
+        if failure.command in ("run", "parts"):
+            return LaunchError(failure.outcome, f"{failure.reason} at step {steps + 1}")
+        if failure.outcome != "hang":
+            return failure
+        limits = self.plan.measure.limits
+        name, limit_s = ("progress", limits.progress_timeout_s) if steps else ("start", self._patience_s)
+        cure = f"{name}_timeout_s={2 * math.ceil(limit_s)} gives it more time"
+        return LaunchError("hang", f"{failure.reason}; {cure}")
 
     def _with_libraries(self, failure: LaunchError) -> LaunchError:
         """What kills a contender that loads a library may be the library."""

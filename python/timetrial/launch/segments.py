@@ -103,6 +103,11 @@ class SegmentRunner:
         self._last_ns = 0
         self._steps = 0
 
+    @property
+    def steps(self) -> int:
+        """That were completed and saved so far, in all segments."""
+        return self._steps
+
     def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
         """Of all steps in segments of this kind so far, in order; segments with parts have none here."""
         own = [ns for segment, ns in zip(self.segments, self._durations, strict=True) if segment.kind == kind]
