@@ -159,7 +159,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=_samples_per_s(samples_per_step(case, last), step),
+        samples_per_s=_samples_per_s(case, last, step),
         percent_of_peak=percent,
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
@@ -173,13 +173,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
 
 
-def samples_per_step(case: CaseRecord, launch: LaunchRecord | None) -> int | None:
-    """The batch size; of a callable that was given none, what the step says of itself."""
-    said = launch.backend.get("samples") if launch else None
-    return case.batch_size if case.batch_size is not None else said
-
-
-def _samples_per_s(samples: int | None, step: Estimate | None) -> float | None:
+def _samples_per_s(case: CaseRecord, launch: LaunchRecord | None, step: Estimate | None) -> float | None:
+    samples = launch.samples_per_step(case.batch_size) if launch else None
     return samples / (step.estimate * 1e-9) if samples and step else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from timetrial.experiment.engine import Engine
@@ -15,6 +16,7 @@ from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
 
 if TYPE_CHECKING:
     from timetrial.core.network import Network
+    from timetrial.launch import Limits
     from timetrial.workloads import Prepared
 
 
@@ -22,6 +24,18 @@ def prepare_files(engine: Engine, one: ReadyCase, spec: Spec, seed: int) -> Prep
     """The files of a launch; none where the contender looks at no data."""
     reads_data = one.contender is None or "reads_no_data" not in one.contender.flags
     return engine.prepare(one.case.workload, seed, spec.train.epochs if spec.train else 1, reads_data)
+
+
+def limits_of(spec: Spec) -> Limits:
+    """When a launch of this experiment loses patience."""
+    from timetrial.launch import Limits
+
+    limits, asked = Limits(), spec.measure
+    if asked.start_timeout_s is not None:
+        limits = replace(limits, start_timeout_s=float(asked.start_timeout_s))
+    if asked.progress_timeout_s is not None:
+        limits = replace(limits, progress_timeout_s=float(asked.progress_timeout_s))
+    return limits
 
 
 def experiment_record(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError
 from timetrial.experiment.case import NO_NETWORK
-from timetrial.experiment.describe import experiment_record, prepare_files
+from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.order import shuffled_block
@@ -185,14 +185,12 @@ def _short_axes(one: ReadyCase) -> dict[str, str]:
 
 
 def _measure_sizes(experiment: Experiment) -> Measure:
-    from timetrial.launch import Limits, Measure
+    from timetrial.launch import Measure
 
     sizes, train = experiment.sizes, experiment.spec.train
-    asked = experiment.spec.measure
-    limits = {"start_timeout_s": asked.start_timeout_s, "progress_timeout_s": asked.progress_timeout_s}
     return Measure(
         warmup_ns=sizes.warmup_ns,
         steady_ns=sizes.steady_ns,
         epochs=train.epochs if train else 1,
-        limits=Limits(**{name: float(limit) for name, limit in limits.items() if limit is not None}),
+        limits=limits_of(experiment.spec),
     )
