@@ -106,7 +106,7 @@ class Names(object):
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
                     self.dynamic |= alias.name == "*"
-                    self.add((alias.asname or alias.name).split(".")[0], {"kind": "value"})
+                    self.add((alias.asname or alias.name).split(".")[0], {"kind": "import"})
             else:
                 for name in bound_names(node):
                     self.add(name, {"kind": "value"})
