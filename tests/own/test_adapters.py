@@ -141,5 +141,6 @@ def test_a_race_of_two_functions_and_of_a_stored_row(project: Write, results_fol
 
     project("mine.py", "def make():\n    return lambda: None\n")
     results = tt.run(callable="mine:make", launches=1, results=results_folder, quiet=True)
+    assert (results.experiment.workloads, results.experiment.peak_flops) == ([], {})
     again: Any = experiment_of([side_of(results), side_of("mine:make")], {}, 1).cases
     assert [one.case.content_id for one in again] == [results.rows[0].case.id] * 2

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.spec import Spec
@@ -46,7 +47,8 @@ def experiment_record(
     import timetrial
 
     spec, machine = experiment.spec, engine.machine()
-    live = [one for one in ready if one.unavailable is None]
+    # A callable that was given no network has no share of a peak, and no data that could be described.
+    live = [one for one in ready if one.unavailable is None and one.case.workload.network != NO_NETWORK]
     everything = str(machine.get("usable_cpus", 1))
     counts = {int(one.case.settings.get("threads", everything)) for one in live}
     if any("threads" not in one.case.settings for one in live):

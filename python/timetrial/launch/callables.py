@@ -50,7 +50,7 @@ def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str]) 
     path = Path(found["file"]) if found.get("file") else None
     if "names" in found:
         _check_name(where, module, name.partition(".")[0], found, is_whole="." not in name)
-    return path
+    return path if path is not None and path.is_file() else None  # not in an archive
 
 
 def _check_name(where: str, module: str, name: str, found: dict[str, Any], *, is_whole: bool) -> None:
