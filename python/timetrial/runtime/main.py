@@ -107,14 +107,22 @@ def load_contender(job, adapter, runtime):
     return contender
 
 
-def serve(job_path, place):
-    """Everything between start and end. True if the parent said goodbye. `place[0]` is what is under way."""
+class Doing(object):
+    """What is under way, and whether with the user's own step: for the words of a failure."""
+
+    what = "job"
+    own = False
+
+
+def serve(job_path, doing):
+    """Everything between start and end. True if the parent said goodbye."""
     phases = [phase("start", START_NS)]
     job = job_module.Job(job_path)
+    doing.own = job.callable is not None
     runtime = loading.load_runtime_module(job.runtime)
     use_parents_path(job)
     leave_the_path()
-    place[0] = "load"
+    doing.what = "load"
     environment = dict(os.environ)
     timetrial_adapter.runtime = runtime
     if job.callable is None:
@@ -122,7 +130,7 @@ def serve(job_path, place):
     else:
         factory = own_step.find(job.callable)
         phases.append(phase("import"))
-        place[0] = "build"
+        doing.what = "build"
         made = own_step.make(factory, job.callable)
     if job.callable is None or own_step.is_adapter(made):
         contender = load_contender(job, made, runtime)
@@ -131,10 +139,10 @@ def serve(job_path, place):
         contender = own_step.StepContender(job, made, runtime, RECORDER_FD)
         contender.check_wants()
     changed = loaded.changes(environment, os.environ)
-    place[0] = "build"
+    doing.what = "build"
     contender.build()
     phases.append(phase("build"))
-    place[0] = "settings"
+    doing.what = "settings"
     ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}
     ready["libraries"] = runtime.libraries()
     ready["facts"] = contender.facts()
@@ -155,19 +163,19 @@ def serve(job_path, place):
                 pending += got
             line, _, pending = pending.partition(b"\n")
             text = line.decode()
-            place[0] = text.split(" ")[0]
-            if place[0] == "finish":
+            doing.what = text.split(" ")[0]
+            if doing.what == "finish":
                 return True
-            done = {"event": "done", "command": place[0]}
+            done = {"event": "done", "command": doing.what}
             done.update(obey(contender, text))
             send(done)
 
 
 def main():
     """The exit status."""
-    place = ["job"]
+    doing = Doing()
     try:
-        if serve(sys.argv[1], place):
+        if serve(sys.argv[1], doing):
             send({"event": "finished"})
         return 0
     except BaseException as error:
@@ -177,8 +185,9 @@ def main():
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         outcome, text = failures.describe(error)
-        text += own_step.place_of(error)
-        send({"event": "failed", "outcome": outcome, "where": place[0], "text": text})
+        if doing.own:
+            text += own_step.place_of(error)
+        send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors
 
 
