@@ -13,7 +13,19 @@ import required
 from fakes import FakeEngine
 
 pytest_configure = required.pytest_configure
-RUNTIME_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score", "timetrial_adapter")
+RUNTIME_MODULES = (
+    "contender",
+    "data",
+    "failures",
+    "importing",
+    "job",
+    "loaded",
+    "loading",
+    "own_step",
+    "score",
+    "timed",
+    "timetrial_adapter",
+)
 
 
 @pytest.fixture

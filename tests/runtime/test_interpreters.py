@@ -17,6 +17,7 @@ from timetrial.environments.catalog import FRAMEWORKS_FOLDER
 from timetrial.environments.marker import FILE as MARKER
 from timetrial.environments.marker import environments_folder
 from timetrial.launch import registry, run_launch
+from timetrial.records import store
 from timetrial.workloads.cache import cache_folder
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
@@ -116,3 +117,16 @@ def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     assert {segment.kind for segment in timed.segments} == {"first", "warmup", "steady"}
     setting = next(setting for setting in timed.settings if setting.name == "python")
     assert setting.effective == str(python)
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_a_step_of_the_users_own(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import sys\ndef make():\n    return lambda: float(sys.version_info[1])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    settings = {"python": str(_with_numpy(version))}
+    record = run_launch(make_plan(tmp_path / "launch", "mine:make", settings=settings))
+    assert record.outcome == "ok", words(record)
+    losses = store.read_losses(tmp_path / "launch")
+    assert set(losses) == {float(version.split(".")[1])}

@@ -56,12 +56,12 @@ def overheads(rows: Sequence[Row]) -> list[Overhead]:
     """One line per contender that has times for enough batch sizes, in the order of the rows."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if row.outcome == "ok" and row.step_time_ns is not None:
+        if row.outcome == "ok" and row.step_time_ns is not None and row.case.batch_size is not None:
             others = {key: value for key, value in facts_of(row.case).items() if key != "batch_size"}
             groups.setdefault(repr(sorted(others.items(), key=str)), []).append(row)
     found = []
     for group in groups.values():
-        sizes = tuple(row.case.batch_size for row in group)
+        sizes = tuple(row.case.batch_size or 0 for row in group)
         if len(set(sizes)) < FEWEST_SIZES:
             continue
         times = tuple(row.step_time_ns.estimate for row in group if row.step_time_ns is not None)

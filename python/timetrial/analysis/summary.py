@@ -182,7 +182,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=case.batch_size / (step.estimate * 1e-9) if step else None,
+        samples_per_s=_samples_per_s(case, last, step),
         percent_of_peak=percent,
         peak_memory_bytes=int(median(peaks)) if peaks else None,
         accuracy=bounded_mean(finals),
@@ -206,6 +206,11 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
 def speed_of(launches: Sequence[Launch]) -> list[Launch]:
     """Those that the step time is for."""
     return [one for one in launches if one.record.purpose == "speed"]
+
+
+def _samples_per_s(case: CaseRecord, launch: LaunchRecord | None, step: Estimate | None) -> float | None:
+    samples = launch.samples_per_step(case.batch_size) if launch else None
+    return samples / (step.estimate * 1e-9) if samples and step else None
 
 
 def _percent_of_peak(

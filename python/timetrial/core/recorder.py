@@ -19,6 +19,7 @@ LOSS_END = 4
 BACKWARD_END = 5
 FIRST_USER_BOUNDARY = 64  # 64 to 255 are free
 _HEADER_BYTES = 4096
+_NO_LOSS_BITS = np.uint64(0x7FF8_0000_0000_6E6F)  # kNoLossBits of the timed loop
 WINDOW_CAPACITY: int = _core.WINDOW_CAPACITY  # the most stamps a window can hold
 
 
@@ -58,6 +59,12 @@ def read_window(
     if capacity is not None and capacity < len(stamps):
         raise InputError(f"the window holds {len(stamps)} stamps, more than capacity = {capacity}")
     return stamps, losses
+
+
+def gave_no_loss(losses: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which steps gave no loss at all: their NaN is the loop's own, and no other NaN is."""
+    missing: NDArray[np.bool_] = np.ascontiguousarray(losses).view(np.uint64) == _NO_LOSS_BITS
+    return missing
 
 
 class Recorder:

@@ -12,7 +12,7 @@ from timetrial.environments.catalog import (
     shipped_frameworks,
 )
 from timetrial.environments.install import NOT_THERE, Installed, install, remove
-from timetrial.environments.interpreters import Interpreter
+from timetrial.environments.interpreters import Interpreter, check_runtime, find_interpreter
 from timetrial.environments.locate import Located, install_command, locate
 from timetrial.environments.making import Wishes
 from timetrial.environments.marker import environments_folder
@@ -33,8 +33,10 @@ __all__ = [
     "Version",
     "Wishes",
     "check",
+    "check_runtime",
     "environments_folder",
     "find_framework",
+    "find_interpreter",
     "framework_in",
     "install",
     "install_command",

@@ -13,8 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version as Pep440
+
 from timetrial.errors import InputError, Unavailable
 
+OLDEST = Pep440("3.6")  # of what runtime/ is written for
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 
 
@@ -65,10 +68,25 @@ def find_interpreter(word: str | None) -> Interpreter:
         return running_interpreter()
     found = shutil.which(str(Path(word).expanduser()))
     if found is None:
-        raise InputError(f"python={word!r}: there is no such interpreter; give a path or a command on PATH")
+        inside = Path(word).expanduser() / "bin" / "python"
+        cure = f"did you mean {inside}?" if inside.is_file() else "give a path or a command on PATH"
+        raise InputError(f"python={word!r}: there is no such interpreter; {cure}")
     # Not resolved: the path of a virtual environment's python is what makes it one.
     executable = Path(found).absolute()
     return Interpreter(executable, running=executable == Path(sys.executable))
+
+
+def check_runtime(interpreter: Interpreter) -> None:
+    """Whether our side of a contender could run in it. Unavailable: it is no Python, too old, or has no
+    NumPy."""
+    version = interpreter.version
+    if Pep440(version) < OLDEST:
+        raise Unavailable(f"{interpreter.executable} is Python {version}; timetrial needs {OLDEST} or newer")
+    if interpreter.versions([("numpy", "numpy")])["numpy"] is None:
+        raise Unavailable(
+            f"{interpreter.executable} has no NumPy, with which timetrial reads and writes arrays there: "
+            f"{interpreter.executable} -m pip install numpy"
+        )
 
 
 def forget() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 TASKS = ("train", "gradient", "forward")
+NO_NETWORK = "none"  # the network, and the data set, of a callable that was given none
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 
 
@@ -16,9 +17,9 @@ RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "se
 class Workload:
     """What is trained. Everything that decides the arithmetic, nothing that decides who does it."""
 
-    network: str  # a known name, a path to .toml, or "package.module:function"
+    network: str  # a known name, a path to .toml, "package.module:function", or NO_NETWORK
     dataset: str
-    batch_size: int
+    batch_size: int | None  # None: a callable that was given none
     optimizer: Mapping[
         str, Any
     ]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
@@ -29,7 +30,7 @@ class Workload:
 class Case:
     """workload x backend x settings. Values of settings are the words the user gave ("2", "0-1")."""
 
-    backend: str  # a known name, a path to a plug-in (.so) or to an adapter's folder
+    backend: str  # a known name, a path to a plug-in (.so) or to an adapter's folder, the word of a callable
     workload: Workload
     task: str = "train"
     device: str = "cpu"

@@ -9,9 +9,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError, nearest
-from timetrial.experiment.case import RESERVED_AXES, TASKS, Case, Workload
+from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES, TASKS, Case, Workload
 from timetrial.experiment.grammar import as_values
-from timetrial.experiment.keys import CASE_KEYS, OPTIMIZER_PREFIX, is_setting, setting_word
+from timetrial.experiment.keys import (
+    CASE_KEYS,
+    OPTIMIZER_PREFIX,
+    callable_word,
+    is_callable_word,
+    is_setting,
+    is_workload,
+    setting_word,
+)
 from timetrial.experiment.spec import Spec
 
 if TYPE_CHECKING:
@@ -61,16 +69,36 @@ def _points(spec: Spec) -> list[Point]:
         for contender in _product(table)
         for axes in _product(spec.axes)
     ]
-    if any("backend" not in point for point in points):
+    return [_with_backend(point, spec.name) for point in points]
+
+
+def _with_backend(point: Point, experiment: str) -> Point:
+    """Who computes stands under `backend`: a callable's word too, which may do without a network."""
+    if "callable" in point:
+        if "backend" in point:
+            raise InputError(
+                f"The experiment '{experiment}' has a contender with both callable = {point['callable']!r} "
+                f"and backend = {point['backend']!r}. Write two contenders."
+            )
+        return {"backend": callable_word(point["callable"])} | {
+            key: value for key, value in point.items() if key != "callable"
+        }
+    if "backend" not in point:
         raise InputError(
-            f"The experiment '{spec.name}' has a contender without a backend. "
-            "Name one: backend=eigen. `timetrial list` shows all."
+            f"The experiment '{experiment}' has a contender without a backend. "
+            "Name one: backend=eigen. `timetrial list` shows all. A step of your own: "
+            "callable=package.module:function."
         )
-    if any("network" not in point for point in points):
+    if is_callable_word(str(point["backend"])):
         raise InputError(
-            f"The experiment '{spec.name}' has no network. Name one: network=mlp. `timetrial list` shows all."
+            f"The backend {point['backend']!r} is a function of yours: write callable={point['backend']}."
         )
-    return points
+    if "network" not in point:
+        raise InputError(
+            f"The experiment '{experiment}' has no network. Name one: network=mlp. "
+            "`timetrial list` shows all."
+        )
+    return point
 
 
 def _product(table: Mapping[str, Any]) -> list[Point]:
@@ -131,11 +159,11 @@ def _reserved_problem(case: Case) -> str | None:
 
 
 def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) -> Workload:
+    if point.get("network", NO_NETWORK) == NO_NETWORK and is_callable_word(point["backend"]):
+        return _no_workload(point)
     network = _word(point, "network")
     definition = load_network(network)
-    batch_size = point.get("batch_size", definition.batch_size)
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise InputError(f"batch_size is {batch_size!r}; expected a whole number of samples, at least 1.")
+    batch_size = _batch_size(point.get("batch_size", definition.batch_size))
     given = {
         key.removeprefix(OPTIMIZER_PREFIX): value
         for key, value in point.items()
@@ -151,6 +179,24 @@ def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) ->
         optimizer=optimizer,
         dataset_folder=None if folder is None else str(folder),
     )
+
+
+def _no_workload(point: Point) -> Workload:
+    """Of a callable that brings its own: all that may be said of it is how many samples a step has."""
+    for key in point:
+        if is_workload(key) and key not in ("network", "batch_size"):
+            raise InputError(
+                f"{key} is {point[key]!r}, but the callable '{point['backend']}' has no network of ours to "
+                f"go with it. Leave {key} out, or name the network that it trains: network=lenet5."
+            )
+    size = point.get("batch_size")
+    return Workload(NO_NETWORK, NO_NETWORK, None if size is None else _batch_size(size), {})
+
+
+def _batch_size(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"batch_size is {value!r}; expected a whole number of samples, at least 1.")
+    return value
 
 
 def _word(point: Point, key: str) -> str:

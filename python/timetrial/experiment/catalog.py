@@ -54,6 +54,7 @@ def _backends() -> Entries:
             found[name] = f"unavailable: {lacking}"
         except TimetrialError as error:
             found[name] = f"broken: {error}"
+    found["callable=package.module:function"] = "your own: a function that makes a step"
     return found
 
 
@@ -112,6 +113,6 @@ def _settings() -> Entries:
         "isa": "which variant of a native backend: isa=avx2",
         "mode": "how a framework executes: mode=eager,compiled; frameworks/README.md has each one's",
         "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
-        "python": "the interpreter of a framework: python=/path/to/python",
+        "python": "the interpreter of a framework or of your own step: python=/path/to/python",
         **libraries,
     }

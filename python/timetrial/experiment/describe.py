@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.spec import Spec
@@ -15,6 +17,7 @@ from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
 
 if TYPE_CHECKING:
     from timetrial.core.network import Network
+    from timetrial.launch import Limits
     from timetrial.workloads import Prepared
 
 
@@ -22,6 +25,18 @@ def prepare_files(engine: Engine, one: ReadyCase, spec: Spec, seed: int) -> Prep
     """The files of a launch; none where the contender looks at no data."""
     reads_data = one.contender is None or "reads_no_data" not in one.contender.flags
     return engine.prepare(one.case.workload, seed, spec.train.epochs if spec.train else 1, reads_data)
+
+
+def limits_of(spec: Spec) -> Limits:
+    """When a launch of this experiment loses patience."""
+    from timetrial.launch import Limits
+
+    limits, asked = Limits(), spec.measure
+    if asked.start_timeout_s is not None:
+        limits = replace(limits, start_timeout_s=float(asked.start_timeout_s))
+    if asked.progress_timeout_s is not None:
+        limits = replace(limits, progress_timeout_s=float(asked.progress_timeout_s))
+    return limits
 
 
 def experiment_record(
@@ -32,7 +47,8 @@ def experiment_record(
     import timetrial
 
     spec, machine = experiment.spec, engine.machine()
-    live = [one for one in ready if one.unavailable is None]
+    # A callable that was given no network has no share of a peak, and no data that could be described.
+    live = [one for one in ready if one.unavailable is None and one.case.workload.network != NO_NETWORK]
     everything = str(machine.get("usable_cpus", 1))
     counts = {int(one.case.settings.get("threads", everything)) for one in live}
     if any("threads" not in one.case.settings for one in live):

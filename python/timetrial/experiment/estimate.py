@@ -13,7 +13,7 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 
 # Rough by nature: only for the estimate, never for a result.
-_START_S = {"native": 0.2, "framework": 4.0}
+_START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}
 _PROOF_S = 1.5
 _FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
@@ -44,7 +44,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
-    learners = [one for one in live if train and one.case.task == "train"]
+    learners = [one for one in live if train and one.case.task == "train" and _has_network(one)]
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
     speed_s = sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
     seconds += speed_s
@@ -76,14 +76,18 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
     return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * _step_s(one, one.case.task)))
 
 
+def _has_network(one: ReadyCase) -> bool:
+    return one.checked is not None and one.checked.network is not None
+
+
 def _epoch_s(one: ReadyCase) -> float:
     assert one.checked is not None
-    return one.checked.samples // one.case.workload.batch_size * _step_s(one, "train")
+    return one.checked.samples // (one.case.workload.batch_size or 1) * _step_s(one, "train")
 
 
 def _step_s(one: ReadyCase, task: str) -> float:
     """0 where nobody knows what a step computes."""
-    if one.checked is None:
+    if one.checked is None or one.checked.network is None:
         return 0.0
     threads = int(one.case.settings.get("threads", "1"))
     return 2 * one.checked.network.multiply_accumulates(task) / (_FLOPS_PER_THREAD * threads)

@@ -32,7 +32,9 @@ def spell_out(spec: Spec, here: Callable[[], Here] = _here) -> Spec:
         )
     contenders: list[dict[str, Any]] = []
     for table in spec.contender:
-        for backend in as_values(table.get("backend")):
+        if "backend" not in table:  # a callable
+            contenders.append(table)
+        for backend in as_values(table.get("backend", [])):
             contenders += _tables(table, found) if backend == INSTALLED else [{**table, "backend": backend}]
     return spec.model_copy(update={"contender": contenders})
 

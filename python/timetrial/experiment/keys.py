@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,8 @@ OPTIMIZER_PREFIX = "optimizer."
 OPTIMIZER_KEYS = tuple(
     f"{OPTIMIZER_PREFIX}{key}" for key in ("name", "learning_rate", "momentum", "weight_decay")
 )
-CASE_KEYS = ("backend", "task", "device", "dtype", "semantics")
+CONTENDER_KEYS = ("backend", "callable")  # who computes: one of the two
+CASE_KEYS = (*CONTENDER_KEYS, "task", "device", "dtype", "semantics")
 PROCESS_SETTINGS = (
     "threads",
     "parallel",
@@ -42,6 +44,8 @@ EXPERIMENT_KEYS = {
     "measure.learning_seeds": ("measure", "learning_seeds"),
     "start_timeout_s": ("measure", "start_timeout_s"),
     "measure.start_timeout_s": ("measure", "start_timeout_s"),
+    "progress_timeout_s": ("measure", "progress_timeout_s"),
+    "measure.progress_timeout_s": ("measure", "progress_timeout_s"),
 }
 
 
@@ -87,6 +91,33 @@ def check_workload_keys(keys: Iterable[str], where: str) -> None:
             )
             raise InputError(f"{where}: a workload has no '{key}'.{place or nearest(key, known)}")
     check_keys(keys, where)
+
+
+_CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def is_callable_word(word: str) -> bool:
+    """Whether a backend's word names a function of the user's: "package.module:function"."""
+    return _CALLABLE.fullmatch(word) is not None
+
+
+def callable_word(value: object) -> str:
+    """The value of the key `callable`. InputError: it is not "package.module:function"."""
+    if callable(value):
+        name = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+        example = name if is_callable_word(name) else "mypackage.training:make_step"
+        raise InputError(
+            f"callable is {value!r}: a fresh process cannot be given an object, only its name. "
+            f'Write it as a word, for example "{example}".'
+        )
+    if not isinstance(value, str) or not is_callable_word(value):
+        path = isinstance(value, str) and ("/" in value or value.partition(":")[0].endswith(".py"))
+        cure = " A module, not a path: it is looked for in the working directory too." if path else ""
+        raise InputError(
+            f"callable is {value!r}; expected the module and the function that makes a step, "
+            f'"package.module:function", for example "mypackage.training:make_step".{cure}'
+        )
+    return value
 
 
 def setting_word(value: Any) -> str:

@@ -10,6 +10,8 @@ from timetrial.experiment.grammar import Overrides, as_values
 from timetrial.experiment.keys import EXPERIMENT_KEYS, check_keys, is_workload
 from timetrial.experiment.spec import Spec
 
+_CONTENDERS_FIRST = {"backend": 0, "callable": 1}
+
 
 def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]:
     """The document of `spec` (None: words alone are the experiment) with `overrides` in place."""
@@ -19,13 +21,15 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
     document["contender"] = [dict(table) for table in document.get("contender", [])]
     _check(overrides, where)
     # The backends first: settings that carry a backend's name belong to that one.
-    for key, values in sorted(overrides.items(), key=lambda item: item[0] != "backend"):
+    for key, values in sorted(overrides.items(), key=lambda item: _CONTENDERS_FIRST.get(item[0], 2)):
         if key in EXPERIMENT_KEYS:
             _set_experiment_key(document, key, values, where)
         elif key.startswith("environment."):
             document["environment"][key.removeprefix("environment.")] = str(_single(key, values, where))
         elif key == "backend" and any("backend" in table for table in document["contender"]):
             document["contender"] = _matching(document["contender"], values, where)
+        elif key == "callable" and key not in document["axes"]:
+            _set_callables(document["contender"], values)
         else:
             _replace(document, key, values)
     _forget_lost_reference(document, overrides)
@@ -71,6 +75,16 @@ def _matching(contenders: list[dict[str, Any]], wanted: list[Any], where: str) -
         if matching:
             kept.append({**table, "backend": matching if len(matching) > 1 else matching[0]})
     return kept
+
+
+def _set_callables(contenders: list[dict[str, Any]], wanted: list[Any]) -> None:
+    """`callable=...` takes the place of the callables of a file; beside backends it is one contender more."""
+    value = wanted if len(wanted) > 1 else wanted[0]
+    having = [table for table in contenders if "callable" in table]
+    for table in having:
+        table["callable"] = value
+    if not having:
+        contenders.append({"callable": value})
 
 
 def _same(word: str, backend: str) -> bool:

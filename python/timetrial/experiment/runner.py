@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.summary import Launch, summarize
 from timetrial.errors import InputError
-from timetrial.experiment.describe import experiment_record, prepare_files
+from timetrial.experiment.case import NO_NETWORK
+from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.further import further_block
@@ -124,7 +125,7 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     sizes, train = run.experiment.sizes, run.experiment.spec.train
     distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
-    learners = [one for one in live if one.case.task == "train"]
+    learners = [one for one in live if one.case.task == "train" and one.case.workload.network != NO_NETWORK]
     run.progress.total(len(distinct) + len(live) * sizes.launches + len(learners) * learning_seeds)
     for position, one in enumerate(distinct):
         _prove(run, one, position)
@@ -212,10 +213,9 @@ def _short_axes(one: ReadyCase) -> dict[str, str]:
 
 
 def _measure_sizes(experiment: Experiment) -> Measure:
-    from timetrial.launch import Limits, Measure
+    from timetrial.launch import Measure
 
     sizes, train = experiment.sizes, experiment.spec.train
-    asked = experiment.spec.measure.start_timeout_s
     return Measure(
         rule=sizes.rule,
         min_ns=sizes.min_ns,
@@ -223,5 +223,5 @@ def _measure_sizes(experiment: Experiment) -> Measure:
         warmup_ns=sizes.warmup_ns,
         steady_ns=sizes.steady_ns,
         epochs=train.epochs if train else 1,
-        limits=Limits() if asked is None else Limits(start_timeout_s=float(asked)),
+        limits=limits_of(experiment.spec),
     )

@@ -31,13 +31,17 @@ class Measure(_Table):
     launches: StrictInt | None = Field(default=None, ge=1, le=1000)
     learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
+    progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
 
     @field_validator("reference", mode="before")
     @classmethod
     def _backend_by_name(cls, value: object) -> object:
         if isinstance(value, str):
             return {"backend": value}
-        return flatten(value) if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping):
+            return value
+        # A case says who computes it in one place, whether that is a backend or a callable.
+        return {"backend" if key == "callable" else key: word for key, word in flatten(value).items()}
 
 
 class Spec(_Table):

@@ -24,7 +24,10 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         if contender.preload:
             backend["preload"] = [str(path) for path in contender.preload]
     else:
-        backend["adapter"] = str(contender.path)
+        if contender.kind == "callable":
+            backend["callable"] = contender.name
+        else:
+            backend["adapter"] = str(contender.path)
         if contender.user_path is not None:
             backend["path"] = str(contender.user_path)
     job: dict[str, Any] = {

@@ -61,6 +61,8 @@ class NoJudge(TimetrialError):  # noqa: N818 - what it means, in the words of th
 def judged(plan: LaunchPlan, run: Run) -> tuple[Proof, str]:
     """The judge's proof of the plan's workload and task, from the cache or from a launch of its own, and the
     judge's name. NoJudge: it cannot run, or failed its own trial."""
+    if plan.prepared.network is None:
+        raise NoJudge("there is no network that a judge could compute")
     judge = choose_judge(plan.prepared.network, plan.case.task)
     if judge is LARGE:
         _try_judge(plan, run)

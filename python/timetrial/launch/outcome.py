@@ -14,6 +14,7 @@ class LaunchError(Exception):
 
     outcome: Outcome
     reason: str
+    command: str = ""  # that the contender was obeying when it gave up, if it said so
 
 
 def from_failed_event(outcome: object, where: object, text: object, *, memory_capped: bool) -> LaunchError:
@@ -22,8 +23,8 @@ def from_failed_event(outcome: object, where: object, text: object, *, memory_ca
     reason = f"{text or 'the contender gave no reason'}{place}"
     if outcome == "oom" and memory_capped:
         return LaunchError("capped", f"{reason}: the memory limit of this launch was reached")
-    if outcome in ("unavailable", "crash", "oom"):
-        return LaunchError(outcome, reason)
+    if outcome in ("unavailable", "crash", "oom", "mismatch"):
+        return LaunchError(outcome, reason, str(where or ""))
     return LaunchError("crash", f"{reason}: the contender reported an unknown outcome {outcome!r}")
 
 

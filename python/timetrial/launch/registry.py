@@ -12,17 +12,28 @@ from typing import Literal
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import BackendManifest
-from timetrial.environments import Framework, Interpreter, Version, framework_in, locate, shipped_frameworks
+from timetrial.environments import (
+    Framework,
+    Interpreter,
+    Version,
+    check_runtime,
+    find_interpreter,
+    framework_in,
+    locate,
+    shipped_frameworks,
+)
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
+from timetrial.experiment.keys import is_callable_word
 from timetrial.hashing import file_hash
+from timetrial.launch.callables import OWN, find_callable
 from timetrial.launch.libraries import ChosenLibrary, choose_by_soname, choose_libraries
 from timetrial.launch.plugins import describe_plugin
 from timetrial.libraries import elf_problem
 
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 
-Kind = Literal["native", "framework"]
+Kind = Literal["native", "framework", "callable"]
 
 
 @dataclass(frozen=True)
@@ -31,10 +42,12 @@ class Contender:
 
     name: str
     kind: Kind
-    path: Path  # of the plug-in (.so), of the adapter (adapter.py), or of the program
+    path: (
+        Path  # of the plug-in (.so), of the adapter (adapter.py), of the program, or of the callable's module
+    )
     fingerprint: str  # changes when the code or a library it stands on changes
     isa: str = ""
-    interpreter: Interpreter | None = None  # of a framework
+    interpreter: Interpreter | None = None  # of a framework or a callable
     version: Version | None = None  # of a framework, as environment.toml has it
     user_path: Path | None = None  # of the user's own install, where the version needs one
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
@@ -78,6 +91,8 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     A plug-in that is built on the user's machine is built now; with `build` False, NotBuiltYet instead.
     """
     name = case.backend
+    if is_callable_word(name):
+        return _callable(name, case)
     if name.endswith(".so") or "/" in name:
         return _from_path(Path(name).expanduser(), case)
     variants = native_backends().get(name)
@@ -171,6 +186,8 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
     _refuse(case, "isa", "a framework chooses its instructions itself")
     located = locate(framework, word, case.settings.get("python"))
     version, interpreter = located.version, located.interpreter
+    if located.source == "named" and not version.program:
+        check_runtime(interpreter)
     mode = case.settings.get("mode")
     if mode is not None and mode not in version.modes:
         raise InputError(f"mode={mode!r}: {case.backend} has {', '.join(version.modes) or 'no modes'}")
@@ -195,6 +212,26 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
             *sorted(version.settings),
         ),
         libraries=libraries,
+    )
+
+
+def _callable(word: str, case: Case) -> Contender:
+    _refuse(case, "isa", "your own code chooses its instructions itself")
+    interpreter = find_interpreter(case.settings.get("python"))
+    check_runtime(interpreter)
+    module = find_callable(word, interpreter, running_sys_path())
+    parts = [
+        file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *([module] if module else [])])
+    ]
+    parts += [word, str(interpreter.executable), interpreter.version]
+    return Contender(
+        word,
+        "callable",
+        module or interpreter.executable,
+        hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+        interpreter=interpreter,
+        version=OWN,
+        settings=tuple(sorted(OWN.settings)),
     )
 
 

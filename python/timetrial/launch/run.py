@@ -236,11 +236,23 @@ class _Launch:
                 except LaunchError as failure:
                     if self.runner:
                         self.runner.salvage()
+                        failure = self._in_segment(failure, self.runner.steps)
                     raise self._with_libraries(failure) from None
                 finally:
                     self._last_look()
         finally:
             files.close()
+
+    def _in_segment(self, failure: LaunchError, steps: int) -> LaunchError:
+        """Which step it was that failed; what gives a slow one more time."""
+        if failure.command in ("run", "parts"):
+            return LaunchError(failure.outcome, f"{failure.reason} at step {steps + 1}")
+        if failure.outcome != "hang":
+            return failure
+        limits = self.plan.measure.limits
+        name, limit_s = ("progress", limits.progress_timeout_s) if steps else ("start", self._patience_s)
+        cure = f"{name}_timeout_s={2 * math.ceil(limit_s)} gives it more time"
+        return LaunchError("hang", f"{failure.reason}; {cure}")
 
     def _with_libraries(self, failure: LaunchError) -> LaunchError:
         """What kills a contender that loads a library may be the library."""
@@ -274,7 +286,7 @@ class _Launch:
             cancelled=self._cancelled,
         )
         if self.plan.purpose == "proof":
-            self._run_proof(process, files)
+            self._run_proof(contender, process, files)
         elif self.plan.purpose == "learning":
             self._run_learning(process)
         elif self.plan.purpose == "profile":
@@ -411,10 +423,12 @@ class _Launch:
 
     # Judging ------------------------------------------------------------------------------------------
 
-    def _run_proof(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_proof(self, contender: Contender, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
         if self._unprovable:
-            self.parity = unproven("the backend computes no network")
+            own = contender.kind == "callable"
+            words = "a step of one's own shows no tensors" if own else "the backend computes no network"
+            self.parity = unproven(words)
             return
         self.proof = run_proof(
             self.plan.case.task,

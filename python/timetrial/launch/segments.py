@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.analysis.steps import PLAIN, may_count
-from timetrial.core.recorder import read_window, stamp_times_ns
+from timetrial.core.recorder import gave_no_loss, read_window, stamp_times_ns
 from timetrial.errors import MeasurementError
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
@@ -119,6 +119,11 @@ class SegmentRunner:
             may_count(np.concatenate([np.empty(0, np.bool_), *firsts])),
         )
 
+    @property
+    def steps(self) -> int:
+        """That were completed and saved so far, in all segments."""
+        return self._steps
+
     def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
         """Of all steps in segments of this kind so far, in order; segments with parts have none here."""
         return np.concatenate([np.empty(0, np.int64), *self._of((kind,))])
@@ -194,8 +199,8 @@ class SegmentRunner:
         self._pending.popleft()
         steps = int(event["steps"])
         ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
-        if self._losses_matter and steps and not math.isfinite(float(losses[:steps][-1])):
-            bad = float(losses[steps - 1])
+        bad = float(losses[steps - 1]) if steps else 0.0
+        if self._losses_matter and not math.isfinite(bad) and not gave_no_loss(losses[:steps])[-1]:
             raise LaunchError("nan", f"the loss is {bad} at step {self._steps}")
         if steps == 0:
             raise LaunchError("crash", f"a segment ({pending.kind}) ended without a step")

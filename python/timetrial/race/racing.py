@@ -6,13 +6,13 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
 from timetrial.analysis.verdict import Rule
-from timetrial.experiment.describe import experiment_record, prepare_files
+from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.progress import QuietProgress, progress
@@ -239,7 +239,7 @@ def _compared(
 def _log_ratios(
     metric: Metric, both: Sequence[tuple[ReadyCase, LaunchPlan, LaunchRecord]]
 ) -> dict[str, float]:
-    (base, _, base_launch), (challenger, _, launch) = both
+    (_, _, base_launch), (_, _, launch) = both
     if metric == "peak_memory":
         held = [one.memory.steady_peak for one in (base_launch, launch)]
         if not all(held):
@@ -247,9 +247,19 @@ def _log_ratios(
         return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}
     turns = [turns_of(record, LaunchFiles(record, plan.folder).steps()) for _, plan, record in both]
     times = step_time_log_ratios(turns[0], turns[1])
+    sizes = [record.samples_per_step(one.case.workload.batch_size) for one, _, record in both]
     if metric == "step_time":
+        if None not in sizes and sizes[0] != sizes[1]:
+            raise ValueError(
+                f"a step of the sides has {sizes[0]} and {sizes[1]} samples: their times cannot be compared. "
+                "Race their throughput: --metric samples_per_s"
+            )
         return times
-    samples = math.log(challenger.case.workload.batch_size / base.case.workload.batch_size)
+    if not all(sizes):
+        raise ValueError(
+            "how many samples a step has is not known: give batch_size=64, or the step an attribute `samples`"
+        )
+    samples = math.log(float(sizes[1] or 1) / float(sizes[0] or 1))
     return {name: samples - value for name, value in times.items()}
 
 
@@ -262,11 +272,9 @@ def _plan(
     position: int,
     environment: dict[str, str],
 ) -> LaunchPlan:
-    from timetrial.launch import LaunchPlan, Limits, Measure
+    from timetrial.launch import LaunchPlan, Measure
 
     spec = ride.experiment.spec
-    asked = spec.measure.start_timeout_s
-    limits = Limits() if asked is None else replace(Limits(), start_timeout_s=float(asked))
     return LaunchPlan(
         case=one.case,
         prepared=prepare_files(ride.engine, one, spec, spec.seed),
@@ -275,7 +283,7 @@ def _plan(
         seed=spec.seed,
         block=block,
         position=position,
-        measure=Measure(warmup_ns=WARMUP_NS, limits=limits),
+        measure=Measure(warmup_ns=WARMUP_NS, limits=limits_of(spec)),
         proof=ride.proofs.get(one.case.content_id) if purpose != "proof" else None,
         environment={**spec.environment, **environment},
         contender=one.contender,

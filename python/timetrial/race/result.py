@@ -159,7 +159,10 @@ class Race:
             return None
         step_ns = sorted(STATISTICS[GATE](turn) for turn in turns)[len(turns) // 2]
         batch_size = next(one.batch_size for one in self.cases if one.id == case)
-        return batch_size / (step_ns * 1e-9) if self.metric == "samples_per_s" else step_ns
+        if self.metric == "step_time":
+            return step_ns
+        samples = files.record.samples_per_step(batch_size)
+        return samples / (step_ns * 1e-9) if samples else None
 
     def parity(self, case: str) -> Parity | None:
         """What the side's proof said; None: it was not proven."""

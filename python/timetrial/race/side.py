@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from timetrial.errors import InputError, nearest
-from timetrial.experiment.case import Case
+from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.reference import facts_of
 from timetrial.records.model import CaseRecord
 from timetrial.records.race import Metric
@@ -57,10 +58,10 @@ def side_of(given: Side | Results | Mapping[str, Any] | str) -> Side:
 def _keys_of(case: CaseRecord) -> dict[str, Any]:
     """The keys that make this case again."""
     keys: dict[str, Any] = {
-        "backend": case.backend,
+        "callable" if is_callable_word(case.backend) else "backend": case.backend,
         "network": case.network,
-        "dataset": case.dataset,
-        "batch_size": case.batch_size,
+        **({"dataset": case.dataset} if case.dataset != NO_NETWORK else {}),
+        **({"batch_size": case.batch_size} if case.batch_size is not None else {}),
         "task": case.task,
         **{f"optimizer.{key}": value for key, value in case.optimizer.items()},
         **case.settings,

@@ -177,6 +177,10 @@ class LaunchRecord(Model):
     stderr: str = ""
     warnings: list[str] = Field(default_factory=list)
 
+    def samples_per_step(self, batch_size: int | None) -> int | None:
+        """The case's batch size; of a callable that was given none, what its step says of itself."""
+        return batch_size if batch_size is not None else self.backend.get("samples")
+
 
 class LayerWork(Model):
     """What a step costs a node at least. Keys of the tables: forward, backward_data, backward_weights."""
@@ -196,7 +200,7 @@ class CaseRecord(Model):
     backend: str
     network: str
     dataset: str
-    batch_size: int
+    batch_size: int | None  # None: a callable that was given none
     optimizer: dict[str, Any]
     task: str
     settings: dict[str, str]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from timetrial.analysis.step_times import step_times_of
 from timetrial.errors import InputError
+from timetrial.experiment.case import NO_NETWORK
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Row
@@ -111,7 +112,7 @@ def figure_title(experiment: ExperimentRecord, rows: list[Row], what: str) -> st
     """Name, what all cases share of the workload, and what is drawn."""
     shared = [experiment.name]
     for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
-        shared += list(words) if len(words) == 1 else []
+        shared += list(words - {NO_NETWORK}) if len(words) == 1 else []
     return " · ".join([*dict.fromkeys(shared), what])
 
 

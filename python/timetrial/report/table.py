@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.summary import Row
-from timetrial.experiment.case import RESERVED_AXES
+from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
 from timetrial.report.columns import GAP, aligned, closing_lines, column_widths, outcome_style
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, ratio_words
@@ -160,9 +160,10 @@ def _launches(asked: int, rows: list[Row]) -> str:
 def common_facts(experiment: ExperimentRecord, rows: list[Row], measured: str) -> list[str]:
     """Name, workload, what was measured, machine, proof: what is the same for every row."""
     parts = [experiment.name]
-    parts += _common(row.case.network for row in rows)
-    parts += _common(row.case.dataset for row in rows)
-    parts += [f"batch {size}" for size in _common(str(row.case.batch_size) for row in rows)]
+    parts += [word for word in _common(row.case.network for row in rows) if word != NO_NETWORK]
+    parts += [word for word in _common(row.case.dataset for row in rows) if word != NO_NETWORK]
+    sizes = _common(str(row.case.batch_size) for row in rows)
+    parts += [f"batch {size}" for size in sizes if rows[0].case.batch_size is not None]
     parts.append(measured)
     machine = experiment.machine
     if machine.get("cpu"):

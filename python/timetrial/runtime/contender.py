@@ -5,28 +5,22 @@ Syntax and modules of Python 3.6.
 
 import math
 import os
-import time
 
 import numpy as np
 from data import Stream, aligned_empty
 from failures import ContenderError, UnsupportedError
 from score import Score
+from timed import BACKWARD_END, DATA, FORWARD_END, LOSS_END, SEGMENT, STEP, Timed
 
-# Boundaries of timetrial/recorder.h.
-SEGMENT, STEP, DATA, FORWARD_END, LOSS_END, BACKWARD_END = range(6)
 PARTS = ("forward", "loss", "backward", "update")
 ROLES = ("parameter", "state", "gradient", "activation", "optimizer", "input_gradient")
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Contender(object):
+class Contender(Timed):
     """Commands are methods; each returns the fields of its `done`."""
 
     def __init__(self, job, adapter, runtime, recorder_fd):
-        self._job = job
-        self._adapter = adapter
-        self._recorder = runtime.Recorder(recorder_fd)
-        self._runtime = runtime
+        super().__init__(job, adapter, runtime, recorder_fd)
         self._layout = getattr(adapter, "image_layout", "NCHW")
         shape = job.image_shape
         if self._layout == "NHWC" and len(shape) == 4:
@@ -40,20 +34,13 @@ class Contender(object):
     def check_wants(self):
         """Task, device, dtype, layers and optimizer, before anything is built."""
         job, adapter = self._job, self._adapter
-        wants = [
-            ("task", job.task, "tasks"),
-            ("device", job.device, "devices"),
-            ("dtype", job.dtype, "dtypes"),
-        ]
-        wants += [("layer", node.kind, "layers") for node in job.nodes]
+        self.check_has("task", job.task, adapter.tasks)
+        self.check_has("device", job.device, adapter.devices)
+        self.check_has("dtype", job.dtype, adapter.dtypes)
+        for node in job.nodes:
+            self.check_has("layer", node.kind, adapter.layers)
         if job.task == "train":
-            wants.append(("optimizer", job.optimizer["name"], "optimizers"))
-        for what, word, key in wants:
-            has = getattr(adapter, key)
-            if word not in has:
-                raise UnsupportedError(
-                    "the backend has no {} '{}'; it has: {}".format(what, word, ", ".join(has))
-                )
+            self.check_has("optimizer", job.optimizer["name"], adapter.optimizers)
 
     def build(self):
         """The network with its initial weights on the batch's own memory."""
@@ -61,18 +48,6 @@ class Contender(object):
         self._stream("train")
         self._gather().fill()
         self._adapter.build(self._job, self._images, self._labels)
-
-    def read_settings(self):
-        """What the framework says is in force."""
-        return {
-            name: {"effective": None if effective is None else str(effective), "how_read": source}
-            for name, (effective, source) in self._adapter.read_settings().items()
-        }
-
-    def facts(self):
-        """What the adapter says about what it built, beyond its settings."""
-        facts = getattr(self._adapter, "facts", dict)()
-        return {str(name): str(value) for name, value in facts.items()}
 
     def description(self, name):
         """The `backend` of the event `ready`."""
@@ -87,20 +62,6 @@ class Contender(object):
         }
 
     # Commands -----------------------------------------------------------------------------------------
-
-    def run(self, steps, max_ns, window, in_parts=False):
-        """A segment."""
-        parts = self._separate_parts() if in_parts else self._fused_parts()
-        cpu_before = _cpu_ns()
-        done = self._recorder.run(parts, int(steps), int(max_ns), int(window), self._job.task != "forward")
-        done["cpu_ns"] = _cpu_ns() - cpu_before
-        done["rss_bytes"] = resident_bytes()
-        done["window"] = int(window)
-        return done
-
-    def parts(self, steps, max_ns, window):
-        """A segment with a stamp after each part."""
-        return self.run(steps, max_ns, window, in_parts=True)
 
     def profile(self, steps):
         """So many training steps with a clock around every layer."""
@@ -237,14 +198,3 @@ class Contender(object):
             (BACKWARD_END, adapter.backward_part),
             (STEP, adapter.update_part),
         ]
-
-
-def resident_bytes():
-    """Of this process, from the kernel."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * PAGE
-
-
-def _cpu_ns():
-    # time.process_time_ns() is younger than Python 3.6; a double has the nanoseconds of 100 days.
-    return int(time.process_time() * 1e9)

@@ -20,7 +20,8 @@ class Node(object):
 
 
 class Job(object):
-    """What an adapter is asked to build.
+    """What an adapter is asked to build. Without a network (a callable that brings its own): no nodes, no
+    inputs, output and loss None.
 
     nodes: layers in topological order, without the input nodes ("images" f32, "labels" i64 (N)).
     output, loss: names of the node that predicts (N x classes) and of the loss node.
@@ -34,7 +35,8 @@ class Job(object):
         if table.get("protocol") != 1:
             raise ContenderError("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
         self.name = table["backend"]["name"]
-        self.adapter = table["backend"]["adapter"]
+        self.adapter = table["backend"].get("adapter")
+        self.callable = table["backend"].get("callable")
         self.user_path = table["backend"].get("path")
         self.runtime = table["runtime"]
         self.purpose = table["purpose"]
@@ -42,21 +44,23 @@ class Job(object):
         self.task = table["task"]
         self.device = table["device"]
         self.dtype = table["dtype"]
-        self.batch_size = int(table["batch_size"])
+        self.batch_size = table["batch_size"]  # None: a callable that was given none
         self.settings = dict(table["settings"])
         self.optimizer = dict(table["optimizer"])
         self.streams = dict(table["streams"])
         self.sys_path = list(table.get("sys_path", []))
         self.working_folder = table.get("working_folder")
-        nodes = [Node(node) for node in table["network"]["nodes"]]
+        network = table["network"] or {"nodes": [], "output": None, "loss": None}
+        nodes = [Node(node) for node in network["nodes"]]
         self.inputs = {node.name: node for node in nodes if node.kind == "input"}
         self.nodes = [node for node in nodes if node.kind != "input"]
-        self.output = table["network"]["output"]
-        self.loss = table["network"]["loss"]
-        self.image_shape = self.inputs["images"].shape
-        self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
-        self._parameter_tables = [p for node in table["network"]["nodes"] for p in node["parameters"]]
+        self.output = network["output"]
+        self.loss = network["loss"]
         self.parameters = {}
+        self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
+        if nodes:
+            self.image_shape = self.inputs["images"].shape
+            self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
 
     def read_parameters(self):
         """Maps the initial values; checks their shapes."""

@@ -1,4 +1,5 @@
-"""The contender for frameworks: main.py JOB.json, started by its path in the framework's interpreter.
+"""The contender for frameworks and for the user's own step: main.py JOB.json, started by its path in their
+interpreter.
 
 Reads commands from descriptor 3, answers on 4, stamps into 5; launch/PROTOCOL.md is all that both sides agree
 on. Syntax and modules of Python 3.6, NumPy, and the C module of the recorder.
@@ -21,30 +22,45 @@ import json  # noqa: E402
 
 import contender as contender_module  # noqa: E402
 import failures  # noqa: E402
+import importing  # noqa: E402
 import job as job_module  # noqa: E402
 import loaded  # noqa: E402
 import loading  # noqa: E402
+import own_step  # noqa: E402
+import timed  # noqa: E402
 import timetrial_adapter  # noqa: E402 - stays: adapters import it
 
-OWN_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score")
+OWN_MODULES = (
+    "contender",
+    "data",
+    "failures",
+    "importing",
+    "job",
+    "loaded",
+    "loading",
+    "own_step",
+    "score",
+    "timed",
+)
 
 
 def leave_the_path():
-    """Frameworks and the user's code must not find our modules under such plain names."""
-    own = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
+    """Nor must they be found as modules that are loaded already."""
+    importing.leave_the_path()
     for name in OWN_MODULES:
         sys.modules.pop(name, None)
 
 
 def use_parents_path(job):
-    """What the parent can import and this interpreter cannot yet: behind its own folders, so that a
-    PYTHONPATH of the caller cannot put another copy of a framework in front."""
-    for entry in job.sys_path:
-        if entry not in sys.path:
-            sys.path.append(entry)
+    """For a framework, what the parent can import and this interpreter cannot yet: behind its own folders, so
+    that a PYTHONPATH of the caller cannot put another copy of it in front. For the user's own step the
+    parent's order: the same name is the same module there and here. The working directory comes last: what
+    is installed in an interpreter that was named goes before a source folder."""
+    importing.add_folders(job.sys_path, first=job.callable is not None)
     if job.working_folder and os.path.isdir(job.working_folder):
         os.chdir(job.working_folder)
+        if job.callable is not None:
+            importing.add_folders([job.working_folder], first=False)
 
 
 def send(event):
@@ -59,7 +75,7 @@ def phase(name, ns=None):
     return {
         "name": name,
         "ns": _now_ns() if ns is None else ns,
-        "rss_bytes": contender_module.resident_bytes(),
+        "rss_bytes": timed.resident_bytes(),
     }
 
 
@@ -78,31 +94,61 @@ def obey(contender, line):
     raise failures.ContenderError("crash", "unknown command '{}'".format(command))
 
 
-def serve(job_path, place):
-    """Everything between start and end. True if the parent said goodbye. `place[0]` is what is under way."""
-    phases = [phase("start", START_NS)]
-    job = job_module.Job(job_path)
-    runtime = loading.load_runtime_module(job.runtime)
-    use_parents_path(job)
-    leave_the_path()
-    place[0] = "load"
-    environment = dict(os.environ)
-    timetrial_adapter.runtime = runtime
-    adapter = loading.load_adapter(job.adapter)
+def load_contender(job, adapter, runtime):
+    """A contender of the network that an adapter will build."""
+    if not job.nodes:
+        raise failures.UnsupportedError(
+            "{} made an adapter, which builds a network; name one: network=lenet5".format(job.callable)
+        )
     contender = contender_module.Contender(job, adapter, runtime, RECORDER_FD)
     contender.check_wants()
     adapter.mode, adapter.user_path = job.settings.get("mode"), job.user_path
     adapter.load(job.settings)
-    phases.append(phase("import"))
+    return contender
+
+
+class Doing(object):
+    """What is under way, and whether with the user's own step: for the words of a failure."""
+
+    what = "job"
+    own = False
+
+
+def serve(job_path, doing):
+    """Everything between start and end. True if the parent said goodbye."""
+    phases = [phase("start", START_NS)]
+    job = job_module.Job(job_path)
+    doing.own = job.callable is not None
+    runtime = loading.load_runtime_module(job.runtime)
+    use_parents_path(job)
+    leave_the_path()
+    doing.what = "load"
+    environment = dict(os.environ)
+    timetrial_adapter.runtime = runtime
+    if job.callable is None:
+        made = loading.load_adapter(job.adapter)
+    else:
+        factory = own_step.find(job.callable)
+        phases.append(phase("import"))
+        doing.what = "build"
+        made = own_step.make(factory, job.callable)
+    if job.callable is None or own_step.is_adapter(made):
+        contender = load_contender(job, made, runtime)
+        phases[1:] = [phase("import")]
+    else:
+        contender = own_step.StepContender(job, made, runtime, RECORDER_FD)
+        contender.check_wants()
     changed = loaded.changes(environment, os.environ)
-    place[0] = "build"
+    doing.what = "build"
     contender.build()
     phases.append(phase("build"))
-    place[0] = "settings"
+    doing.what = "settings"
     ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}
     ready["libraries"] = runtime.libraries()
     ready["facts"] = contender.facts()
     ready["facts"].update(loaded.facts_of(ready["libraries"]))
+    if job.callable is not None:
+        ready["facts"].update(own_step.facts_of(factory))
     if changed:
         ready["facts"]["environment changed at import"] = changed
     ready["backend"] = contender.description(job.name)
@@ -117,19 +163,19 @@ def serve(job_path, place):
                 pending += got
             line, _, pending = pending.partition(b"\n")
             text = line.decode()
-            place[0] = text.split(" ")[0]
-            if place[0] == "finish":
+            doing.what = text.split(" ")[0]
+            if doing.what == "finish":
                 return True
-            done = {"event": "done", "command": place[0]}
+            done = {"event": "done", "command": doing.what}
             done.update(obey(contender, text))
             send(done)
 
 
 def main():
     """The exit status."""
-    place = ["job"]
+    doing = Doing()
     try:
-        if serve(sys.argv[1], place):
+        if serve(sys.argv[1], doing):
             send({"event": "finished"})
         return 0
     except BaseException as error:
@@ -139,7 +185,9 @@ def main():
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         outcome, text = failures.describe(error)
-        send({"event": "failed", "outcome": outcome, "where": place[0], "text": text})
+        if doing.own:
+            text += own_step.place_of(error)
+        send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from timetrial.core import Network
 from timetrial.errors import InputError
-from timetrial.experiment.case import Workload
+from timetrial.experiment.case import NO_NETWORK, Workload
 from timetrial.workloads.cache import Entry
 from timetrial.workloads.material import data_entry, fingerprint, order_entry, proof_entry, weights_entry
 from timetrial.workloads.networks import load_network
@@ -22,11 +22,12 @@ class Prepared:
     `job` has the keys "batch_size", "network" (parameters with their files), "optimizer" and "streams" of the
     job file. `samples` is the size of the training set; an epoch is its full batches. `fingerprint` is the
     same wherever a contender would be given the same arithmetic; `description` goes into the record.
+    Of a callable without a network: None, "null" in the job, and 0 samples.
     """
 
-    network: Network
+    network: Network | None
     job: dict[str, Any]
-    batch_size: int
+    batch_size: int | None
     steps_per_epoch: int
     samples: int
     test_samples: int
@@ -37,10 +38,11 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Checked:
-    """A workload in which nothing is wrong: network, dataset, batch size and optimizer fit each other."""
+    """A workload in which nothing is wrong: network, dataset, batch size and optimizer fit each other. Of a
+    callable without a network: None and 0 samples."""
 
-    network: Network
-    data: Entry
+    network: Network | None
+    data: Entry | None
     optimizer: dict[str, Any]
     samples: int
     test_samples: int
@@ -52,6 +54,8 @@ def check(workload: Workload) -> Checked:
 
     Unavailable: the dataset needs a package that is not installed.
     """
+    if workload.network == NO_NETWORK:
+        return Checked(None, None, {}, samples=0, test_samples=0, classes=0)
     definition = load_network(workload.network)
     optimizer = check_optimizer(workload.optimizer)
     size = workload.batch_size
@@ -78,45 +82,66 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
     if epochs < 1:
         raise InputError(f"epochs is {epochs}; expected at least 1.")
     checked = check(workload)
+    network, data, size = checked.network, checked.data, workload.batch_size
+    if network is None or data is None or size is None:
+        return _nothing(workload)
     job: dict[str, Any] = {
-        "batch_size": workload.batch_size,
-        "network": checked.network.to_job(),
+        "batch_size": size,
+        "network": network.to_job(),
         "optimizer": checked.optimizer,
         "streams": {},
     }
-    content = {
-        "network": checked.network.to_job(),
-        "optimizer": checked.optimizer,
-        "data": checked.data.hashes(),
-    }
+    content = {"network": network.to_job(), "optimizer": checked.optimizer, "data": data.hashes()}
     if reads_data:
-        _add_files(job, checked, workload.batch_size, seed, epochs)
+        _add_files(job, network, data, checked, size, seed, epochs)
     return Prepared(
-        network=checked.network,
+        network=network,
         job=job,
-        batch_size=workload.batch_size,
-        steps_per_epoch=checked.samples // workload.batch_size,
+        batch_size=size,
+        steps_per_epoch=checked.samples // size,
         samples=checked.samples,
         test_samples=checked.test_samples,
         classes=checked.classes,
-        fingerprint=fingerprint({**content, "seed": seed, "batch_size": workload.batch_size}),
+        fingerprint=fingerprint({**content, "seed": seed, "batch_size": size}),
         description={
             "network": workload.network,
             "dataset": workload.dataset,
-            **checked.data.table("dataset"),
+            **data.table("dataset"),
             "train_samples": checked.samples,
             "test_samples": checked.test_samples,
-            "arrays_sha256": checked.data.hashes(),
+            "arrays_sha256": data.hashes(),
         },
     )
 
 
-def _add_files(job: dict[str, Any], checked: Checked, batch_size: int, seed: int, epochs: int) -> None:
-    weights = weights_entry(checked.network.parameters, seed)
+def _nothing(workload: Workload) -> Prepared:
+    """For a callable that brings its own network and data."""
+    return Prepared(
+        network=None,
+        job={"batch_size": workload.batch_size, "network": None, "optimizer": {}, "streams": {}},
+        batch_size=workload.batch_size,
+        steps_per_epoch=0,
+        samples=0,
+        test_samples=0,
+        classes=0,
+        fingerprint=fingerprint({"network": None, "batch_size": workload.batch_size}),
+        description={"network": workload.network, "dataset": workload.dataset},
+    )
+
+
+def _add_files(
+    job: dict[str, Any],
+    network: Network,
+    data: Entry,
+    checked: Checked,
+    batch_size: int,
+    seed: int,
+    epochs: int,
+) -> None:
+    weights = weights_entry(network.parameters, seed)
     for node in job["network"]["nodes"]:
         for parameter in node["parameters"]:
             parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
-    data = checked.data
     order = order_entry(checked.samples, batch_size, epochs, seed)
     shape = data.array("train_images").shape[1:]
     proof = proof_entry(shape, batch_size, checked.classes, seed)

@@ -1,0 +1,102 @@
+"""The user's own step: where its factory lies, and what can be said of it before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from timetrial.environments import Interpreter, Version
+from timetrial.environments.catalog import CURRENT, SettingTable
+from timetrial.environments.interpreters import RUNTIME_FOLDER, without_callers_python
+from timetrial.errors import InputError, Unavailable, nearest
+
+# What every such contender has, read by whatever its code stands on; nothing is set unless it is asked.
+OWN = Version(
+    version=CURRENT,
+    settings={
+        "threads": SettingTable(
+            environment=("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+        ),
+        "blas.core_type": SettingTable(environment=("OPENBLAS_CORETYPE",)),
+    },
+)
+TIME_LIMIT_S = 60.0
+_FEW = 12  # names that are worth a list
+
+
+def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str]) -> Path | None:
+    """The file of the module of "package.module:function"; None where the module is no file.
+
+    Asks the interpreter itself, which reads the source and runs none of the user's code: a module may need
+    the launch's environment, or take long. `sys_path`: of the running interpreter, for itself.
+
+    InputError: no such module, no such name, or one that cannot be a factory without arguments.
+    """
+    module, _, name = word.partition(":")
+    found = _look(interpreter, module, sys_path)
+    where = f"callable '{word}'"
+    if "missing" in found:
+        raise InputError(
+            f"{where}: there is no module '{found['missing']}'{_outside(found)}.{_near(found)} Looked in the "
+            f"working directory {Path.cwd()} and in what {interpreter.executable} imports from."
+        )
+    if "syntax" in found:
+        raise InputError(f"{where}: Python {interpreter.version} cannot read it: {found['syntax']}")
+    path = Path(found["file"]) if found.get("file") else None
+    if "names" in found:
+        _check_name(where, module, name.partition(".")[0], found, is_whole="." not in name)
+    return path if path is not None and path.is_file() else None  # not in an archive
+
+
+def _check_name(where: str, module: str, name: str, found: dict[str, Any], *, is_whole: bool) -> None:
+    names = found["names"]
+    what = names.get(name)
+    if what is None:
+        if found["dynamic"]:
+            return
+        functions = [one for one, kind in names.items() if kind["kind"] in ("function", "class", "value")]
+        raise InputError(f"{where}: the module '{module}' has no '{name}'.{nearest(name, functions)}")
+    if not is_whole:
+        return
+    if what["kind"] == "constant":
+        raise InputError(f"{where}: '{name}' is no function; expected one that makes a step.")
+    if what["kind"] == "coroutine":
+        raise InputError(f"{where}: '{name}' is async; expected a plain function that makes a step.")
+    if what.get("required"):
+        raise InputError(
+            f"{where}: '{name}' needs {', '.join(what['required'])}; expected a function that can be called "
+            "without arguments. Give them defaults, or write a small function that calls it."
+        )
+
+
+def _outside(found: dict[str, Any]) -> str:
+    return f" ('{found['plain']}' is a module, not a package)" if found.get("plain") else ""
+
+
+def _near(found: dict[str, Any]) -> str:
+    """Of thousands of modules, only those that are nearly called so; of a small package, all."""
+    last, known = found["missing"].rpartition(".")[2], found["near"]
+    close = difflib.get_close_matches(last, known, n=3)
+    return nearest(last, close or (known if len(known) <= _FEW else []))
+
+
+def _look(interpreter: Interpreter, module: str, sys_path: Sequence[str]) -> dict[str, Any]:
+    own = interpreter.running
+    command = [str(interpreter.executable), *([] if own else ["-s"]), str(RUNTIME_FOLDER / "find.py"), module]
+    environment = {**(dict(os.environ) if own else without_callers_python()), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = [*(sys_path if own else []), os.getcwd()]
+    try:
+        done = subprocess.run(
+            [*command, json.dumps(paths), "first" if own else "behind"],
+            capture_output=True, text=True, timeout=TIME_LIMIT_S, check=True, env=environment,
+        )  # fmt: skip
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise Unavailable(f"{interpreter.executable} could not look for '{module}': {said[-300:]}") from error
+    return answer

@@ -1,0 +1,212 @@
+"""The user's own step: found by its word, made, asked what it is, and run.
+
+Syntax and modules of Python 3.6.
+"""
+
+import functools
+import importlib
+import inspect
+import os
+import sys
+
+from failures import ContenderError
+from timed import STEP, Timed
+
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_NOT_USERS = (os.path.dirname(_OWN_FOLDER), os.path.dirname(os.__file__))
+_LIBRARIES = ("/site-packages/", "/dist-packages/")
+
+
+def find(word):
+    """What "package.module:function" names; its module is imported."""
+    module_name, _, path = word.partition(":")
+    found = importlib.import_module(module_name)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise ContenderError("crash", "{}: there is no '{}' in {!r}".format(word, name, found))
+        found = getattr(found, name)
+    if not callable(found):
+        raise ContenderError(
+            "crash", "{} is {}; expected a function that makes a step".format(word, described(found))
+        )
+    return found
+
+
+def make(factory, word):
+    """What the factory returns: a step, or an adapter."""
+    made = factory()
+    if is_adapter(made) or (callable(made) and not inspect.isclass(made)):
+        return made
+    if inspect.isawaitable(made):
+        close(made)
+    raise ContenderError(
+        "crash",
+        "{} returned {}; expected a step: a function without arguments that does one training step, "
+        "or an adapter".format(word, described(made)),
+    )
+
+
+def is_adapter(made):
+    """Whether it has the shape of frameworks/README.md."""
+    return all(callable(getattr(made, name, None)) for name in ("load", "build", "step"))
+
+
+class StepContender(Timed):
+    """A plain step: there is nothing to build, and no tensor to look at."""
+
+    def __init__(self, job, step, runtime, recorder_fd):
+        super().__init__(job, step, runtime, recorder_fd)
+        self._step = step
+        self._known = None  # what the loop calls, once a first result has been seen
+        self._samples = samples_of(step)
+
+    def check_wants(self):
+        """Task, device and dtype: a step is what it is."""
+        self.check_has("task", self._job.task, ("train",))
+        self.check_has("device", self._job.device, ("cpu",))
+        self.check_has("dtype", self._job.dtype, ("f32",))
+        asked = self._job.batch_size
+        if None not in (asked, self._samples) and asked != self._samples:
+            raise ContenderError(
+                "mismatch", "batch_size asked {}, the step says samples = {}".format(asked, self._samples)
+            )
+
+    def build(self):
+        """The factory has."""
+
+    def description(self, name):
+        """The `backend` of the event `ready`."""
+        package = sys.modules.get(name.partition(":")[0].partition(".")[0])
+        return {
+            "name": name,
+            "version": str(getattr(package, "__version__", "")),
+            "library": "",
+            "isa": "",
+            "flags": ["reads_no_data", "unprovable"],
+            "parts": [],
+            "samples": self._samples,
+        }
+
+    def run(self, steps, max_ns, window, in_parts=False):
+        """A segment."""
+        try:
+            return super().run(steps, max_ns, window, in_parts)
+        except (TypeError, ValueError, RuntimeError) as error:
+            if _is_from(error, Timed.run):  # not from within the step, but from what it returned
+                raise ContenderError(
+                    "crash", "the step returned no number as its loss: {}".format(error)
+                ) from None
+            raise
+
+    def _fused_parts(self):
+        return [(STEP, self._first if self._known is None else self._known)]
+
+    _separate_parts = _fused_parts
+
+    def _first(self):
+        """A step whose result is looked at. The steps after it go from the loop straight into the user's."""
+        result = self._step()
+        self._known, loss = judged(self._step, result)
+        return loss
+
+
+def judged(step, result):
+    """(what the loop can call, the loss of this step or None) by what the step returned."""
+    if result is None:
+        return step, None
+    if inspect.isawaitable(result) or inspect.isgenerator(result) or hasattr(result, "__anext__"):
+        close(result)
+        raise ContenderError(
+            "crash",
+            "the step returned {}: nothing was computed. Expected a plain function that does the step "
+            "and waits for it".format(described(result)),
+        )
+    if hasattr(type(result), "__float__") or hasattr(type(result), "__index__"):
+        try:
+            return step, float(result)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ContenderError("crash", "{}: {}".format(_no_loss(result), error)) from None
+    if callable(getattr(result, "item", None)):
+        return functools.partial(_item_of, step), float(result.item())
+    raise ContenderError("crash", _no_loss(result))
+
+
+def _item_of(step):
+    return step().item()
+
+
+def _no_loss(result):
+    return "the step returned {}; expected its loss (a number, or what has .item()) or nothing".format(
+        described(result)
+    )
+
+
+def samples_of(step):
+    """Its attribute `samples`: how many a step trains on; None where it has none."""
+    samples = getattr(step, "samples", None)
+    if samples is None:
+        return None
+    if isinstance(samples, bool) or not hasattr(type(samples), "__index__") or int(samples) < 1:
+        raise ContenderError(
+            "crash", "samples of the step is {!r}; expected a whole number, at least 1".format(samples)
+        )
+    return int(samples)
+
+
+def facts_of(factory):
+    """Where the code was found, and in which versions the packages that it stands on."""
+    facts = {}
+    try:
+        facts["callable.file"] = inspect.getsourcefile(inspect.unwrap(factory)) or ""
+    except TypeError:
+        facts["callable.file"] = getattr(sys.modules.get(factory.__module__), "__file__", None) or ""
+    versions = []
+    for name, module in sorted(sys.modules.items()):
+        version = getattr(module, "__version__", None)
+        if "." not in name and isinstance(version, str) and not _is_standard(module):
+            versions.append("{} {}".format(name, version))
+    facts["callable.packages"] = ", ".join(versions)
+    return {name: words for name, words in facts.items() if words}
+
+
+def _is_standard(module):
+    path = getattr(module, "__file__", None) or ""
+    return not path or (path.startswith(_NOT_USERS) and not any(folder in path for folder in _LIBRARIES))
+
+
+def place_of(error):
+    """' (training.py:12)': where in the user's code, rather there than in a library; '' where in neither."""
+    own, library, trace = "", "", error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        place = " ({}:{})".format(os.path.basename(path), trace.tb_lineno)
+        if any(folder in path for folder in _LIBRARIES):
+            library = place
+        elif not path.startswith(_NOT_USERS) and not path.startswith("<"):
+            own = place
+        trace = trace.tb_next
+    return own or library
+
+
+def _is_from(error, function):
+    """Whether it was raised by what this function of ours called that is no Python."""
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code is function.__code__
+
+
+def close(unused):
+    """A coroutine that nobody awaits complains when it is collected."""
+    if hasattr(unused, "close"):
+        unused.close()
+
+
+def described(thing):
+    """'None', 'the class Net', 'a dict'."""
+    if thing is None:
+        return "None"
+    if inspect.isclass(thing):
+        return "the class {}".format(thing.__name__)
+    name = type(thing).__name__
+    return "{} {}".format("an" if name[0].lower() in "aeiou" else "a", name)

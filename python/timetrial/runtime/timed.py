@@ -1,0 +1,69 @@
+"""What every contender of ours can do: run segments, and say what is in force.
+
+Syntax and modules of Python 3.6.
+"""
+
+import os
+import time
+
+from failures import UnsupportedError
+
+# Boundaries of timetrial/recorder.h.
+SEGMENT, STEP, DATA, FORWARD_END, LOSS_END, BACKWARD_END = range(6)
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Timed(object):
+    """Commands are methods; each returns the fields of its `done`. `adapter`: whatever may have
+    read_settings() and facts(). A class below says what a step is: _fused_parts() and _separate_parts()."""
+
+    def __init__(self, job, adapter, runtime, recorder_fd):
+        self._job = job
+        self._adapter = adapter
+        self._recorder = runtime.Recorder(recorder_fd)
+        self._runtime = runtime
+
+    @staticmethod
+    def check_has(what, word, has):
+        """UnsupportedError unless `word` is among what there is."""
+        if word not in has:
+            raise UnsupportedError(
+                "the backend has no {} '{}'; it has: {}".format(what, word, ", ".join(has))
+            )
+
+    def read_settings(self):
+        """What is in force, by whoever set it."""
+        return {
+            name: {"effective": None if effective is None else str(effective), "how_read": source}
+            for name, (effective, source) in getattr(self._adapter, "read_settings", dict)().items()
+        }
+
+    def facts(self):
+        """What it says about what was built, beyond its settings."""
+        facts = getattr(self._adapter, "facts", dict)()
+        return {str(name): str(value) for name, value in facts.items()}
+
+    def run(self, steps, max_ns, window, in_parts=False):
+        """A segment."""
+        parts = self._separate_parts() if in_parts else self._fused_parts()
+        cpu_before = _cpu_ns()
+        done = self._recorder.run(parts, int(steps), int(max_ns), int(window), self._job.task != "forward")
+        done["cpu_ns"] = _cpu_ns() - cpu_before
+        done["rss_bytes"] = resident_bytes()
+        done["window"] = int(window)
+        return done
+
+    def parts(self, steps, max_ns, window):
+        """A segment with a stamp after each part."""
+        return self.run(steps, max_ns, window, in_parts=True)
+
+
+def resident_bytes():
+    """Of this process, from the kernel."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE
+
+
+def _cpu_ns():
+    # time.process_time_ns() is younger than Python 3.6; a double has the nanoseconds of 100 days.
+    return int(time.process_time() * 1e9)
