@@ -13,7 +13,17 @@ import required
 from fakes import FakeEngine
 
 pytest_configure = required.pytest_configure
-RUNTIME_MODULES = ("contender", "data", "failures", "job", "loaded", "loading", "score", "timetrial_adapter")
+RUNTIME_MODULES = (
+    "contender",
+    "data",
+    "failures",
+    "job",
+    "loaded",
+    "loading",
+    "score",
+    "symbolic_adapter",
+    "timetrial_adapter",
+)
 
 
 @pytest.fixture
