@@ -23,6 +23,7 @@ RUNTIME_MODULES = (
     "loading",
     "own_step",
     "score",
+    "symbolic_adapter",
     "timed",
     "timetrial_adapter",
 )

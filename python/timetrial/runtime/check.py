@@ -46,9 +46,9 @@ def main():
     """Stops at the first failure: what follows would only repeat it."""
     with open(sys.argv[1]) as file:
         task = json.load(file)
-    # Adapters import timetrial_adapter, which imports NumPy: before the framework, as in every launch.
+    # Adapters import these, which import NumPy: before the framework, as in every launch.
     if not attempt("numpy", __import__, "numpy") or not attempt(
-        "timetrial_adapter", __import__, "timetrial_adapter"
+        "symbolic_adapter", __import__, "symbolic_adapter"
     ):
         return
     if not attempt("the runtime module", load_runtime, task["runtime"]):

@@ -4,14 +4,14 @@ It has no layers of its own: a convolution is a matrix product over patches, poo
 """
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, blas_threads, pair, weight_name
+from symbolic_adapter import SymbolicAdapter
+from timetrial_adapter import bias_name, blas_threads, pair, weight_name
 
 _MODES = {"numba": "NUMBA", "c": "CVM"}  # ours -> PyTensor's
 
 
-class Adapter(BaseAdapter):
-    """Modes name what compiles: `numba` or `c`. A function is compiled when it is first needed: the task's
-    own in build()."""
+class Adapter(SymbolicAdapter):
+    """Modes name what compiles: `numba` or `c`."""
 
     def load(self, settings):
         """Imports PyTensor. Where it compiles PYTENSOR_FLAGS and NUMBA_CACHE_DIR have told it."""
@@ -37,91 +37,17 @@ class Adapter(BaseAdapter):
             "pytensor.cxx": pytensor.config.cxx,
         }
 
-    def build(self, job, images, labels):
-        """The symbolic network on the batch's own memory."""
-        self._job, self._functions = job, {}
-        self.images, self.labels = _share(images, borrow=True), _share(labels, borrow=True)
-        self._weights = {name: _share(np.array(v)) for name, v in job.parameters.items()}
-        self._gradients = {name: _share(np.zeros_like(v)) for name, v in job.parameters.items()}
-        self._velocities = {name: _share(np.zeros_like(v)) for name, v in job.parameters.items()}
-        self._values = {"images": self.images}
-        for node in job.nodes:
-            if node.name != job.loss:
-                self._values[node.name] = self._layer(node, self._values[node.inputs[0]])
-        self._loss = self._loss_of(self._values[job.output])
-        self.reset()
-        self._function({"train": "step"}.get(job.task, job.task))
-
-    def reset(self):
-        """Initial weights, empty optimizer."""
-        for name, value in self._job.parameters.items():
-            self._weights[name].set_value(np.array(value))
-            self._velocities[name].set_value(np.zeros_like(value))
-
-    def step(self):
-        """One training step; the mean loss of the batch before the update."""
-        return float(self._function("step")())
-
-    def gradient(self):
-        """The same without update."""
-        return float(self._function("gradient")())
-
-    def forward(self):
-        """Inference; the prediction (N x classes)."""
-        return self._function("forward")()
-
-    def evaluate(self):
-        """Inference between training steps."""
-        return self.forward()
-
-    def parameters(self):
-        """Name -> array."""
-        return {name: shared.get_value() for name, shared in self._weights.items()}
-
-    def gradients(self):
-        """Of the last gradient(): step() keeps none."""
-        return {name: shared.get_value() for name, shared in self._gradients.items()}
-
-    def velocities(self):
-        """The optimizer's momentum."""
-        return {name + ".velocity": shared.get_value() for name, shared in self._velocities.items()}
-
-    def activations(self):
-        """Of every layer, on the current batch. Interpreted, because Numba would compile for minutes."""
-        names = [name for name in self._values if name != "images"]
-        outputs = [self._values[name] for name in names]
-        return dict(zip(names, pytensor.function([], outputs, mode="FAST_COMPILE")()))
-
-    def _function(self, verb):
-        if verb not in self._functions:
-            self._functions[verb] = getattr(self, "_compile_" + verb)()
-        return self._functions[verb]
+    def _share(self, array, borrow=False):
+        return pytensor.shared(array, shape=array.shape, borrow=borrow)
 
     def _compile(self, outputs, updates=()):
         return pytensor.function([], outputs, updates=list(updates), mode=_MODES[self.mode])
 
-    def _compile_step(self):
-        rule = {key: np.float32(self._job.optimizer[key]) for key in ("momentum", "weight_decay")}
-        rate = np.float32(self._job.optimizer["learning_rate"])
-        updates = []
-        for name, gradient in self._symbolic_gradients():
-            weight, change = self._weights[name], gradient
-            if rule["weight_decay"]:
-                change = change + rule["weight_decay"] * weight
-            if rule["momentum"]:
-                change = rule["momentum"] * self._velocities[name] + change
-                updates.append((self._velocities[name], change))
-            updates.append((weight, weight - rate * change))
-        return self._compile(self._loss, updates)
+    def _interpret(self, outputs):
+        return pytensor.function([], outputs, mode="FAST_COMPILE")  # Numba would compile for minutes
 
-    def _compile_gradient(self):
-        return self._compile(self._loss, [(self._gradients[n], g) for n, g in self._symbolic_gradients()])
-
-    def _compile_forward(self):
-        return self._compile(self._values[self._job.output])
-
-    def _symbolic_gradients(self):
-        return list(zip(self._weights, pytensor.grad(self._loss, list(self._weights.values()))))
+    def _gradients_of(self, loss, weights):
+        return pytensor.grad(loss, weights)
 
     def _loss_of(self, prediction):
         classes = self._job.classes
@@ -156,10 +82,6 @@ class Adapter(BaseAdapter):
         y = pt.dot(weight, patches.reshape((-1, n * height * width)))
         y = y.reshape((channels, n, height, width)).transpose(1, 0, 2, 3)
         return y + self._weights[bias_name(node)][None, :, None, None] if bias_name(node) else y
-
-
-def _share(array, borrow=False):
-    return pytensor.shared(array, shape=array.shape, borrow=borrow)
 
 
 def _slices(node, x, fill):

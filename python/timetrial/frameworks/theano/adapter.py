@@ -1,11 +1,11 @@
 """Theano on the CPU: one compiled function per verb, everything it changes in shared variables."""
 
-import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, blas_threads, pair, weight_name
+from symbolic_adapter import SymbolicAdapter
+from timetrial_adapter import bias_name, blas_threads, pair, weight_name
 
 
-class Adapter(BaseAdapter):
-    """A function is compiled when it is first needed: the task's own in build()."""
+class Adapter(SymbolicAdapter):
+    """Layers and loss are Theano's own; all else is in symbolic_adapter.py."""
 
     def load(self, settings):
         """Imports Theano. Which BLAS it links to, and where it compiles, THEANO_FLAGS has told it."""
@@ -29,90 +29,14 @@ class Adapter(BaseAdapter):
             "theano.cxx": theano.config.cxx,
         }
 
-    def build(self, job, images, labels):
-        """The symbolic network on the batch's own memory."""
-        self._job, self._functions = job, {}
-        self.images = theano.shared(images, borrow=True)
-        self.labels = theano.shared(labels, borrow=True)
-        self._weights = {name: theano.shared(np.array(v), name) for name, v in job.parameters.items()}
-        zeros = {name: np.zeros_like(v) for name, v in job.parameters.items()}
-        self._gradients = {name: theano.shared(v) for name, v in zeros.items()}
-        self._velocities = {name: theano.shared(v) for name, v in zeros.items()}
-        self._values = {"images": self.images}
-        for node in job.nodes:
-            if node.name != job.loss:
-                self._values[node.name] = self._layer(node, self._values[node.inputs[0]])
-        self._loss = self._loss_of(self._values[job.output])
-        self.reset()
-        self._function({"train": "step"}.get(job.task, job.task))
+    def _share(self, array, borrow=False):
+        return theano.shared(array, borrow=borrow)
 
-    def reset(self):
-        """Initial weights, empty optimizer."""
-        for name, value in self._job.parameters.items():
-            self._weights[name].set_value(np.array(value))
-            self._velocities[name].set_value(np.zeros_like(value))
+    def _compile(self, outputs, updates=()):
+        return theano.function([], outputs, updates=list(updates))
 
-    def step(self):
-        """One training step; the mean loss of the batch before the update."""
-        return float(self._function("step")())
-
-    def gradient(self):
-        """The same without update."""
-        return float(self._function("gradient")())
-
-    def forward(self):
-        """Inference; the prediction (N x classes)."""
-        return self._function("forward")()
-
-    def evaluate(self):
-        """Inference between training steps."""
-        return self.forward()
-
-    def parameters(self):
-        """Name -> array."""
-        return {name: shared.get_value() for name, shared in self._weights.items()}
-
-    def gradients(self):
-        """Of the last gradient(): step() keeps none."""
-        return {name: shared.get_value() for name, shared in self._gradients.items()}
-
-    def velocities(self):
-        """The optimizer's momentum."""
-        return {name + ".velocity": shared.get_value() for name, shared in self._velocities.items()}
-
-    def activations(self):
-        """Of every layer, on the current batch, by a function of its own."""
-        names = [name for name in self._values if name != "images"]
-        return dict(zip(names, theano.function([], [self._values[name] for name in names])()))
-
-    def _function(self, verb):
-        if verb not in self._functions:
-            self._functions[verb] = getattr(self, "_compile_" + verb)()
-        return self._functions[verb]
-
-    def _compile_step(self):
-        rule = {key: np.float32(self._job.optimizer[key]) for key in ("momentum", "weight_decay")}
-        rate = np.float32(self._job.optimizer["learning_rate"])
-        updates = []
-        for name, gradient in self._symbolic_gradients():
-            weight, change = self._weights[name], gradient
-            if rule["weight_decay"]:
-                change = change + rule["weight_decay"] * weight
-            if rule["momentum"]:
-                change = rule["momentum"] * self._velocities[name] + change
-                updates.append((self._velocities[name], change))
-            updates.append((weight, weight - rate * change))
-        return theano.function([], self._loss, updates=updates)
-
-    def _compile_gradient(self):
-        updates = [(self._gradients[name], gradient) for name, gradient in self._symbolic_gradients()]
-        return theano.function([], self._loss, updates=updates)
-
-    def _compile_forward(self):
-        return theano.function([], self._values[self._job.output])
-
-    def _symbolic_gradients(self):
-        return list(zip(self._weights, tensor.grad(self._loss, list(self._weights.values()))))
+    def _gradients_of(self, loss, weights):
+        return tensor.grad(loss, weights)
 
     def _loss_of(self, prediction):
         if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
