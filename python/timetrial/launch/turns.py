@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timetrial.analysis.steady import find_steady
+from timetrial.analysis.steady import FEWEST_BLOCKS, find_steady
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Stage, race_warmup_stages
 from timetrial.launch.observe import Watch
@@ -16,6 +16,9 @@ from timetrial.launch.segments import SegmentRunner
 
 if TYPE_CHECKING:
     from timetrial.launch.pair import Seat
+
+# On a noisy machine nothing shows whether so many blocks are steady; the rounds of a race cancel what is left.
+ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
 def run_turns(
@@ -30,8 +33,9 @@ def run_turns(
             watch.after_first_step()
             continue
         steady = find_steady(runner.durations_ns("warmup"))
-        warning = None if steady.accepted else "raced before its steps were steady"
-        if steady.accepted:
+        too_noisy = steady.label is None and steady.blocks >= ENOUGH_BLOCKS
+        warning = None if steady.accepted or too_noisy else "raced before its steps were steady"
+        if warning is None:
             break
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
