@@ -17,7 +17,7 @@ from timetrial.launch.segments import SegmentRunner
 if TYPE_CHECKING:
     from timetrial.launch.pair import Seat
 
-# On a noisy machine nothing shows whether so many blocks are steady; the rounds of a race cancel what is left.
+# On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
