@@ -12,6 +12,7 @@ import pytest
 import required
 from fakes import FakeEngine
 
+pytest_plugins = ["pytester"]  # for tests/testing; pytest takes it from the topmost conftest only
 pytest_configure = required.pytest_configure
 RUNTIME_MODULES = (
     "contender",

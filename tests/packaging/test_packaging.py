@@ -65,6 +65,11 @@ def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_p
     assert "first-look" in done.stdout
 
 
+def test_installed_wheel_is_a_plugin_of_pytest(clean_python: Path) -> None:
+    code = "from importlib.metadata import entry_points as e; print([o.value for o in e(group='pytest11')])"
+    assert run(clean_python, "-c", code).stdout.split() == ["['timetrial.testing.plugin']"]
+
+
 def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path, env=environment)

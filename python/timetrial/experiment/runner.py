@@ -7,7 +7,7 @@ what a launch is in timetrial.launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
+BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
 
 
 class Interrupted(KeyboardInterrupt):
@@ -67,6 +68,17 @@ def run_experiment(
     return _session(experiment, results, _measure, {}, quiet=quiet, engine=engine)
 
 
+def check_experiment(
+    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+) -> Results:
+    """What needs no clock: each case is proven and, where the experiment trains, learns. What has no proof
+    takes its steps in one speed launch, which shows that it runs. Raises as run_experiment() does."""
+    spec = experiment.spec
+    untimed = spec.model_copy(update={"measure": spec.measure.model_copy(update={"launches": 0})})
+    experiment = replace(experiment, spec=untimed)
+    return _session(experiment, results, _check, {}, quiet=quiet, engine=engine, peaks=False)
+
+
 def profile_experiment(
     experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
 ) -> Profile:
@@ -89,13 +101,17 @@ def _session(
     *,
     quiet: bool,
     engine: Engine | None,
+    peaks: bool = True,
 ) -> Results:
-    """Validates, takes the lock, writes experiment.json (`record` replaces fields of it), measures."""
+    """Validates, takes the lock, writes experiment.json (`record` replaces fields of it), measures.
+
+    `peaks`: whether the machine's peak is measured beforehand.
+    """
     engine = engine or real_engine()
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
     with engine.lock():
-        written = experiment_record(experiment, ready, engine)
+        written = experiment_record(experiment, ready, engine, peaks=peaks)
         folder = store.new_folder(results)
         written = written.model_copy(update={**record, "id": folder.name})
         store.write_experiment(folder, written)
@@ -153,6 +169,19 @@ def _further(run: _Run, live: Sequence[ReadyCase]) -> None:
         _block(run, [one for one in live if one.case.id in chosen], "speed", block, run.experiment.spec.seed)
         left_s -= sum(one.record.duration_s for one in run.measured[before:])
         block += 1
+
+
+def _check(run: _Run, live: Sequence[ReadyCase]) -> None:
+    _measure(run, live)  # without speed launches
+    unproven = [one for one in _distinct(live) if not _is_proven(run, one)]
+    run.progress.more(len(unproven))
+    run.measure = replace(run.measure, min_ns=BRIEF_NS, budget_ns=BRIEF_NS)
+    _block(run, unproven, "speed", 0, run.experiment.spec.seed)
+
+
+def _is_proven(run: _Run, one: ReadyCase) -> bool:
+    parity = run.proofs.get(one.case.content_id)
+    return parity is not None and parity.status == "passed"
 
 
 def _prove(run: _Run, one: ReadyCase, position: int) -> None:

@@ -1,0 +1,259 @@
+"""The fixture `bench`: sides, and what a test asserts about them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import pytest
+
+from timetrial.errors import InputError, TimetrialError, Unavailable
+from timetrial.testing.judgement import Assertion, Judgement, Status
+from timetrial.testing.marker import Wishes, check_metric, check_slowdown
+from timetrial.testing.suite import LEVEL, Suite, accident
+from timetrial.testing.words import advice, duel_words, evidence, failed_words, size_bytes
+
+if TYPE_CHECKING:
+    from timetrial.analysis.verdict import Rule
+    from timetrial.race import Duel, Race, Side
+    from timetrial.records.race import Metric
+    from timetrial.testing.engine import Engine, Ran
+
+# `same` needs more room than `worse`: between the two nothing could be decided (3 % and 5 % by default).
+EQUIVALENCE = 5 / 3
+FULL_SEEDS = 3  # of assert_learns, with --bench=full
+FULL_LAUNCHES = 3  # of assert_memory_at_most, with --bench=full
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What holds for every test of a session."""
+
+    judging: bool  # whether times are judged
+    refused: bool  # whether that was asked for, and cannot be
+    reason: str  # why times are not judged
+    engine: Engine
+    suite: Suite
+
+
+def _plainly(
+    method: Callable[Concatenate[Bench, _Arguments], _Answer],
+) -> Callable[Concatenate[Bench, _Arguments], _Answer]:
+    """timetrial's own errors end at the test's line: its insides would only hide what to mend."""
+
+    @functools.wraps(method)
+    def inner(bench: Bench, /, *args: _Arguments.args, **keywords: _Arguments.kwargs) -> _Answer:
+        __tracebackhide__ = True
+        try:
+            return method(bench, *args, **keywords)
+        except Unavailable as lacking:
+            if bench.wishes.strict:
+                raise AssertionError(f"unavailable: {lacking}") from None
+            reason = f"unavailable: {lacking}"
+        except TimetrialError as error:
+            raise type(error)(str(error)) from None
+        pytest.skip(reason)
+
+    return inner
+
+
+class Bench:
+    """Asserts about training steps, each in a fresh process, like any contender of timetrial.
+
+    A side is one case: `train()` makes one of a network that timetrial knows, `step()` one of
+    your own code. `--bench=once` (the default) launches every side once and judges no time; `--bench=full`
+    races them. What does not depend on a clock (accuracy, memory) is judged either way. A side that this
+    machine lacks skips the test, or fails it with `--bench-strict`.
+    """
+
+    def __init__(self, test: str, wishes: Wishes, session: Session, note: Callable[[Judgement], None]):
+        self.wishes = wishes
+        self._test = test
+        self._session = session
+        self._note_judgement = note
+
+    def train(self, network: str, *, backend: str, **keys: Any) -> Side:
+        """A side that trains `network` by `backend`; `keys` as of `timetrial run` (threads=1, dataset=...).
+
+        Keys with a dot: **{"blas.library": "blis"}.
+        """
+        from timetrial.race import Side
+
+        return Side({"backend": backend, "network": network, **keys})
+
+    def step(self, make_step: str, **keys: Any) -> Side:
+        """A side that calls your own step: "package.module:make_step" names the function that makes it.
+
+        `python` names the interpreter, so that two installed versions can be raced:
+        `mine.replace(python=".venv-before/bin/python")`.
+        """
+        from timetrial.race import Side
+
+        return Side({"callable": make_step, **keys})
+
+    @_plainly
+    def race(self, *sides: Side, metric: Metric | None = None, rule: Rule | None = None) -> Race:
+        """The race of these sides, the first is the base. You judge it; nothing here fails.
+
+        Unless --bench=full, every side is launched once and the test is skipped here: what comes after
+        needs numbers that nobody measured.
+        """
+        __tracebackhide__ = True
+        if not self._session.judging:
+            self._launch_each(sides, metric or self.wishes.metric)
+            self._not_judged("race")
+            pytest.skip(f"every side runs; the race was not judged ({self._session.reason})")
+        from timetrial.analysis.verdict import Rule
+
+        race = self._session.engine.race(
+            self._checked(sides), metric or self.wishes.metric, rule or Rule(), self.wishes.seed
+        )
+        for duel in race.duels:
+            self._note("race", "raced", duel_words(race, duel))
+        return race
+
+    @_plainly
+    def assert_not_slower(
+        self, mine: Side, *, than: Side, max_slowdown: float | None = None, metric: Metric | None = None
+    ) -> None:
+        """Races `mine` against `than`, which is run again now, and fails if it is slower.
+
+        Slower: the interval of the effect excludes 0, the effect is at least `max_slowdown` (a fraction, 3 %
+        unless the marker says otherwise), a second race confirms it, and it survives the correction over the
+        session's timing assertions (suite.py). Not slower: better, same, or an interval that ends below 5/3
+        of `max_slowdown`. Otherwise nothing was decided: a warning, with --bench-strict a failure.
+        """
+        __tracebackhide__ = True
+        where = "assert_not_slower"
+        slowdown = self.wishes.max_slowdown if max_slowdown is None else check_slowdown(max_slowdown, where)
+        asked = self.wishes.metric if metric is None else check_metric(metric, where)
+        if not self._session.judging:
+            self._launch_each([than, mine], asked)
+            self._not_judged("not slower")
+            return
+        from timetrial.analysis.verdict import Rule
+
+        rule = Rule(min_effect=slowdown, equivalence=slowdown * EQUIVALENCE)
+        race = self._session.engine.race(self._checked([than, mine]), asked, rule, self.wishes.seed)
+        self._judge(race, race.duels[0], rule)
+
+    @_plainly
+    def assert_learns(self, side: Side, *, accuracy: float, epochs: int, seeds: int | None = None) -> None:
+        """Trains the side for so many epochs and fails unless every seed reaches `accuracy` (0 to 1).
+
+        One seed, with --bench=full three; `seeds` says otherwise.
+        """
+        __tracebackhide__ = True
+        if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 0 < accuracy <= 1:
+            raise InputError(
+                f"assert_learns: accuracy is {accuracy!r}; expected a fraction above 0, up to 1."
+            )
+        count = seeds if seeds is not None else FULL_SEEDS if self._session.judging else 1
+        (side,) = self._checked([side])
+        ran = self._session.engine.learn(side, self.wishes.seed, epochs, count)
+        self._must_be_ok(ran)
+        if not ran.accuracies:
+            raise InputError(f"{ran.name} reports no accuracy, so whether it learns cannot be judged.")
+        reached = ", ".join(f"{100 * one:.1f} %" for one in ran.accuracies)
+        words = f"{ran.name}: accuracy {reached} after {epochs} epochs, asked {100 * accuracy:.1f} %"
+        self._assert("learns", min(ran.accuracies) >= accuracy, words, ran)
+
+    @_plainly
+    def assert_memory_at_most(self, side: Side, limit: str | int) -> None:
+        """Fails if the side's resident memory, while steady, exceeds `limit` ("200 MB", or bytes).
+
+        From the kernel, of the whole process. One launch; the most of three with --bench=full.
+        """
+        __tracebackhide__ = True
+        most = size_bytes(limit)
+        (side,) = self._checked([side])
+        ran = self._session.engine.occupy(
+            side, self.wishes.seed, FULL_LAUNCHES if self._session.judging else 1
+        )
+        self._must_be_ok(ran)
+        if ran.peak_bytes is None:
+            raise InputError(f"{ran.name} ended before it was steady, so its memory cannot be judged.")
+        words = f"{ran.name}: peak memory {ran.peak_bytes / 2**20:.1f} MB, allowed {most / 2**20:.1f} MB"
+        self._assert("memory", ran.peak_bytes <= most, words, ran)
+
+    def _judge(self, race: Race, duel: Duel, rule: Rule) -> None:
+        __tracebackhide__ = True
+        words = duel_words(race, duel)
+        if duel.verdict is None:
+            self._fail("not slower", words, race.explain())
+        chance = accident(duel, rule)
+        adjusted = self._session.suite.adjusted(chance)
+        if duel.verdict in ("better", "same") or _surely_below(duel, race.metric, rule.equivalence):
+            self._note("not slower", "passed", words, chance)
+        elif duel.verdict == "worse" and adjusted <= LEVEL:
+            accidental = (
+                f"  accident    chance at most {adjusted:.1g} if both were alike, corrected for this "
+                f"session's timing assertions; up to {LEVEL:g} fails"
+            )
+            self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance)
+        else:
+            self._undecided(f"{words}. {advice(duel, adjusted)}", race, chance)
+
+    def _undecided(self, words: str, race: Race, chance: float) -> None:
+        __tracebackhide__ = True
+        if self.wishes.strict:
+            self._fail("not slower", words, race.explain(), chance)
+        self._note("not slower", "warned", words, chance)
+
+    def _again(self) -> str:
+        full = "--bench=full " if self._session.judging else ""
+        return f"  as a test   pytest '{self._test}' {full}--bench-seed={self.wishes.seed}"
+
+    def _launch_each(self, sides: Sequence[Side], metric: Metric) -> None:
+        __tracebackhide__ = True
+        self._must_be_ok(self._session.engine.once(self._checked(sides), metric, self.wishes.seed))
+
+    def _checked(self, sides: Sequence[Side]) -> list[Side]:
+        from timetrial.race import Side
+
+        for side in sides:
+            if not isinstance(side, Side):
+                raise InputError(f"{side!r} is no side: bench.train(...) and bench.step(...) make them.")
+        return list(sides)
+
+    def _must_be_ok(self, ran: Ran) -> None:
+        __tracebackhide__ = True
+        if ran.outcome == "unavailable":
+            raise Unavailable(f"{ran.name}: {ran.reason}")
+        if ran.outcome != "ok":
+            raise AssertionError(f"{failed_words(ran)}\n{evidence(ran)}\n{self._again()}")
+
+    def _not_judged(self, assertion: Assertion) -> None:
+        __tracebackhide__ = True
+        if self._session.refused and self.wishes.strict:
+            words = f"not judged: {self._session.reason}"
+            self._fail(assertion, words, f"{words}\n  --bench-strict fails what was not judged")
+        self._note(assertion, "not judged", self._session.reason)
+
+    def _assert(self, assertion: Assertion, holds: bool, words: str, ran: Ran) -> None:
+        __tracebackhide__ = True
+        if not holds:
+            self._fail(assertion, words, f"{words}\n{evidence(ran)}")
+        self._note(assertion, "passed", words)
+
+    def _fail(self, assertion: Assertion, words: str, text: str, p_value: float | None = None) -> None:
+        __tracebackhide__ = True
+        self._note(assertion, "failed", words, p_value)
+        raise AssertionError(f"{text}\n{self._again()}")
+
+    def _note(self, assertion: Assertion, status: Status, words: str, p_value: float | None = None) -> None:
+        self._note_judgement(Judgement(self._test, assertion, status, words, p_value))
+
+
+def _surely_below(duel: Duel, metric: str, equivalence: float) -> bool:
+    """Whether a slowdown of `equivalence` is excluded: an inconclusive race may still show that."""
+    if duel.verdict != "inconclusive" or duel.effect is None:
+        return False
+    if metric == "samples_per_s":  # half the rate is twice the time
+        return 1 / (1 + duel.effect.low) - 1 < equivalence
+    return duel.effect.high < equivalence

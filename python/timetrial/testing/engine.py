@@ -1,0 +1,146 @@
+"""What the fixture needs from the rest of timetrial, behind one seam: tests put another engine there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from timetrial.errors import InputError, Unavailable
+
+if TYPE_CHECKING:
+    from timetrial.analysis.verdict import Rule
+    from timetrial.experiment.experiment import Experiment
+    from timetrial.race import Race, Side
+    from timetrial.records.model import CaseRecord
+    from timetrial.records.race import Metric
+    from timetrial.records.results import Results
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What launches showed."""
+
+    name: str  # of the side that was launched, or of the first that failed
+    outcome: str = "ok"  # the first that was not ok, or ok
+    reason: str | None = None
+    accuracies: Sequence[float] = ()  # one per seed
+    peak_bytes: int | None = None  # resident, while steady; the most of all launches
+    folder: str = ""
+    again: str = ""  # the command that launches it once more, if there is one
+
+
+class Engine(Protocol):
+    """Each raises InputError for what the user got wrong and Unavailable for what this machine lacks."""
+
+    def once(self, sides: Sequence[Side], metric: Metric, seed: int) -> Ran:
+        """One launch of each: it runs and, where there is a proof, computes its network. InputError where no
+        race of them could be."""
+
+    def learn(self, side: Side, seed: int, epochs: int, seeds: int) -> Ran:
+        """The recipe to its end, once per seed."""
+
+    def occupy(self, side: Side, seed: int, launches: int) -> Ran:
+        """Launches that are timed, for their memory."""
+
+    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int) -> Race:
+        """The first is the base. A *worse* is confirmed."""
+
+
+@dataclass(frozen=True)
+class RealEngine:
+    """timetrial itself. Everything heavy is imported when something is launched."""
+
+    results: Path
+    own: bool = field(default=False)  # the folder is the plug-in's own: git shall not see it
+
+    def once(self, sides: Sequence[Side], metric: Metric, seed: int) -> Ran:
+        """A proof launch of each; of what has no proof, also a speed launch."""
+        from timetrial.experiment.runner import check_experiment
+        from timetrial.race.side import check_sides, experiment_of
+
+        experiment = experiment_of(sides, {}, seed)
+        check_sides([one.case for one in experiment.cases], metric)
+        return self._run(check_experiment, experiment)
+
+    def learn(self, side: Side, seed: int, epochs: int, seeds: int) -> Ran:
+        """A proof launch, then one learning launch per seed."""
+        from timetrial.experiment.runner import check_experiment
+
+        return self._run(check_experiment, _alone(side, seed=seed, epochs=epochs, learning_seeds=seeds))
+
+    def occupy(self, side: Side, seed: int, launches: int) -> Ran:
+        """A proof launch, then speed launches."""
+        from timetrial.experiment.runner import run_experiment
+
+        return self._run(run_experiment, _alone(side, seed=seed, effort="quick", launches=launches))
+
+    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int) -> Race:
+        """A race without progress on the terminal."""
+        from timetrial.race import race
+
+        with self._turn():
+            found = race(*sides, metric=metric, rule=rule, results=self.results, seed=seed, quiet=True)
+        if len(sides) == 2:
+            _all_there(found.cases, found.names)
+        return found
+
+    def _run(self, measure: Callable[..., Results], experiment: Experiment) -> Ran:
+        with self._turn():
+            results = measure(experiment, self.results, quiet=True)
+        # What was put together here has no words that say it again.
+        return _ran(results, "" if experiment.again is None else results.experiment.again)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The workers of pytest-xdist take turns; beside anyone else's measurement nothing is measured."""
+        self.results.mkdir(parents=True, exist_ok=True)
+        if self.own:
+            (self.results / ".gitignore").write_text("*\n", encoding="utf-8")
+        with (self.results / ".turn").open("w", encoding="utf-8") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
+
+
+def _alone(side: Side, **keys: Any) -> Experiment:
+    """The experiment of one side."""
+    from timetrial.experiment.experiment import Experiment
+
+    experiment = Experiment.load(**side.keys, **keys)
+    if len(experiment.cases) != 1:
+        raise InputError(f"{side.name}: {len(experiment.cases)} cases; a side is one. Give one value each.")
+    return experiment
+
+
+def _all_there(cases: Sequence[CaseRecord], names: Mapping[str, str]) -> None:
+    """What this machine lacks is not the side's failure."""
+    for case in cases:
+        if case.unavailable is not None:
+            raise Unavailable(f"{names[case.id]}: {case.unavailable}")
+
+
+def _ran(results: Results, again: str) -> Ran:
+    from timetrial.race.side import side_names
+
+    names = side_names(results.experiment.cases)
+    _all_there(results.experiment.cases, names)
+    records = [one.record for one in results.launches]
+    failed = next((one for one in records if one.outcome != "ok"), None)
+    peaks = [one.memory.steady_peak for one in records if one.purpose == "speed" and one.memory.steady_peak]
+    return Ran(
+        name=names[failed.case] if failed else ", ".join(names.values()),
+        outcome=failed.outcome if failed else "ok",
+        reason=failed.reason if failed else None,
+        accuracies=[one.evaluations[-1].accuracy for one in records if one.evaluations],
+        peak_bytes=max(peaks, default=None),
+        folder=str(results.path),
+        again=again,
+    )
+
+
+def real_engine(results: Path, *, own: bool) -> Engine:
+    """timetrial itself, with its records under `results`."""
+    return RealEngine(results, own)

@@ -1,0 +1,38 @@
+"""What became of one assertion: told by the summary, by JUnit's properties and across pytest-xdist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Assertion = Literal["not slower", "race", "learns", "memory"]
+# raced: bench.race(), which leaves the judgement to the test.
+Status = Literal["passed", "failed", "warned", "raced", "not judged"]
+PROPERTY = "bench"  # its name among a report's user_properties
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One assertion of one test."""
+
+    test: str  # pytest's id of the test
+    assertion: Assertion
+    status: Status
+    words: str  # what was found, or why nothing was judged
+    p_value: float | None = None  # of a timing assertion that was judged; see suite.py
+
+    @property
+    def timing(self) -> bool:
+        """Whether it is about a time, and so needs a race."""
+        return self.assertion in ("not slower", "race")
+
+    def as_property(self) -> tuple[str, str]:
+        """An entry of a report's user_properties."""
+        return PROPERTY, json.dumps(asdict(self))
+
+
+def judgements_of(user_properties: Iterable[tuple[str, object]]) -> list[Judgement]:
+    """The judgements among a report's user_properties."""
+    return [Judgement(**json.loads(str(value))) for name, value in user_properties if name == PROPERTY]

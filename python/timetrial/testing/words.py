@@ -1,0 +1,67 @@
+"""How the plug-in says what a race found: one line for the summary, several for a test that fails."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from timetrial.errors import InputError
+
+if TYPE_CHECKING:
+    from timetrial.race import Duel, Race
+    from timetrial.testing.engine import Ran
+
+_UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}  # those of every table of timetrial
+_SIZE = re.compile(r"(\d+\.?\d*|\.\d+)\s*([kmg]?i?b)", re.IGNORECASE)
+
+
+def duel_words(race: Race, duel: Duel) -> str:
+    """'after against before: 4.9 % slower [4.1, 5.6], 10 pairs, confirmed'."""
+    from timetrial.report.race import verdict_words
+
+    facts = [f"{duel.challenger} against {duel.base}: {verdict_words(race, duel)}"]
+    if duel.effect is not None:
+        facts.append(f"{duel.pairs} pairs")
+    if duel.confirmed:
+        facts.append("confirmed")
+    return ", ".join(facts)
+
+
+def advice(duel: Duel, adjusted: float) -> str:
+    """What to change so that a duel is decided the next time."""
+    if duel.verdict == "worse":
+        return (
+            f"Confirmed, but among this session's timing assertions an accident like this has a chance of "
+            f"{adjusted:.2g}: run this test alone"
+        )
+    if duel.confirmed is False:
+        return f"{duel.reason}: measure again"
+    coarser = math.ceil(100 * (duel.minimal_detectable_effect or 0)) / 100
+    return (
+        "Measure on a quieter machine, give a step more work, or judge more coarsely: "
+        f"max_slowdown={coarser:g}"
+    )
+
+
+def failed_words(ran: Ran) -> str:
+    """Why a launch is no success."""
+    return f"{ran.name}: {ran.outcome}" + (f": {ran.reason.strip()}" if ran.reason else "")
+
+
+def evidence(ran: Ran) -> str:
+    """Where the records lie, and the command that makes them again, laid out as a race's."""
+    return f"  records     {ran.folder}" + (f"\n  again       {ran.again}" if ran.again else "")
+
+
+def size_bytes(size: object) -> int:
+    """'200 MB' in bytes (MB is 2^20 bytes, as in every table); a whole number is bytes."""
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
+    value = float(match[1]) * _UNITS[match[2].lower().replace("i", "")] if match else 0.0
+    if value < 1:
+        raise InputError(
+            f"The memory limit is {size!r}; expected a size such as '200 MB', or a whole number of bytes."
+        )
+    return int(value)
