@@ -224,7 +224,8 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
     text = found.explain()
     for words in (
         "5.2 % slower [4.4, 6.0]",
-        "99.6 % over 6 pairs; confirmed",
+        "99.6 % over 6 pairs",
+        "confirmed by an independent second race",
         "base        ",
         "us [",
         "each pair   +",

@@ -179,8 +179,7 @@ def explain(race: Race, duel: Duel) -> str:
     lines = [f"{duel.challenger} against {duel.base}, {_METRICS[race.metric]}: {verdict_words(race, duel)}"]
     if duel.effect is not None:
         pairs = f"{duel.pairs} pairs" + (f", {duel.void} void" if duel.void else "")
-        state = {True: "; confirmed by a second race", False: "; not confirmed", None: ""}[duel.confirmed]
-        lines.append(f"  interval    {confidence} % over {pairs}{state}")
+        lines.append(f"  interval    {confidence} % over {pairs}")
     for word, case in (("base", base), ("challenger", challenger)):
         found = race.level(case)
         lines.append(f"  {word:<11} {_level_interval(race.metric, found)}   {race.names[case]}")
