@@ -26,14 +26,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "timetrial.experiment.run",
     "profile": "timetrial.experiment.run",
-    "race": "timetrial.race",
-    "load": "timetrial.race.loading",
+    "race": "timetrial.races",
+    "load": "timetrial.races.loading",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
     "Profile": "timetrial.records.profile",
-    "Race": "timetrial.race",
-    "Side": "timetrial.race",
+    "Race": "timetrial.races",
+    "Side": "timetrial.races",
     "Recorder": "timetrial.core",
     "TimetrialError": "timetrial.errors",
     "InputError": "timetrial.errors",
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from timetrial.experiment.doctor import doctor
     from timetrial.experiment.experiment import Experiment
     from timetrial.experiment.run import profile, run
-    from timetrial.race import Race, Side, race
-    from timetrial.race.loading import load
+    from timetrial.races import Race, Side, race
+    from timetrial.races.loading import load
     from timetrial.records.profile import Profile
     from timetrial.records.results import Results
 

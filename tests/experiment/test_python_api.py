@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,9 @@ def test_profile_takes_what_run_takes() -> None:
     assert len(tt.profile(document, quiet=True, results="elsewhere")) == 2
     with pytest.raises(tt.InputError, match="only a train step can be profiled"):
         tt.profile(network="mlp", backend="fast", task="forward")
+
+
+def test_no_module_takes_the_name_of_a_public_function() -> None:
+    """Importing timetrial.NAME would put the module where the function was."""
+    modules = {module.name for module in pkgutil.iter_modules(tt.__path__)}
+    assert not modules & set(tt.__all__)

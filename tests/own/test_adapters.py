@@ -137,7 +137,7 @@ def test_bad_input_starts_nothing(project: Write, results_folder: Path, given: l
 
 def test_a_race_of_two_functions_and_of_a_stored_row(project: Write, results_folder: Path) -> None:
     """What a side keeps of a stored case makes the same case again."""
-    from timetrial.race.side import experiment_of, side_of
+    from timetrial.races.side import experiment_of, side_of
 
     project("mine.py", "def make():\n    return lambda: None\n")
     results = tt.run(callable="mine:make", launches=1, results=results_folder, quiet=True)

@@ -84,7 +84,9 @@ def test_every_step_has_a_stamp_and_its_loss(
 ) -> None:
     record = launch(COUNTING.format(result=result))
     assert record.outcome == "ok", words(record)
-    assert {segment.kind for segment in record.segments} == {"first", "warmup", "steady"}
+    assert (
+        {"first", "steady"} <= {segment.kind for segment in record.segments} <= {"first", "warmup", "steady"}
+    )
     losses = losses_of(tmp_path)
     assert len(losses) == sum(segment.steps for segment in record.segments) >= 30
     expected = np.arange(1, len(losses) + 1) / 2 if is_given else np.full(len(losses), np.nan)
@@ -197,7 +199,9 @@ def test_a_slow_step_within_the_limits_is_measured(launch: Callable[..., LaunchR
     record = launch("import time\ndef make():\n    return lambda: time.sleep(0.4)\n", max_steps=6)
     assert record.outcome == "ok", words(record)
     assert {segment.steps for segment in record.segments} == {1}
-    assert {segment.kind for segment in record.segments} == {"first", "warmup", "steady"}
+    assert (
+        {"first", "steady"} <= {segment.kind for segment in record.segments} <= {"first", "warmup", "steady"}
+    )
 
 
 def test_a_batch_size_that_the_step_contradicts(launch: Callable[..., LaunchRecord]) -> None:

@@ -11,7 +11,7 @@ from fakes import FakeEngine
 
 from timetrial.experiment.experiment import load_words
 from timetrial.launch.pair import Pair
-from timetrial.race import Race, memory, run_race
+from timetrial.races import Race, memory, run_race
 
 MEMINFO = "MemTotal:       8000000 kB\nMemAvailable:   4000000 kB\n"
 

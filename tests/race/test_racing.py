@@ -15,8 +15,8 @@ from fakes import FakeEngine
 from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
-from timetrial.race import Race, RaceInterrupted, run_race
-from timetrial.race.loading import load
+from timetrial.races import Race, RaceInterrupted, run_race
+from timetrial.races.loading import load
 
 Raced = Callable[..., Race]
 

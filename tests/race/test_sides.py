@@ -11,7 +11,7 @@ from fakes import FakeEngine
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.race.side import Side, experiment_of, side_names, side_of
+from timetrial.races.side import Side, experiment_of, side_names, side_of
 from timetrial.records.results import Results
 
 

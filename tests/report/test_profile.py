@@ -13,7 +13,7 @@ from fakes import FakeEngine
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment
-from timetrial.race.loading import load
+from timetrial.races.loading import load
 from timetrial.records.profile import Profile
 from timetrial.report.plots_profile import OTHERS, bars
 from timetrial.report.plots_style import check_figure_file

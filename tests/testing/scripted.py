@@ -16,7 +16,7 @@ from typing import Any
 
 from timetrial.analysis.verdict import Effect, Rule, Verdict
 from timetrial.errors import InputError, Unavailable
-from timetrial.race import Duel, Side
+from timetrial.races import Duel, Side
 from timetrial.testing.engine import Ran
 
 LOG = "engine.log"  # one JSON line per call, in the folder of the records

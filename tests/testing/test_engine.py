@@ -10,7 +10,7 @@ from fakes import FakeEngine
 
 from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError, Unavailable
-from timetrial.race import Side
+from timetrial.races import Side
 from timetrial.records.model import LaunchRecord, Parity
 from timetrial.testing.engine import RealEngine
 
@@ -18,7 +18,7 @@ from timetrial.testing.engine import RealEngine
 @pytest.fixture(autouse=True)
 def _scripted(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("timetrial.experiment.runner.real_engine", fake.engine)
-    monkeypatch.setattr("timetrial.race.racing.real_engine", fake.engine)
+    monkeypatch.setattr("timetrial.races.racing.real_engine", fake.engine)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from inner import Inner
 from scripted import duel
 
 from timetrial.analysis.verdict import Rule
-from timetrial.race import Duel
+from timetrial.races import Duel
 from timetrial.testing.suite import LEVEL, Suite, accident, corrected
 
 BARELY = """

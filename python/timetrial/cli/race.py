@@ -12,7 +12,7 @@ from timetrial.records.race import Metric
 
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
-    from timetrial.race import Race
+    from timetrial.races import Race
 
 Words = Annotated[
     list[str] | None,
@@ -48,7 +48,7 @@ def race(
 
     Exit code: 0 same or better, 1 worse, 2 bad input, 3 inconclusive, 4 could not be judged, 130 interrupted.
     """
-    from timetrial.race import RaceInterrupted, Rule, run_race
+    from timetrial.races import RaceInterrupted, Rule, run_race
 
     experiment = _experiment(words or [])
     rule = Rule(min_effect=min_effect, equivalence=equivalence)

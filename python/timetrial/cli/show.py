@@ -43,7 +43,7 @@ def show(
 
 def _show_race(folder: Path, *, as_json: bool) -> None:
     from timetrial.cli.console import stdout
-    from timetrial.race.result import Race
+    from timetrial.races.result import Race
     from timetrial.report.race import explain
 
     found = Race(folder)

@@ -16,6 +16,8 @@ from timetrial.launch.threads import ThreadEvidence, is_helper
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
+FEWEST_COUNTED_NS = 50_000_000
+
 
 @dataclass(frozen=True)
 class _Border:
@@ -24,6 +26,9 @@ class _Border:
     steps: int
     time_ns: int
     seen: Observation
+
+
+FEWEST_COUNTED_NS = 50_000_000
 
 
 class Watch:
@@ -66,21 +71,22 @@ class Watch:
         self._borders.append(_Border(steps, now_ns, self._read()))
         self._observer.reset_peak()
 
-    def end_steady(self, segments: Iterable[Segment], wall_ns: int | None = None) -> None:
+    def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
-        `wall_ns`: the time in which the contender ran, where that is less than what passed."""
+        `stopped_ns`: time in between in which the contender could not run."""
         self.border(0)
         self.count_steady(segments, 0)
-        if wall_ns is not None:
-            self.steady_wall_ns = wall_ns
+        self.steady_wall_ns -= stopped_ns
 
     def count_steady(self, segments: Iterable[Segment], cut: int) -> None:
-        """Counts from the first border at or behind the step `cut` to the last border; from the last but one
-        if there is none."""
+        """Counts from the first border at or behind the step `cut` to the last border; from further in front
+        where too little time lies between: the contender may have spent it waiting for us."""
         *starts, last = self._borders
         if not starts:
             return
         first = next((number for number, one in enumerate(starts) if one.steps >= cut), len(starts) - 1)
+        while first > 0 and last.time_ns - starts[first].time_ns < FEWEST_COUNTED_NS:
+            first -= 1
         begin = starts[first]
         self.steady_wall_ns = last.time_ns - begin.time_ns
         before = {thread.tid: thread.cpu_ns for thread in begin.seen.threads}

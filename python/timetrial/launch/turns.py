@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,14 +41,26 @@ def run_turns(
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
     watch.begin_steady()
-    running_ns = 0
-    process.pause()
-    while (steps := seat.wait(step_ns)) is not None:
-        process.resume()
-        began = time.monotonic_ns()
-        runner.run_stage(Stage("race", steps))
-        running_ns += time.monotonic_ns() - began
-        process.pause()
-    process.resume()
-    watch.end_steady([one for one in runner.segments if one.kind == "race"], wall_ns=running_ns)
+    stopped_ns = 0  # all other time counts: pools spin between the last step and the stop
+    while (wait := _wait(process, seat, step_ns)).steps is not None:
+        stopped_ns += wait.stopped_ns
+        runner.run_stage(Stage("race", wait.steps))
+    race = [one for one in runner.segments if one.kind == "race"]
+    watch.end_steady(race, stopped_ns=stopped_ns + wait.stopped_ns)
     return warning
+
+
+@dataclass(frozen=True)
+class _Wait:
+    steps: int | None  # of the turn that follows; None: the race is over
+    stopped_ns: int
+
+
+def _wait(process: ContenderProcess, seat: Seat, step_ns: float) -> _Wait:
+    """Stopped until it is this contender's turn; it runs again when this returns."""
+    process.pause()
+    began = time.monotonic_ns()
+    steps = seat.wait(step_ns)
+    stopped_ns = time.monotonic_ns() - began
+    process.resume()
+    return _Wait(steps, stopped_ns)

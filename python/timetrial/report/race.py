@@ -15,7 +15,7 @@ from timetrial.report.numbers import duration, first_line, memory, plus_minus, s
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
-    from timetrial.race.result import Duel, Race
+    from timetrial.races.result import Duel, Race
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
 _METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}

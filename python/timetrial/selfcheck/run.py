@@ -12,8 +12,8 @@ from typing import Any
 from timetrial.errors import Unavailable
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.progress import progress
-from timetrial.race import Side, run_race
-from timetrial.race.side import experiment_of
+from timetrial.races import Side, run_race
+from timetrial.races.side import experiment_of
 from timetrial.selfcheck.checks import CHECKS, Check
 from timetrial.selfcheck.tally import Seen, Tally
 

@@ -17,7 +17,7 @@ from timetrial.testing.words import advice, duel_words, evidence, failed_words, 
 
 if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
-    from timetrial.race import Duel, Race, Side
+    from timetrial.races import Duel, Race, Side
     from timetrial.records.race import Metric
     from timetrial.testing.engine import Engine, Ran
 
@@ -82,7 +82,7 @@ class Bench:
 
         Keys with a dot: **{"blas.library": "blis"}.
         """
-        from timetrial.race import Side
+        from timetrial.races import Side
 
         return Side({"backend": backend, "network": network, **keys})
 
@@ -92,7 +92,7 @@ class Bench:
         `python` names the interpreter, so that two installed versions can be raced:
         `mine.replace(python=".venv-before/bin/python")`.
         """
-        from timetrial.race import Side
+        from timetrial.races import Side
 
         return Side({"callable": make_step, **keys})
 
@@ -214,7 +214,7 @@ class Bench:
         self._must_be_ok(self._session.engine.once(self._checked(sides), metric, self.wishes.seed))
 
     def _checked(self, sides: Sequence[Side]) -> list[Side]:
-        from timetrial.race import Side
+        from timetrial.races import Side
 
         for side in sides:
             if not isinstance(side, Side):

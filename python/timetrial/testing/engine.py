@@ -14,7 +14,7 @@ from timetrial.errors import InputError, Unavailable
 if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
     from timetrial.experiment.experiment import Experiment
-    from timetrial.race import Race, Side
+    from timetrial.races import Race, Side
     from timetrial.records.model import CaseRecord
     from timetrial.records.race import Metric
     from timetrial.records.results import Results
@@ -60,7 +60,7 @@ class RealEngine:
     def once(self, sides: Sequence[Side], metric: Metric, seed: int) -> Ran:
         """A proof launch of each; of what has no proof, also a speed launch."""
         from timetrial.experiment.runner import check_experiment
-        from timetrial.race.side import check_sides, experiment_of
+        from timetrial.races.side import check_sides, experiment_of
 
         experiment = experiment_of(sides, {}, seed)
         check_sides([one.case for one in experiment.cases], metric)
@@ -80,7 +80,7 @@ class RealEngine:
 
     def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int) -> Race:
         """A race without progress on the terminal."""
-        from timetrial.race import race
+        from timetrial.races import race
 
         with self._turn():
             found = race(*sides, metric=metric, rule=rule, results=self.results, seed=seed, quiet=True)
@@ -123,7 +123,7 @@ def _all_there(cases: Sequence[CaseRecord], names: Mapping[str, str]) -> None:
 
 
 def _ran(results: Results, again: str) -> Ran:
-    from timetrial.race.side import side_names
+    from timetrial.races.side import side_names
 
     names = side_names(results.experiment.cases)
     _all_there(results.experiment.cases, names)

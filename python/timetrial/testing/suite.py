@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
-    from timetrial.race import Duel
+    from timetrial.races import Duel
 
 LEVEL = 0.01  # the chance that any test of a session fails though no code is slower, at most
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from timetrial.errors import InputError
 
 if TYPE_CHECKING:
-    from timetrial.race import Duel, Race
+    from timetrial.races import Duel, Race
     from timetrial.testing.engine import Ran
 
 _UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}  # those of every table of timetrial

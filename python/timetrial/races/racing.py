@@ -17,9 +17,9 @@ from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.race.memory import room_for_all
-from timetrial.race.result import Race
-from timetrial.race.side import check_sides, side_names
+from timetrial.races.memory import room_for_all
+from timetrial.races.result import Race
+from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.analysis.verdict import Rule
-from timetrial.race.racing import RaceInterrupted, run_race
-from timetrial.race.result import Duel, Race
-from timetrial.race.side import Side, experiment_of, side_of
+from timetrial.races.racing import RaceInterrupted, run_race
+from timetrial.races.result import Duel, Race
+from timetrial.races.side import Side, experiment_of, side_of
 from timetrial.records.race import Metric
 from timetrial.records.results import Results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from timetrial.race.result import Race
+from timetrial.races.result import Race
 from timetrial.records import store
 from timetrial.records.race import is_race
 from timetrial.records.results import Results

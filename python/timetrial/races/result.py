@@ -13,7 +13,7 @@ from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
 from timetrial.analysis.trimmed import FEWEST, trimmed_mean
 from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict
-from timetrial.race.side import side_names
+from timetrial.races.side import side_names
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.model import CaseRecord, LaunchRecord, Parity
