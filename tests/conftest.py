@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from fakes import FakeEngine
 
 pytest_plugins = ["pytester"]  # for tests/testing; pytest takes it from the topmost conftest only
 pytest_configure = required.pytest_configure
+# What runs in the background of a shell ignores SIGINT, and programs that tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 RUNTIME_MODULES = (
     "contender",
     "data",

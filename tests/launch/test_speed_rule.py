@@ -16,7 +16,7 @@ from launching import MS, SHORT, make_plan, words
 from timetrial.analysis.step_times import StepTimes, step_times_of
 from timetrial.analysis.steps import steps_of
 from timetrial.analysis.stopping import StopRule
-from timetrial.launch import Measure, run_launch
+from timetrial.launch import Measure, observe, run_launch
 from timetrial.launch.decisions import SEGMENT_NS, Order, Progress, SpeedRule
 from timetrial.launch.observe import Watch
 from timetrial.records import store
@@ -218,8 +218,11 @@ class FakeObserver:
     ("cut", "peak", "cpu_ns"),
     [(0, 900, 60), (1, 400, 50), (100, 400, 50), (150, 300, 30), (10_000, 300, 30)],
 )
-def test_peak_and_threads_are_those_of_the_steady_part(cut: int, peak: int, cpu_ns: int) -> None:
+def test_peak_and_threads_are_those_of_the_steady_part(
+    cut: int, peak: int, cpu_ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Borders at 0, 100 and 200 steps; a peak in warm-up counts only where nothing is cut."""
+    monkeypatch.setattr(observe, "FEWEST_COUNTED_NS", 0)
     watch = Watch(1, ())
     observer = FakeObserver()
     watch._observer = observer  # type: ignore[assignment]
@@ -234,3 +237,16 @@ def test_peak_and_threads_are_those_of_the_steady_part(cut: int, peak: int, cpu_
     assert [thread.cpu_ns for thread in watch.threads] == [cpu_ns]
     watch.count_steady([segment.model_copy(update={"window_bytes": 50})], cut)
     assert watch.memory.steady_peak == peak - 50
+
+
+def test_too_short_a_time_says_nothing_about_threads() -> None:
+    """All these borders lie within a millisecond: what is counted begins at the first."""
+    watch = Watch(1, ())
+    observer = FakeObserver()
+    watch._observer = observer  # type: ignore[assignment]
+    watch.begin_steady()
+    for done in (100, 200, 300):
+        observer.cpu_ns += 10
+        watch.border(done)
+    watch.count_steady([], 150)
+    assert [thread.cpu_ns for thread in watch.threads] == [30]

@@ -66,8 +66,8 @@ def test_installed_wheel_knows_the_shipped_experiments(clean_python: Path, tmp_p
 
 
 def test_installed_wheel_is_a_plugin_of_pytest(clean_python: Path) -> None:
-    code = "from importlib.metadata import entry_points as e; print([o.value for o in e(group='pytest11')])"
-    assert run(clean_python, "-c", code).stdout.split() == ["['timetrial.testing.plugin']"]
+    code = "from importlib.metadata import entry_points as e; print(*[o.value for o in e(group='pytest11')])"
+    assert "timetrial.testing.plugin" in run(clean_python, "-c", code).stdout.split()
 
 
 def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:

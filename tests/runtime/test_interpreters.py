@@ -114,7 +114,8 @@ def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     assert proof.parity.status == "passed"
     timed = run_launch(make_plan(tmp_path / "timed", str(PLANTED), settings=settings, proof=proof.parity))
     assert timed.outcome == "ok", words(timed)
-    assert {segment.kind for segment in timed.segments} == {"first", "warmup", "steady"}
+    kinds = {segment.kind for segment in timed.segments}
+    assert {"first", "steady"} <= kinds <= {"first", "warmup", "steady"}
     setting = next(setting for setting in timed.settings if setting.name == "python")
     assert setting.effective == str(python)
 
