@@ -19,7 +19,7 @@ from timetrial.analysis.verdict import Verdict
 from timetrial.report.self_check import SelfCheckTable
 from timetrial.selfcheck import checks
 from timetrial.selfcheck.checks import CHECKS, Check
-from timetrial.selfcheck.run import SelfCheck, self_check
+from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, self_check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
 
 EQUAL = Check("equal", ({"backend": "fast", "network": "mlp"},) * 2, 0.0, quick=4, full=30)
@@ -87,6 +87,33 @@ def test_races_that_were_not_judged_are_a_fault(checked: Callable[..., SelfCheck
     absent = dataclasses.replace(EQUAL, sides=({"backend": "absent", "network": "mlp"},) * 2)
     (words,) = checked(absent).faults
     assert "4 of 4 races were not judged: unavailable: absent needs" in words
+
+
+def test_all_equals_are_counted_together(checked: Callable[..., SelfCheck], fake: FakeEngine) -> None:
+    other = dataclasses.replace(EQUAL, name="another")
+    assert checked(EQUAL, other, SLOWER).equals == (8, 0, upper_bound(0, 8))
+    fake.factor = second_is(1.06)
+    found = checked(EQUAL, other, SLOWER)
+    assert found.equals == (8, 8, 1.0)
+    assert "equals called different: 8 of 8 races (at most 100.0 %)" in table(found)
+
+
+def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEngine) -> None:
+    engine = fake.engine()
+    pairs = 0
+
+    def race(*words: Any) -> Any:
+        nonlocal pairs
+        pairs += 1
+        if pairs > 13:  # in the third race: the others took six each
+            raise KeyboardInterrupt
+        return engine.race(*words)
+
+    with pytest.raises(SelfCheckInterrupted) as stopped:
+        self_check(results_folder, quiet=True, engine=dataclasses.replace(engine, race=race), checks=[EQUAL])
+    found = stopped.value.found
+    assert (found.races, found.planned) == (2, 4)
+    assert "interrupted after 2 of 4 races" in table(found)
 
 
 def test_json_has_every_race(checked: Callable[..., SelfCheck]) -> None:

@@ -21,9 +21,14 @@ def self_check(
 
     Exit code: 0 nothing is worse than promised, 1 something is, 2 bad input, 130 interrupted.
     """
+    from timetrial.selfcheck.run import SelfCheckInterrupted
     from timetrial.selfcheck.run import self_check as check
 
-    found = check(results, full=full, seed=seed, quiet=as_json)
+    interrupted = False
+    try:
+        found = check(results, full=full, seed=seed, quiet=as_json)
+    except SelfCheckInterrupted as stopped:  # two hours of races are worth their table
+        found, interrupted = stopped.found, True
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
     else:
@@ -31,4 +36,6 @@ def self_check(
         from timetrial.report.self_check import SelfCheckTable
 
         stdout().print(SelfCheckTable(found))
+    if interrupted:
+        raise KeyboardInterrupt
     raise typer.Exit(1 if found.faults else 0)

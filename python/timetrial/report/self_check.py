@@ -27,7 +27,9 @@ class SelfCheckTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         found = self._found
-        races = sum(len(one.races) for one in found.tallies)
+        races = str(found.races)
+        if found.races < found.planned:
+            races = f"interrupted after {found.races} of {found.planned}"
         yield Text(
             f"self-check · {races} races whose answer is known · {seconds(found.seconds)}", style="bold"
         )
@@ -35,9 +37,12 @@ class SelfCheckTable:
         widths = column_widths([[text for text, _ in line] for line in lines])
         for line in lines:
             yield aligned(line, widths, [False, True, *[False] * 6])
+        judged, false, bound = found.equals
+        if judged:
+            yield Text(f"equals called different: {false} of {judged} races (at most {100 * bound:.1f} %)")
         for fault in found.faults:
             yield Text(f"! {fault}", style="bold red")
-        if not found.faults:
+        if found.races and not found.faults:
             yield Text("Nothing is worse than promised (bounds: 95 %, one-sided).", style="green")
         yield Text(f"  races: {found.folder}", style="dim")
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from timetrial.errors import Unavailable
 from timetrial.experiment.engine import Engine, real_engine
@@ -15,7 +15,23 @@ from timetrial.experiment.progress import progress
 from timetrial.races import Side, run_race
 from timetrial.races.side import experiment_of
 from timetrial.selfcheck.checks import CHECKS, Check
-from timetrial.selfcheck.tally import Seen, Tally
+from timetrial.selfcheck.tally import Seen, Tally, upper_bound
+
+
+class SelfCheckInterrupted(KeyboardInterrupt):
+    """Ctrl-C: every contender is gone; `found` counts the races that had ended."""
+
+    def __init__(self, found: SelfCheck):
+        super().__init__("interrupted")
+        self.found = found
+
+
+class Equals(NamedTuple):
+    """Verdicts between equals: how many, how many of them false, and the upper bound of that rate."""
+
+    judged: int
+    false: int
+    false_at_most: float
 
 
 @dataclass(frozen=True)
@@ -25,6 +41,19 @@ class SelfCheck:
     tallies: list[Tally]
     folder: Path
     seconds: float
+    planned: int  # races; fewer were run if it was interrupted
+
+    @property
+    def races(self) -> int:
+        """That were run."""
+        return sum(len(one.races) for one in self.tallies)
+
+    @property
+    def equals(self) -> Equals:
+        """All races of equals together: one check alone has too few for a narrow bound."""
+        judged = [one for tally in self.tallies if tally.check.is_equal for one in tally.judged]
+        false = sum(one.verdict in ("better", "worse") for one in judged)
+        return Equals(len(judged), false, upper_bound(false, len(judged)))
 
     @property
     def faults(self) -> list[str]:
@@ -37,7 +66,9 @@ class SelfCheck:
             "schema_version": 1,
             "seconds": self.seconds,
             "records": str(self.folder),
+            "planned": self.planned,
             "faults": self.faults,
+            "equals": self.equals._asdict(),
             "checks": [
                 {
                     "name": one.check.name,
@@ -66,21 +97,31 @@ def self_check(
     engine: Engine | None = None,
     checks: Sequence[Check] = CHECKS,
 ) -> SelfCheck:
-    """Runs the checks; a few of each, or with `full` as many as the promised rates need."""
+    """Runs the checks; a few of each, or with `full` as many as the promised rates need.
+
+    Raises SelfCheckInterrupted on Ctrl-C.
+    """
     engine = engine or real_engine()
     began = time.monotonic()
     order = [check for check in checks for _ in range(check.full if full else check.quick)]
     random.Random(seed).shuffle(order)
     folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
     seen: dict[str, list[Seen]] = {check.name: [] for check in checks}
-    with progress(quiet=quiet) as bar:
-        bar.total(len(order))
-        for number, check in enumerate(order):
-            bar.next(check.name)
-            seen[check.name].append(_race(check, folder, seed + number, engine))
-            bar.done(None)
-    tallies = [Tally(check, seen[check.name]) for check in checks]
-    return SelfCheck(tallies, folder, time.monotonic() - began)
+
+    def found() -> SelfCheck:
+        tallies = [Tally(check, seen[check.name]) for check in checks]
+        return SelfCheck(tallies, folder, time.monotonic() - began, len(order))
+
+    try:
+        with progress(quiet=quiet) as bar:
+            bar.total(len(order))
+            for number, check in enumerate(order):
+                bar.next(check.name)
+                seen[check.name].append(_race(check, folder, seed + number, engine))
+                bar.done(None)
+    except KeyboardInterrupt:
+        raise SelfCheckInterrupted(found()) from None
+    return found()
 
 
 def _race(check: Check, folder: Path, seed: int, engine: Engine) -> Seen:
