@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("packaging")  # one wheel for all workers of pytest-xdist
 ROOT = Path(__file__).parents[2]
 
 

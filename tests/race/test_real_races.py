@@ -19,6 +19,7 @@ from timetrial.launch import run_launch
 from timetrial.launch.contender_process import is_stopped
 from timetrial.launch.pair import Seat
 
+pytestmark = pytest.mark.alone
 TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]
 LOOK_S = 0.3
 

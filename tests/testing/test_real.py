@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from inner import PLUGIN
 
+pytestmark = pytest.mark.alone
+
 # Fixed work of about 0.2 ms, without a clock and without a library.
 STEP = '''
 """A training step of this package."""
