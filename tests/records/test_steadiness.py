@@ -31,6 +31,13 @@ def measure(fake: FakeEngine, results_folder: Path) -> Callable[..., Results]:
     return measure
 
 
+def detail(results: Results) -> str:
+    console = Console(width=160)
+    with console.capture() as capture:
+        console.print(CaseDetail(results.rows[0]))
+    return capture.get()
+
+
 def steady_steps(trend: Any = 1.0, count: int = COUNT) -> Callable[[float], list[int]]:
     """Of 50 times what fakes.py says, with 1 % of scatter; another sample for each launch."""
     random = np.random.default_rng(1)
@@ -51,7 +58,7 @@ def test_flat_launches(measure: Callable[..., Results], fake: FakeEngine) -> Non
     steps = case["steps"]
     assert list(steps) == [
         "n", "n_effective", "mean_ns", "p5_ns", "p25_ns", "p75_ns", "p95_ns", "p99_ns", "spread_within",
-        "spread_between", "levels_apart",
+        "spread_within_robust", "outliers_mild", "outliers_severe", "spread_between", "levels_apart",
     ]  # fmt: skip
     assert 0.9 * 6 * COUNT <= steps["n"] <= 6 * COUNT
     assert 0.5 * steps["n"] <= steps["n_effective"] <= steps["n"]
@@ -63,11 +70,29 @@ def test_flat_launches(measure: Callable[..., Results], fake: FakeEngine) -> Non
     assert half == pytest.approx(0.00674, rel=0.15)
     assert steps["mean_ns"]["low"] <= steps["mean_ns"]["estimate"] <= steps["mean_ns"]["high"]
     assert steps["spread_within"] == pytest.approx(0.01, rel=0.05)
+    assert steps["spread_within_robust"] == pytest.approx(0.01, rel=0.1)
+    # Of normal values 0.7 % lie beyond the inner fences and two in a million beyond the outer.
+    assert 0.002 < steps["outliers_mild"] / steps["n"] < 0.015
+    assert steps["outliers_severe"] == 0
     # fakes.py makes each launch 1 % longer than the one before.
     assert steps["spread_between"] == pytest.approx(np.std(np.log(1 + 0.01 * np.arange(6)), ddof=1), rel=0.1)
     assert steps["levels_apart"] is None
     assert not case["warnings"]
     assert "steady" not in to_text(results, width=200).replace("steady_", "")
+
+
+def test_outliers_are_counted_and_kept(measure: Callable[..., Results], fake: FakeEngine) -> None:
+    stalls = np.where(np.arange(COUNT) % 97 == 50, 3.0, 1.0)
+    fake.plain = steady_steps(stalls)
+    results = measure("backend=fast", "launches=2")
+    (case,) = results.to_json()["cases"]
+    frame = results.to_pandas("steps")
+    counting = frame[frame["counts"]]
+    slow = counting[counting["duration_ns"] > 2 * counting["duration_ns"].median()]
+    assert case["steps"]["outliers_severe"] == len(slow) > 10
+    assert case["steps"]["spread_within"] > 0.1
+    assert case["steps"]["spread_within_robust"] == pytest.approx(0.01, rel=0.15)
+    assert f"{len(slow)} severe steps, kept" in detail(results)
 
 
 def test_a_short_launch_has_no_far_percentiles(measure: Callable[..., Results], fake: FakeEngine) -> None:
@@ -138,9 +163,6 @@ def test_pandas_and_show_have_it(measure: Callable[..., Results], fake: FakeEngi
     assert (speed["step_time_ns"] < speed["step_time_ns_high"]).all()
     assert set(speed["stop_reason"]) == {"converged"}
     assert set(speed["steady"]) <= {"flat", "warm-up", "slowdown"}
-    console = Console(width=160)
-    with console.capture() as capture:
-        console.print(CaseDetail(results.rows[0]))
-    text = capture.get()
+    text = detail(results)
     for words in ("stopped by converged", "worth", "p99 ", "of launches 1.", "±0.", "steady state"):
         assert words in text

@@ -29,6 +29,16 @@ class Outliers:
     high_mild: int
     high_severe: int
 
+    @property
+    def mild(self) -> int:
+        """On either side."""
+        return self.low_mild + self.high_mild
+
+    @property
+    def severe(self) -> int:
+        """On either side."""
+        return self.low_severe + self.high_severe
+
 
 def coefficient_of_variation(values: npt.ArrayLike) -> float:
     """Standard deviation (n - 1) over mean; in two passes, because a difference of sums of squares cancels.

@@ -28,6 +28,9 @@ class Distribution:
     spread_within: (
         float  # standard deviation over mean of the steps of a launch; root mean square over launches
     )
+    spread_within_robust: float  # the same from median absolute deviations: outliers do not move it
+    outliers_mild: int  # steps more than 1.5 interquartile ranges outside the quartiles of their launch
+    outliers_severe: int  # more than 3
     spread_between: float | None  # standard deviation of ln(step time) of launches; None for one launch
     levels_apart: float | None  # how far apart, as a fraction, two groups of launches are; None: one group
 
@@ -41,12 +44,19 @@ class Distribution:
             effective=sum(one.median.n_effective for one in launches),
             mean_ns=positive_location([one.mean_ns for one in launches]),
             percentiles_ns={percent: _percentile(launches, percent) for percent in PERCENTILES},
-            spread_within=math.sqrt(float(np.mean([one.spread**2 for one in launches]))),
+            spread_within=_root_mean_square([one.spread for one in launches]),
+            spread_within_robust=_root_mean_square([one.robust_spread for one in launches]),
+            outliers_mild=sum(one.outliers.mild for one in launches),
+            outliers_severe=sum(one.outliers.severe for one in launches),
             spread_between=float(np.std(np.log([one.estimate_ns for one in launches]), ddof=1))
             if len(launches) > 1
             else None,
             levels_apart=two_levels([one.estimate_ns for one in launches]),
         )
+
+
+def _root_mean_square(values: Sequence[float]) -> float:
+    return math.sqrt(float(np.mean(np.square(values))))
 
 
 def _percentile(launches: Sequence[StepTimes], percent: int) -> Estimate | None:

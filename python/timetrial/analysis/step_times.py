@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.dispersion import coefficient_of_variation
+from timetrial.analysis.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
 from timetrial.analysis.quantiles import Quantile, quantile
 from timetrial.analysis.steady import Steady
 from timetrial.analysis.steps import Steps, steady_mask
@@ -46,6 +46,16 @@ class StepTimes:
     def spread(self) -> float:
         """Standard deviation over mean; 0 for one step."""
         return coefficient_of_variation(self.durations_ns)
+
+    @cached_property
+    def robust_spread(self) -> float:
+        """What the spread would be without outliers: from the median absolute deviation."""
+        return robust_variation(self.durations_ns)
+
+    @cached_property
+    def outliers(self) -> Outliers:
+        """Counted, and kept."""
+        return outliers(self.durations_ns)
 
     @cached_property
     def percentiles(self) -> dict[int, Quantile]:

@@ -79,6 +79,9 @@ def _steps(found: Distribution | None) -> dict[str, Any]:
         "mean_ns": _interval(found.mean_ns if found else None),
         **{f"p{percent}_ns": _interval(percentiles.get(percent)) for percent in PERCENTILES},
         "spread_within": found.spread_within if found else None,
+        "spread_within_robust": found.spread_within_robust if found else None,
+        "outliers_mild": found.outliers_mild if found else None,
+        "outliers_severe": found.outliers_severe if found else None,
         "spread_between": found.spread_between if found else None,
         "levels_apart": found.levels_apart if found else None,
     }

@@ -130,6 +130,9 @@ def _times(times: StepTimes | None) -> dict[str, Any]:
             for percent in PERCENTILES
         },
         "spread_within": times.spread if times else None,
+        "spread_within_robust": times.robust_spread if times else None,
+        "outliers_mild": times.outliers.mild if times else None,
+        "outliers_severe": times.outliers.severe if times else None,
         "steps": median.n if median else 0,
         "steps_effective": median.n_effective if median else None,
         "steady": times.steady.label if times and times.steady else None,

@@ -133,7 +133,10 @@ class CaseDetail:
         words += [f"p{percent} {_with_interval(one)}" for percent, one in known.items()]
         yield "over launches", "\n".join(words)
         between = "" if found.spread_between is None else f", of launches {100 * found.spread_between:.1f} %"
-        yield "spread", f"of the steps of a launch {100 * found.spread_within:.1f} %{between}"
+        robust = f" ({100 * found.spread_within_robust:.1f} % but for outliers)"
+        yield "spread", f"of the steps of a launch {100 * found.spread_within:.1f} %{robust}{between}"
+        if found.outliers_mild + found.outliers_severe:
+            yield "outliers", f"{found.outliers_mild:,} mild, {found.outliers_severe:,} severe steps, kept"
         if found.levels_apart is not None:
             yield "levels", f"the launches form two groups, {100 * found.levels_apart:.1f} % apart"
 
