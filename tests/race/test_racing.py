@@ -234,6 +234,14 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
     assert "again       timetrial race network=mlp backend=fast,fast threads=1 seed=1" in text
 
 
+def test_json_has_the_levels_and_all_pairs(raced: Raced) -> None:
+    document = raced("backend=fast,fast").to_json()
+    assert len(document["log_ratios"]) == document["pairs"] == 6
+    levels = document["levels"]
+    assert len(levels) == 2
+    assert all(one["low"] < one["estimate"] < one["high"] for one in levels.values())
+
+
 def test_launches_of_two_kinds_are_said(raced: Raced, fake: FakeEngine) -> None:
     fake.factor = lambda plan: 1.3 if plan.case.repeat == 2 and plan.block % 3 == 0 else 1.0
     found = raced("backend=fast,fast", confirm=False)

@@ -127,6 +127,8 @@ def test_no_steady_state_is_said(measure: Callable[..., Results], fake: FakeEngi
     assert case["to_steady_s"] is None
     assert case["warnings"][0].startswith("no steady state in half or more of the launches")
     assert "! fast 1: no steady state" in to_text(results, width=200)
+    assert "not steady" in (text := detail(results))
+    assert "still changing after a third of the launch" in text or "a drift of" in text
 
 
 def test_launches_that_contradict_each_other_are_inconsistent(

@@ -293,7 +293,7 @@ def _unsteady(timed: Sequence[Launch]) -> list[str]:
         return []
     return [
         "no steady state in half or more of the launches that can tell: its time changes, or its neighbors' "
-        "does. Which, and when: timetrial show"
+        "does. Which, and why: timetrial show"
     ]
 
 

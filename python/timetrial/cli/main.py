@@ -11,11 +11,14 @@ import typer
 from timetrial.cli import backends, doctor, frameworks, listing, profile, race, run, self_check, show
 from timetrial.errors import InputError, TimetrialError
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, NOT_JUDGED, INTERRUPTED = 1, 2, 4, 130
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with our errors as one message on standard error and an exit code, no traceback."""
+def guarded(command: Callable[..., None], failed: int = FAILED) -> Callable[..., None]:
+    """The command, with our errors as one message on standard error and an exit code, no traceback.
+
+    `failed`: the code of an error that is not the user's, where 1 has a meaning of its own.
+    """
 
     @functools.wraps(command)
     def inner(*args: object, **kwargs: object) -> None:
@@ -23,7 +26,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except TimetrialError as error:
             print(f"timetrial: {str(error).strip()}", file=sys.stderr)
-            raise typer.Exit(BAD_INPUT if isinstance(error, InputError) else FAILED) from None
+            raise typer.Exit(BAD_INPUT if isinstance(error, InputError) else failed) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
 
@@ -39,11 +42,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(guarded(run.run))
-app.command("race")(guarded(race.race))
+app.command("race")(guarded(race.race, NOT_JUDGED))
 app.command("profile")(guarded(profile.profile))
 app.command("show")(guarded(show.show))
 app.command("list")(guarded(listing.listing))
-app.command("self-check")(guarded(self_check.self_check))
+app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))
 of_backends = typer.Typer(help="List native backends; build those that stand on a library of this machine.")
 of_backends.command("list")(guarded(backends.listing))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +20,8 @@ Words = Annotated[
     typer.Argument(
         metavar="[EXPERIMENT] KEY=VALUE,VALUE ...",
         help="As for `run`. What has several values makes the sides; the first is the base: "
-        "network=lenet5 threads=1 backend=pytorch,onednn. The folder of a race runs that race again.",
+        "network=lenet5 threads=1 backend=pytorch,onednn. The folder of a race runs that race again, "
+        "with its options.",
     ),
 ]
 
@@ -27,17 +29,25 @@ Words = Annotated[
 def race(
     words: Words = None,
     metric: Annotated[
-        Metric, typer.Option(help="step_time, samples_per_s (batch sizes may differ) or peak_memory.")
-    ] = "step_time",
+        Metric | None,
+        typer.Option(
+            help="step_time (unless told otherwise), samples_per_s (batch sizes may differ) or peak_memory."
+        ),
+    ] = None,
     min_effect: Annotated[
-        float, typer.Option(min=0.001, max=1.0, help="The smallest difference worth a verdict, a fraction.")
-    ] = 0.03,
+        float | None,
+        typer.Option(min=0.001, max=1.0, help="The smallest difference worth a verdict: 0.03, a fraction."),
+    ] = None,
     equivalence: Annotated[
-        float, typer.Option(min=0.001, max=1.0, help="What lies within +- this is the same, a fraction.")
-    ] = 0.05,
+        float | None,
+        typer.Option(min=0.001, max=1.0, help="What lies within +- this is the same: 0.05, a fraction."),
+    ] = None,
     confirm: Annotated[
-        bool, typer.Option(help="Race once more before saying that something is worse.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--confirm/--no-confirm", help="Race once more before saying that something is worse: yes."
+        ),
+    ] = None,
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Whole launches in alternation, not turns: each is alone.")
     ] = False,
@@ -48,14 +58,15 @@ def race(
 
     Exit code: 0 same or better, 1 worse, 2 bad input, 3 inconclusive, 4 could not be judged, 130 interrupted.
     """
-    from timetrial.races import RaceInterrupted, Rule, run_race
+    from timetrial.races import RaceInterrupted, run_race
 
-    experiment = _experiment(words or [])
-    rule = Rule(min_effect=min_effect, equivalence=equivalence)
+    experiment, asked = _asked(words or [])
+    rule = {"min_effect": min_effect, "equivalence": equivalence}
+    asked["rule"] = replace(asked["rule"], **{key: value for key, value in rule.items() if value is not None})
+    given = {"metric": metric, "confirm": confirm, "isolated": isolated or None}
+    asked.update({key: value for key, value in given.items() if value is not None})
     try:
-        found = run_race(
-            experiment, results, metric=metric, rule=rule, confirm=confirm, isolated=isolated, quiet=as_json
-        )
+        found = run_race(experiment, results, **asked, quiet=as_json)
     except RaceInterrupted as interrupted:
         _print(interrupted.race, as_json=as_json)
         raise typer.Exit(130) from None
@@ -63,13 +74,24 @@ def race(
     raise typer.Exit(found.exit_code)
 
 
-def _experiment(words: list[str]) -> Experiment:
+def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
+    """What is raced, and how it is unless options say otherwise: as usual, or as that race was."""
     from timetrial.experiment.experiment import Experiment, load_words
-    from timetrial.records.race import is_race, read_race
+    from timetrial.races import Race, Rule
+    from timetrial.records.race import is_race
 
     if len(words) == 1 and is_race(Path(words[0])):
-        return Experiment.from_dict(read_race(Path(words[0])).experiment.spec)
-    return load_words(words)
+        before = Race(Path(words[0]))
+        record = before.record
+        isolated = record.isolated and record.why_isolated is None  # asked for, not for want of memory
+        asked = {
+            "metric": record.metric,
+            "rule": before.rule,
+            "confirm": record.confirm,
+            "isolated": isolated,
+        }
+        return Experiment.from_dict(record.experiment.spec), asked
+    return load_words(words), {"rule": Rule()}
 
 
 def _print(found: Race, *, as_json: bool) -> None:

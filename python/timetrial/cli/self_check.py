@@ -19,7 +19,8 @@ def self_check(
 ) -> None:
     """Race sides whose difference is known, and count how often the verdict is wrong on this machine.
 
-    Exit code: 0 nothing is worse than promised, 1 something is, 2 bad input, 130 interrupted.
+    Exit code: 0 nothing is worse than promised, 1 something is, 2 bad input, 4 it could not be measured,
+    130 interrupted.
     """
     from timetrial.selfcheck.run import SelfCheckInterrupted
     from timetrial.selfcheck.run import self_check as check

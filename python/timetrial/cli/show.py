@@ -12,11 +12,11 @@ import typer
 def show(
     record: Annotated[str, typer.Argument(help="The folder of a record, or its id under --results.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON of `run` and nothing else.")
+        bool, typer.Option("--json", help="Print the JSON of the command that made it and nothing else.")
     ] = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
-    """Show the results of an earlier run: the table, then every case in detail."""
+    """Show an earlier run, profile or race: the table, then the details."""
     from timetrial.records import store
     from timetrial.records.race import is_race
     from timetrial.records.results import Results

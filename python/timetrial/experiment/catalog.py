@@ -111,8 +111,12 @@ def _settings() -> Entries:
         f"parallel={','.join(PARALLEL)}",
         "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
         "isa": "which variant of a native backend: isa=avx2",
-        "mode": "how a framework executes: mode=eager,compiled; frameworks/README.md has each one's",
+        "mode": "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
         "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
         "python": "the interpreter of a framework or of your own step: python=/path/to/python",
         **libraries,
+        "blas.core_type": "the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX",
+        "onednn.max_cpu_isa": "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",
+        "torch.memory_format": "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
+        "null.work_units": "about microseconds of work in a step of `null`: null.work_units=20",
     }

@@ -1,6 +1,6 @@
 """Settings: checked before anything starts, judged afterwards by what the library and the kernel say.
 
-The library's getter alone is known to lie, so a status comes from both; design.md, section 6, has the rules.
+The library's getter alone is known to lie, so a status comes from both.
 """
 
 from __future__ import annotations

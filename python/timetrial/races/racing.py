@@ -22,6 +22,7 @@ from timetrial.races.result import Race
 from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
 from timetrial.records import store
+from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
 from timetrial.records.race import Metric, PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
 from timetrial.records.results import LaunchFiles
@@ -97,7 +98,10 @@ def run_race(
     with engine.lock():
         described = experiment_record(experiment, ready, engine, peaks=False)
         folder = store.new_folder(results)
-        described = described.model_copy(update={"id": folder.name, "again": _again(experiment, folder)})
+        asked = _options(metric, rule, confirm=confirm, isolated=isolated)
+        described = described.model_copy(
+            update={"id": folder.name, "again": _again(experiment, folder, asked)}
+        )
         names = side_names(described.cases)
         try:
             with progress(quiet=quiet) as bar:
@@ -113,8 +117,21 @@ def run_race(
     return Race(folder)
 
 
-def _again(experiment: Experiment, folder: Path) -> str:
-    return f"timetrial race {folder}" if experiment.again is None else experiment.again_with("race")
+def _options(metric: Metric, rule: Rule, *, confirm: bool, isolated: bool) -> str:
+    """Those of `timetrial race` that are not as they are without asking."""
+    usual = Rule()
+    words = [] if metric == "step_time" else [f"--metric {metric}"]
+    words += [] if rule.min_effect == usual.min_effect else [f"--min-effect {rule.min_effect:g}"]
+    words += [] if rule.equivalence == usual.equivalence else [f"--equivalence {rule.equivalence:g}"]
+    words += [] if confirm else ["--no-confirm"]
+    words += ["--isolated"] if isolated else []
+    return "".join(f" {word}" for word in words)
+
+
+def _again(experiment: Experiment, folder: Path, options: str) -> str:
+    if experiment.again is None:  # made in Python: its folder has all that was asked
+        return f"timetrial race {near(folder)}"
+    return experiment.again_with("race") + options
 
 
 def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool, names: dict[str, str]) -> RaceEnd:

@@ -55,6 +55,7 @@ class Duel:
             "effect": effect,
             "minimal_detectable_effect": self.minimal_detectable_effect,
             "confirmed": self.confirmed,
+            "log_ratios": self.log_ratios,
             "other_statistics": self.other_statistics,
             "settings": self.settings,
         }
@@ -176,6 +177,7 @@ class Race:
             "metric": self.metric,
             "seconds": self.seconds,
             "isolated": self.record.isolated,
+            "levels": {self.names[case.id]: _interval(self.level(case.id)) for case in self.cases},
             "records": str(self.folder),
             "again": self.again,
         }
@@ -277,6 +279,10 @@ class Race:
             for name in dict.fromkeys([*base, *other])
             if base.get(name) != other.get(name)
         ]
+
+
+def _interval(level: Estimate | None) -> dict[str, float | None] | None:
+    return None if level is None else {key: getattr(level, key) for key in ("estimate", "low", "high")}
 
 
 def _effective(record: LaunchRecord) -> dict[str, str]:

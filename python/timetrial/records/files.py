@@ -1,4 +1,4 @@
-"""Writing records: once, whole, and with words when it cannot be done."""
+"""Files of records: written once and whole, with words when that cannot be done; and how a path is said."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ def explained(path: Path) -> Iterator[None]:
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "Check the folder")
         raise MeasurementError(f"'{path}' cannot be written: {error.strerror}. {advice}.") from error
+
+
+def near(path: Path) -> Path:
+    """As somebody in the working directory would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def write_once(path: Path, data: bytes) -> None:

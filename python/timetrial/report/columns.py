@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.text import Text
 
+from timetrial.records.files import near
+
 GAP = "  "
 _BAD = "bold red"
 _STYLES = {"unavailable": "yellow", "not measured": "yellow"}
@@ -36,6 +38,6 @@ def aligned(cells: list[tuple[str, str]], widths: list[int], right: list[bool]) 
 
 def closing_lines(path: Path, again: str, width: int) -> Text:
     """Where the records are, and how to measure the same again."""
-    records, command = f"  records: {path}", f"again: {again}"
+    records, command = f"  records: {near(path)}", f"again: {again}"
     fits = len(records) + len(command) + 4 <= width
     return Text(f"{records}    {command}" if fits else f"{records}\n  {command}", style="dim")

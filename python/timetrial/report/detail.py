@@ -137,6 +137,9 @@ class CaseDetail:
         yield "spread", f"of the steps of a launch {100 * found.spread_within:.1f} %{robust}{between}"
         if found.outliers_mild + found.outliers_severe:
             yield "outliers", f"{found.outliers_mild:,} mild, {found.outliers_severe:,} severe steps, kept"
+        unsteady = "\n".join(filter(None, map(_why_unsteady, row.launches)))
+        if unsteady:
+            yield "not steady", unsteady
         if found.levels_apart is not None:
             yield "levels", f"the launches form two groups, {100 * found.levels_apart:.1f} % apart"
 
@@ -230,6 +233,14 @@ def _launch_words(launch: Launch) -> tuple[str, str, str]:
     half = times.median.half_width
     label = (times.steady.label or "cannot tell") if times.steady else ""
     return "" if half is None else f"±{100 * half:.1f} %", label, stop
+
+
+def _why_unsteady(launch: Launch) -> str | None:
+    """'launch 007: its level changed by +4.1 % at step 412'."""
+    steady = launch.times.steady if launch.times else None
+    if steady is None or steady.label is None or steady.accepted or not steady.reason:
+        return None
+    return f"launch {launch.record.id}: {steady.reason}"
 
 
 def _with_interval(one: Estimate) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.verdict import Effect
+from timetrial.records.files import near
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
 
@@ -188,7 +189,7 @@ def explain(race: Race, duel: Duel) -> str:
         lines.append(f"  each pair   {values}   (100 ln(challenger / base))")
     lines += [f"  setting     {text}" for text in duel.settings]
     lines += [f"  note        {text}" for text in notes(race)]
-    lines += [f"  records     {race.folder}", f"  again       {race.again}"]
+    lines += [f"  records     {near(race.folder)}", f"  again       {race.again}"]
     return "\n".join(lines)
 
 

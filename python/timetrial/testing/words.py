@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.errors import InputError
@@ -51,7 +52,9 @@ def failed_words(ran: Ran) -> str:
 
 def evidence(ran: Ran) -> str:
     """Where the records lie, and the command that makes them again, laid out as a race's."""
-    return f"  records     {ran.folder}" + (f"\n  again       {ran.again}" if ran.again else "")
+    from timetrial.records.files import near
+
+    return f"  records     {near(Path(ran.folder))}" + (f"\n  again       {ran.again}" if ran.again else "")
 
 
 def size_bytes(size: object) -> int:
