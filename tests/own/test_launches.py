@@ -134,6 +134,8 @@ CYCLE = "def make():\n    steps = iter(range(1000))\n    def step():\n        n 
          "ValueError: at import (mine.py:2) (load)"),
         ("def make(): ...\nimport no_such_module", "unavailable",
          "No module named 'no_such_module' (mine.py:2) (load)"),
+        ("def make(): ...\nfrom os import no_such_name", "crash", "cannot import name 'no_such_name'"),
+        ("def make(): ...\nimport mine.part", "crash", "No module named 'mine.part'"),
         ("from os import *", "crash", "mine:make: there is no 'make' in <module 'mine'"),
         ("make = lambda size: None", "crash", "missing 1 required positional argument: 'size'"),
         ("make = str.strip('3')", "crash", "mine:make is a str; expected a function"),

@@ -30,6 +30,22 @@ def meminfo(tmp_path: Path) -> Path:
         ({"memory.max": "max\n", "memory.current": "5\n"}, 4_096_000_000),
         ({"memory.max": "1000000\n", "memory.current": "400000\n"}, 600_000),
         ({"memory/memory.limit_in_bytes": "1000\n", "memory/memory.usage_in_bytes": "1\n"}, 999),
+        (
+            {
+                "memory.max": "1000000\n",
+                "memory.current": "900000\n",
+                "memory.stat": "anon 100000\nactive_file 200000\ninactive_file 600000\n",
+            },
+            700_000,
+        ),
+        (
+            {
+                "memory/memory.limit_in_bytes": "1000\n",
+                "memory/memory.usage_in_bytes": "900\n",
+                "memory/memory.stat": "inactive_file 1\ntotal_inactive_file 500\n",
+            },
+            600,
+        ),
         ({"memory.max": "9223372036854771712\n", "memory.current": "5\n"}, 4_096_000_000),
     ],
 )

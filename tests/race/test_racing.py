@@ -185,6 +185,65 @@ def test_what_cannot_be_a_race(
     assert fake.log == []
 
 
+@pytest.fixture
+def crashing(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """From this pair on the second side crashes."""
+    plain = fake.launch
+
+    def crashing(first: int) -> None:
+        def launch(plan: Any) -> Any:
+            record = plain(plan)
+            if plan.purpose == "race" and plan.position == 1 and plan.block >= first:
+                return record.model_copy(update={"outcome": "crash", "reason": "SIGSEGV"})
+            return record
+
+        monkeypatch.setattr(fake, "launch", launch)
+
+    return crashing
+
+
+def undecided(plan: Any) -> float:
+    """Pairs that scatter by 20 %."""
+    return 1.2 if plan.block % 2 and plan.position == 1 else 1.0
+
+
+def test_crashes_after_a_look_leave_no_verdict(
+    raced: Raced, fake: FakeEngine, crashing: Callable[[int], None]
+) -> None:
+    fake.factor = undecided
+    crashing(7)
+    found = raced("backend=fast", "threads=1,2")
+    assert [pair.void is not None for pair in found.pairs] == [False] * 7 + [True] * 3
+    assert (found.verdict, found.exit_code, found.effect) == (None, 4, None)
+    assert "3 of 10 pairs are void; the last: fast threads=2: crash: SIGSEGV" in repr(found)
+    assert found.to_json()["reason"].startswith("3 of 10 pairs are void")
+
+
+def test_crashes_in_the_confirmation_leave_no_verdict(
+    raced: Raced, fake: FakeEngine, crashing: Callable[[int], None]
+) -> None:
+    fake.factor = second_is(1.05)
+    crashing(6)
+    found = raced("backend=fast,fast")
+    assert (found.verdict, found.confirmed, found.exit_code) == (None, False, 4)
+    reason = found.duels[0].reason or ""
+    assert reason.startswith(
+        "a first race found +5.2 %, an independent second one was not judged: 3 of 9 pairs"
+    )
+
+
+def test_interrupted_after_a_look_it_says_so(raced: Raced, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if plan.purpose == "race" and plan.block == 8:
+            raise KeyboardInterrupt
+
+    fake.factor, fake.before = undecided, interrupt
+    with pytest.raises(RaceInterrupted) as stopped:
+        raced("backend=fast,fast")
+    assert stopped.value.race.verdict is None
+    assert "not judged: interrupted" in repr(stopped.value.race)
+
+
 def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> None:
     def interrupt(plan: Any) -> None:
         if plan.purpose == "race" and plan.block == 3:

@@ -62,6 +62,32 @@ def test_common_keys_hold_for_all_sides() -> None:
     assert experiment.spec.seed == 4
 
 
+def test_what_belongs_to_launches_is_common_to_the_sides() -> None:
+    sides = [
+        Side({"backend": name, "environment.DATA": "/data", "start_timeout_s": 600})
+        for name in ("eigen", "onednn")
+    ]
+    spec = experiment_of(sides, {"network": "mlp", "progress_timeout_s": 90}, seed=1).spec
+    assert spec.environment == {"DATA": "/data"}
+    assert (spec.measure.start_timeout_s, spec.measure.progress_timeout_s) == (600, 90)
+    with pytest.raises(
+        InputError, match=r"differ in environment.DATA \('/data', '/other'\): it holds for every"
+    ):
+        experiment_of([sides[0], sides[1].replace(**{"environment.DATA": "/other"})], {"network": "mlp"}, 1)
+
+
+def test_a_row_keeps_where_its_data_lies_and_its_limits(fake: FakeEngine, results_folder: Path) -> None:
+    words = ["network=mlp", "backend=fast", "threads=1", "launches=2", "dataset_folder=/data"]
+    experiment = load_words(
+        [*words, "environment.DATA=here", "start_timeout_s=600"], load_network=fakes.network
+    )
+    found = run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+    keys = side_of(found).keys
+    assert keys["dataset_folder"] == "/data"
+    assert keys["environment.DATA"] == "here"
+    assert keys["start_timeout_s"] == 600
+
+
 def test_names_have_what_tells_the_sides_apart(results: Results) -> None:
     assert list(side_names([row.case for row in results.rows]).values()) == ["fast", "slow"]
     experiment = load_words(["network=mlp", "backend=fast", "threads=1,2"], load_network=fakes.network)

@@ -6,6 +6,9 @@ import dataclasses
 import io
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from rich.console import Console
 from scipy import stats
 
 from timetrial.analysis.verdict import Verdict
+from timetrial.errors import MeasurementError
 from timetrial.report.self_check import SelfCheckTable
 from timetrial.selfcheck import checks
 from timetrial.selfcheck.checks import CHECKS, Check
@@ -147,14 +151,14 @@ def test_the_stressor_comes_late_and_goes(fake: FakeEngine, monkeypatch: pytest.
     started: list[Any] = []
 
     class Spinner:
-        def __init__(self, words: list[str]):
+        def __init__(self, words: list[str], **options: Any):
             started.append(self)
             self.alive = True
 
         def kill(self) -> None:
             self.alive = False
 
-        def wait(self) -> None:
+        def communicate(self) -> None:
             assert not self.alive
 
     monkeypatch.setattr(checks.subprocess, "Popen", Spinner)
@@ -167,6 +171,67 @@ def test_the_stressor_comes_late_and_goes(fake: FakeEngine, monkeypatch: pytest.
     assert len(started) == len(os.sched_getaffinity(0))
     end()
     assert not any(one.alive for one in started)
+
+
+def test_the_stressor_ends_with_us_however_we_end() -> None:
+    code = (
+        "import dataclasses, os, signal\n"
+        "from timetrial.selfcheck import checks\n"
+        "from timetrial.experiment.engine import real_engine\n"
+        "engine = dataclasses.replace(real_engine(), race=lambda plans, rounds: None)\n"
+        "busy, _ = checks.with_stressor(engine, after_pairs=0)\n"
+        "busy.race([], [])\n"
+        "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    spinners = done.stdout.split()
+    assert len(spinners) == len(os.sched_getaffinity(0)), done.stderr
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{one}").exists() for one in spinners) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{one}").exists() for one in spinners)
+
+
+def test_a_race_that_fails_does_not_end_the_others(results_folder: Path, fake: FakeEngine) -> None:
+    engine = fake.engine()
+    pairs = 0
+
+    def race(*words: Any) -> Any:
+        nonlocal pairs
+        pairs += 1
+        if pairs == 2:
+            raise MeasurementError("no room for a record")
+        return engine.race(*words)
+
+    broken = dataclasses.replace(engine, race=race)
+    found = self_check(results_folder, quiet=True, engine=broken, checks=[EQUAL])
+    assert (found.races, len(found.tallies[0].judged)) == (4, 3)
+    assert found.faults == ["equal: 1 of 4 races were not judged: no room for a record"]
+
+
+def test_what_needs_more_cpus_is_left_out_and_said(
+    checked: Callable[..., SelfCheck], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.selfcheck.run.usable_cpus", lambda: 1)
+    found = checked(EQUAL, dataclasses.replace(EQUAL, name="on two", threads=2))
+    assert [one.check.name for one in found.tallies] == ["equal"]
+    assert found.left_out == ["on two: 1 CPU"]
+    assert "left out: on two: 1 CPU" in table(found)
+
+
+def test_nobody_else_measures_between_its_races(results_folder: Path, fake: FakeEngine) -> None:
+    taken = 0
+
+    def lock() -> Any:
+        nonlocal taken
+        taken += 1
+        return fake.lock()
+
+    self_check(
+        results_folder, quiet=True, engine=dataclasses.replace(fake.engine(), lock=lock), checks=[EQUAL]
+    )
+    assert taken == 1
 
 
 def test_the_second_side_gets_the_larger_environment(results_folder: Path, fake: FakeEngine) -> None:

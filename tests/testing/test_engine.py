@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import FakeEngine
@@ -12,6 +13,7 @@ from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Side
 from timetrial.records.model import LaunchRecord, Parity
+from timetrial.records.store import to_bytes
 from timetrial.testing.engine import RealEngine
 
 
@@ -131,3 +133,25 @@ def test_sessions_take_turns_and_only_the_own_folder_is_hidden_from_git(
     with (engine.results / ".turn").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert (engine.results / ".gitignore").exists() is own
+
+
+def test_a_race_lacks_what_its_launch_did_not_find(
+    engine: RealEngine, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = fake.launch
+
+    def launch(plan: Any) -> LaunchRecord:
+        lacking = {"outcome": "unavailable", "reason": "No module named 'torch'"}
+        record = plain(plan).model_copy(update=lacking)
+        (plan.folder / "record.json").write_bytes(to_bytes(record))
+        return record
+
+    monkeypatch.setattr(fake, "launch", launch)
+    with pytest.raises(Unavailable, match="fast: No module named 'torch'"):
+        engine.race([side("fast"), side("slow")], "step_time", Rule(), 1)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, fake: FakeEngine) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"Records cannot be kept in '.*file'.*--bench-results=DIR"):
+        RealEngine(tmp_path / "file").once([side("fast")] * 2, "step_time", 1)

@@ -31,6 +31,21 @@ def test_workers_of_xdist_judge_nothing_and_the_summary_says_why(inner: Inner) -
     assert [call["call"] for call in inner.calls()] == ["once"] * 6
 
 
+def test_an_unknown_keyword_of_the_marker_is_named_by_workers_too(inner: Inner) -> None:
+    tests = "import pytest\n\n@pytest.mark.bench(max_slow=0.1)\ndef test_it(bench):\n    pass\n"
+    result = inner.in_processes(tests, "-p", "xdist", "-n", "2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*test_it*max_slow*Did you mean 'max_slowdown'*"])
+
+
+def test_groups_of_xdist_know_their_wishes(inner: Inner) -> None:
+    tests = THREE.replace(
+        "@pytest.mark.parametrize", '@pytest.mark.xdist_group("one")\n@pytest.mark.parametrize'
+    )
+    result = inner.in_processes(tests, "-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    result.assert_outcomes(passed=3)
+
+
 def test_what_was_not_judged_is_no_success_where_that_was_asked(inner: Inner) -> None:
     result = inner.in_processes(THREE, "-p", "xdist", "-n", "2", "--bench=full", "--bench-strict")
     result.assert_outcomes(failed=3)

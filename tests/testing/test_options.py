@@ -40,6 +40,21 @@ def test_a_wrong_marker_ends_the_session_before_any_test(inner: Inner, marker: s
     result.stdout.no_fnmatch_line("*a test ran*")
 
 
+def test_a_fixture_that_is_asked_for_late_is_the_same(inner: Inner) -> None:
+    tests = """
+        import pytest
+
+        @pytest.mark.bench(seed=5)
+        def test_it(request):
+            bench = request.getfixturevalue("bench")
+            side = bench.train("mlp", backend="same")
+            bench.assert_not_slower(side, than=side)
+        """
+    inner(tests, "--bench=full").assert_outcomes(passed=1)
+    assert [call["seed"] for call in inner.calls()] == [5]
+    inner(tests, "--bench=off").assert_outcomes(skipped=1)
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

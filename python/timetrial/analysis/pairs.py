@@ -49,19 +49,12 @@ def step_time_log_ratios(
     return found
 
 
-def judge(
-    log_ratios: Sequence[float], rule: Rule, good: Direction, *, ended: bool = False
-) -> Decision | None:
-    """The decision of the first planned look that makes one. None: more pairs are needed, or, of a race that
-    `ended` before a look could decide, there are too few to say anything."""
+def judge(log_ratios: Sequence[float], rule: Rule, good: Direction) -> Decision | None:
+    """The decision of the first planned look that makes one. None: more pairs are needed. A race that ends
+    between looks has no decision: looking where no look was planned must not find anything."""
     for look in rule.looks:
         if len(log_ratios) >= look:
             decision = decide(log_ratios[:look], rule, good, last=look == rule.most_pairs)
             if decision is not None:
                 return decision
-    if ended and len(log_ratios) >= rule.looks[0]:
-        # Looking where no look was planned must not find anything.
-        last = decide(log_ratios, rule, good, last=True)
-        assert last is not None
-        return Decision("inconclusive", last.effect, last.pairs, last.p_value, last.minimal_detectable_effect)
     return None

@@ -12,18 +12,30 @@ MARGIN = 1.25  # a race holds more than the proof that told us how much
 
 
 def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    """What could be taken without swapping, by the kernel, and no more than the container's limit leaves."""
+    """What could be taken without swapping, by the kernel, and no more than the container's limit leaves: of
+    what it uses, the kernel gives back the files that nobody has read lately."""
     lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
     free = int(lines["MemAvailable"].split()[0]) * 1024
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    for limit, used, details, files in (
+        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
     ):
         if (cgroup / limit).is_file() and (cgroup / used).is_file():
             most = (cgroup / limit).read_text().strip()
             if most.isdigit():
-                free = min(free, int(most) - int((cgroup / used).read_text()))
+                idle = _value_of(files, cgroup / details)
+                free = min(free, int(most) - int((cgroup / used).read_text()) + idle)
     return free
+
+
+def _value_of(name: str, file: Path) -> int:
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
 
 
 def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:

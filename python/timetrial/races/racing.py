@@ -55,6 +55,7 @@ class _Ride:
     rule: Rule
     metric: Metric
     sides: list[ReadyCase]  # that can take part, the base first
+    names: dict[str, str]  # by case id
     progress: QuietProgress
     isolated: bool
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
@@ -105,8 +106,8 @@ def run_race(
         names = side_names(described.cases)
         try:
             with progress(quiet=quiet) as bar:
-                ride = _Ride(experiment, engine, folder, rule, metric, list(ready), bar, isolated)
-                end = _ride(ride, described, confirm=confirm, names=names)
+                ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
+                end = _ride(ride, described, confirm=confirm)
         except KeyboardInterrupt:
             end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
             if records.is_race(folder):
@@ -134,9 +135,9 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
     return experiment.again_with("race") + options
 
 
-def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool, names: dict[str, str]) -> RaceEnd:
-    refused = _prove_all(ride, names)
-    why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, names)
+def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool) -> RaceEnd:
+    refused = _prove_all(ride)
+    why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, ride.names)
     ride.isolated = ride.isolated or why is not None
     records.write_race(
         ride.folder,
@@ -163,14 +164,14 @@ def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool, names: dic
     return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
 
 
-def _prove_all(ride: _Ride, names: dict[str, str]) -> list[str]:
+def _prove_all(ride: _Ride) -> list[str]:
     """Leaves in `sides` those that may be raced; says of the others why not."""
     refused, kept = [], []
     for position, one in enumerate(ride.sides):
         case = one.case
         reason = None if one.unavailable is None else f"unavailable: {one.unavailable}"
         if reason is None and case.content_id not in ride.proofs:
-            ride.progress.next(f"proof · {names[case.id]}")
+            ride.progress.next(f"proof · {ride.names[case.id]}")
             folder = ride.folder / "proof" / case.content_id
             record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
             if record.outcome == "ok":
@@ -182,7 +183,7 @@ def _prove_all(ride: _Ride, names: dict[str, str]) -> list[str]:
         if reason is None:
             kept.append(one)
         else:
-            refused.append(f"{names[case.id]} is {reason}")
+            refused.append(f"{ride.names[case.id]} is {reason}")
     ride.sides = kept
     return refused
 
@@ -241,7 +242,7 @@ def _compared(
     failed = next((k for k, one in enumerate(launches) if one.outcome != "ok"), None)
     if failed is not None:
         one = launches[failed]
-        return {}, f"{sides[failed].case.backend}: {one.outcome}: {one.reason}"
+        return {}, f"{ride.names[sides[failed].case.id]}: {one.outcome}: {one.reason}"
     found = {}
     try:
         for k in range(1, len(sides)):

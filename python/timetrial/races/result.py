@@ -165,10 +165,15 @@ class Race:
         samples = files.record.samples_per_step(batch_size)
         return samples / (step_ns * 1e-9) if samples else None
 
+    def proof(self, case: str) -> LaunchRecord | None:
+        """The side's proof launch; None: there was none."""
+        folder = self.folder / "proof" / case.split("-")[0]
+        return store.read_launch(folder) if (folder / store.RECORD_FILE).is_file() else None
+
     def parity(self, case: str) -> Parity | None:
         """What the side's proof said; None: it was not proven."""
-        folder = self.folder / "proof" / case.split("-")[0]
-        return store.read_launch(folder).parity if (folder / store.RECORD_FILE).is_file() else None
+        proof = self.proof(case)
+        return proof.parity if proof else None
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `timetrial race --json`: plain dicts, lists, numbers, words and None."""
@@ -216,10 +221,11 @@ class Race:
     def _duel(self, case: CaseRecord) -> Duel:
         values = self._log_ratios(case.id, "judge")
         first = self._judge(values)
-        last, confirmed, reason = first, None, None
+        last: Decision | None = first
+        confirmed, reason = None, None
         if first is not None and first.verdict == "worse" and self.record.confirm:
-            last, confirmed, reason = self._confirmed(case.id, first)
-        if last is None:
+            last, confirmed, reason = self._confirmed(case, first)
+        if first is None:
             reason = self._why_not_judged(case)
         return Duel(
             base=self.names[self.cases[0].id],
@@ -238,15 +244,18 @@ class Race:
         )
 
     def _judge(self, values: list[float]) -> Decision | None:
-        return judge(values, self.rule, GOOD[self.metric], ended=self.end is not None)
+        return judge(values, self.rule, GOOD[self.metric])
 
-    def _confirmed(self, case: str, first: Decision) -> tuple[Decision, bool, str | None]:
-        """A `worse` stands only if a second race, with pairs of its own, says it too."""
-        second = self._judge(self._log_ratios(case, "confirm"))
-        if second is not None and second.verdict == "worse":
+    def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
+        """A `worse` stands only if a second race, with pairs of its own, says it too. None: that race ended
+        before it could say anything."""
+        second = self._judge(self._log_ratios(case.id, "confirm"))
+        found = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one"
+        if second is None:
+            return None, False, f"{found} was not judged: {self._why_not_judged(case)}"
+        if second.verdict == "worse":
             return first, True, None
-        seen = "did not end" if second is None else f"found {100 * second.effect.estimate:+.1f} %"
-        reason = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one {seen}"
+        reason = f"{found} found {100 * second.effect.estimate:+.1f} %"
         unsure = Decision(
             "inconclusive", first.effect, first.pairs, first.p_value, first.minimal_detectable_effect
         )

@@ -17,6 +17,9 @@ from timetrial.records.results import Results
 
 # What may differ between two sides without making the metric meaningless.
 _SAME_WORK = ("network", "dataset", "optimizer", "task", "device", "dtype")
+# What belongs to launches and not to a case: the sides of a race have it in common.
+_OF_LAUNCHES = ("start_timeout_s", "progress_timeout_s")
+_ENVIRONMENT = "environment."
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def side_of(given: Side | Results | Mapping[str, Any] | str) -> Side:
         rows = given.rows
         if len(rows) != 1:
             raise InputError(f"A side is one case; these results have {len(rows)}: narrow them with sel().")
-        return Side(_keys_of(rows[0].case))
+        return Side({**_keys_of(rows[0].case), **_keys_behind(given.experiment.spec)})
     if isinstance(given, str):
         return Side({"callable" if ":" in given else "backend": given})
     return Side(dict(given))
@@ -71,19 +74,60 @@ def _keys_of(case: CaseRecord) -> dict[str, Any]:
     return keys
 
 
+def _keys_behind(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the experiment says about all of its launches: where data lies, environment, limits."""
+    tables = [spec.get("workload") or {}, spec.get("axes") or {}, *(spec.get("contender") or [])]
+    folders = {str(table["dataset_folder"]) for table in tables if table.get("dataset_folder")}
+    measure = spec.get("measure") or {}
+    return {
+        **({"dataset_folder": folders.pop()} if len(folders) == 1 else {}),
+        **{f"{_ENVIRONMENT}{key}": value for key, value in (spec.get("environment") or {}).items()},
+        **{key: measure[key] for key in _OF_LAUNCHES if measure.get(key) is not None},
+    }
+
+
+def _is_of_launches(key: str) -> bool:
+    return key in _OF_LAUNCHES or key.startswith(_ENVIRONMENT)
+
+
+def _of_launches(sides: Sequence[Side], common: Mapping[str, Any]) -> dict[str, Any]:
+    """What `common` and the sides say about launches. InputError where they contradict each other."""
+    found: dict[str, Any] = {key: value for key, value in common.items() if _is_of_launches(key)}
+    for key in dict.fromkeys(key for side in sides for key in side.keys if _is_of_launches(key)):
+        values = [side.keys.get(key, found.get(key)) for side in sides]
+        if any(value != values[0] for value in values):
+            raise InputError(
+                f"The sides differ in {key} ({', '.join(map(repr, values))}): it holds for every launch of a "
+                "race. Give all sides the same."
+            )
+        found[key] = values[0]
+    return found
+
+
 def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -> Experiment:
     """The experiment whose cases are these sides, in this order. `common` holds for all of them."""
     for side in sides:
         for key, value in side.keys.items():
             if isinstance(value, list | tuple):
                 raise InputError(f"{side.name}: {key} has {len(value)} values; a side is one case.")
+    shared = _of_launches(sides, common)
     document = {
         "name": "race",
         "seed": seed,
-        "contender": [dict(side.keys) for side in sides],
-        "axes": dict(common),
+        "contender": [_of_cases(side.keys) for side in sides],
+        "axes": _of_cases(common),
+        "measure": {key: shared[key] for key in _OF_LAUNCHES if key in shared},
+        "environment": {
+            key.removeprefix(_ENVIRONMENT): str(value)
+            for key, value in shared.items()
+            if key.startswith(_ENVIRONMENT)
+        },
     }
     return Experiment.from_dict(document)
+
+
+def _of_cases(keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in keys.items() if not _is_of_launches(key)}
 
 
 def check_sides(cases: Sequence[Case], metric: str) -> None:

@@ -37,6 +37,8 @@ class SelfCheckTable:
         widths = column_widths([[text for text, _ in line] for line in lines])
         for line in lines:
             yield aligned(line, widths, [False, True, *[False] * 6])
+        for words in found.left_out:
+            yield Text(f"left out: {words}", style="yellow")
         judged, false, bound = found.equals
         if judged:
             yield Text(f"equals called different: {false} of {judged} races (at most {100 * bound:.1f} %)")

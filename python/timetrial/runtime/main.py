@@ -109,17 +109,17 @@ def load_contender(job, adapter, runtime):
 
 
 class Doing(object):
-    """What is under way, and whether with the user's own step: for the words of a failure."""
+    """What is under way, and the word of the user's own step, if it is one: for the words of a failure."""
 
     what = "job"
-    own = False
+    own = None
 
 
 def serve(job_path, doing):
     """Everything between start and end. True if the parent said goodbye."""
     phases = [phase("start", START_NS)]
     job = job_module.Job(job_path)
-    doing.own = job.callable is not None
+    doing.own = job.callable
     runtime = loading.load_runtime_module(job.runtime)
     use_parents_path(job)
     leave_the_path()
@@ -187,6 +187,7 @@ def main():
             stream.flush()
         outcome, text = failures.describe(error)
         if doing.own:
+            outcome = own_step.outcome_of(error, outcome, doing.own)
             text += own_step.place_of(error)
         send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors

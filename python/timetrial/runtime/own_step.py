@@ -46,6 +46,17 @@ def make(factory, word):
     )
 
 
+def outcome_of(error, outcome, word):
+    """A package that is not installed makes a row `unavailable`. Whatever else cannot be imported is a
+    mistake in the user's code, which must not pass for something that this machine lacks."""
+    if isinstance(error, ImportError):
+        own = word.partition(":")[0].partition(".")[0]
+        missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else own
+        if missing.partition(".")[0] == own:
+            return "crash"
+    return outcome
+
+
 def is_adapter(made):
     """Whether it has the shape of frameworks/README.md."""
     return all(callable(getattr(made, name, None)) for name in ("load", "build", "step"))

@@ -41,6 +41,14 @@ class Check:
         return verdict in (("better", "worse") if self.is_equal else ("better", "same"))
 
 
+# Its input ends with us, however we end: nothing may spin on.
+_SPIN = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+while True: pass
+"""
+
+
 def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callable[[], None]]:
     """From this pair on other programs keep every processor busy."""
     calls = 0
@@ -50,14 +58,19 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
         nonlocal calls
         calls += 1
         if calls > after_pairs and not busy:
-            spin = [sys.executable, "-c", "while True: pass"]
-            busy.extend(subprocess.Popen(spin) for _ in os.sched_getaffinity(0))
+            spin = [sys.executable, "-c", _SPIN]
+            busy.extend(
+                subprocess.Popen(
+                    spin, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+                )
+                for _ in os.sched_getaffinity(0)
+            )
         return engine.race(plans, rounds)
 
     def end() -> None:
         for process in busy:
             process.kill()
-            process.wait()
+            process.communicate()
 
     return replace(engine, race=race), end
 

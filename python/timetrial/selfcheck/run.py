@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from timetrial.errors import Unavailable
+from timetrial.errors import TimetrialError
+from timetrial.experiment.cases import usable_cpus
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.progress import progress
 from timetrial.races import Side, run_race
@@ -42,6 +44,7 @@ class SelfCheck:
     folder: Path
     seconds: float
     planned: int  # races; fewer were run if it was interrupted
+    left_out: list[str]  # checks that this machine cannot run, and why
 
     @property
     def races(self) -> int:
@@ -67,6 +70,7 @@ class SelfCheck:
             "seconds": self.seconds,
             "records": str(self.folder),
             "planned": self.planned,
+            "left_out": self.left_out,
             "faults": self.faults,
             "equals": self.equals._asdict(),
             "checks": [
@@ -103,6 +107,9 @@ def self_check(
     """
     engine = engine or real_engine()
     began = time.monotonic()
+    cpus = usable_cpus()
+    left_out = [f"{one.name}: {cpus} CPU" for one in checks if one.threads > cpus]
+    checks = [one for one in checks if one.threads <= cpus]
     order = [check for check in checks for _ in range(check.full if full else check.quick)]
     random.Random(seed).shuffle(order)
     folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -110,14 +117,16 @@ def self_check(
 
     def found() -> SelfCheck:
         tallies = [Tally(check, seen[check.name]) for check in checks]
-        return SelfCheck(tallies, folder, time.monotonic() - began, len(order))
+        return SelfCheck(tallies, folder, time.monotonic() - began, len(order), left_out)
 
+    # One lock for all of them: somebody else's measurement between two races would be refused to us.
+    inner = replace(engine, lock=contextlib.nullcontext)
     try:
-        with progress(quiet=quiet) as bar:
+        with engine.lock(), progress(quiet=quiet) as bar:
             bar.total(len(order))
             for number, check in enumerate(order):
                 bar.next(check.name)
-                seen[check.name].append(_race(check, folder, seed + number, engine))
+                seen[check.name].append(_race(check, folder, seed + number, inner))
                 bar.done(None)
     except KeyboardInterrupt:
         raise SelfCheckInterrupted(found()) from None
@@ -131,8 +140,8 @@ def _race(check: Check, folder: Path, seed: int, engine: Engine) -> Seen:
     sides = [Side({**common, **side}) for side in check.sides]
     try:
         found = run_race(experiment_of(sides, {}, seed), folder, confirm=False, quiet=True, engine=used)
-    except Unavailable as lacking:
-        return Seen(None, None, 0, 0.0, str(lacking))
+    except TimetrialError as error:  # two hours of races are not given up for one
+        return Seen(None, None, 0, 0.0, str(error))
     finally:
         if end is not None:
             end()

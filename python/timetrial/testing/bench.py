@@ -197,7 +197,7 @@ class Bench:
             )
             self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance)
         else:
-            self._undecided(f"{words}. {advice(duel, adjusted)}", race, chance)
+            self._undecided(f"{words}. {advice(duel, adjusted, rule.min_effect)}", race, chance)
 
     def _undecided(self, words: str, race: Race, chance: float) -> None:
         __tracebackhide__ = True

@@ -86,6 +86,7 @@ class RealEngine:
             found = race(*sides, metric=metric, rule=rule, results=self.results, seed=seed, quiet=True)
         if len(sides) == 2:
             _all_there(found.cases, found.names)
+            _all_found(found)
         return found
 
     def _run(self, measure: Callable[..., Results], experiment: Experiment) -> Ran:
@@ -97,10 +98,17 @@ class RealEngine:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
         """The workers of pytest-xdist take turns; beside anyone else's measurement nothing is measured."""
-        self.results.mkdir(parents=True, exist_ok=True)
-        if self.own:
-            (self.results / ".gitignore").write_text("*\n", encoding="utf-8")
-        with (self.results / ".turn").open("w", encoding="utf-8") as turn:
+        try:
+            self.results.mkdir(parents=True, exist_ok=True)
+            if self.own:
+                (self.results / ".gitignore").write_text("*\n", encoding="utf-8")
+            turn = (self.results / ".turn").open("w", encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"Records cannot be kept in '{self.results}': {error.strerror}. Choose another folder: "
+                "--bench-results=DIR."
+            ) from None
+        with turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
             yield
 
@@ -120,6 +128,14 @@ def _all_there(cases: Sequence[CaseRecord], names: Mapping[str, str]) -> None:
     for case in cases:
         if case.unavailable is not None:
             raise Unavailable(f"{names[case.id]}: {case.unavailable}")
+
+
+def _all_found(race: Race) -> None:
+    """Nor is what its launch found missing: a package that is not installed."""
+    for case, name in race.names.items():
+        proof = race.proof(case)
+        if proof is not None and proof.outcome == "unavailable":
+            raise Unavailable(f"{name}: {proof.reason}")
 
 
 def _ran(results: Results, again: str) -> Ran:

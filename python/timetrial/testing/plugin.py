@@ -19,6 +19,8 @@ MARKER = (
     "bench(max_slowdown=0.03, metric='step_time', seed=1, strict=False): what the test wants of the fixture "
     "bench. Every test that uses the fixture has this marker (-m bench, -m 'not bench')."
 )
+WISHES = pytest.StashKey[Wishes]()  # of an item that uses the fixture
+MISTAKE = pytest.StashKey[str]()  # in its marker, where it cannot end the session
 OWN_FOLDER = ".timetrial"  # under pytest's rootdir
 
 
@@ -83,15 +85,18 @@ class BenchPlugin:
             engine=engine.real_engine(folder, own=asked is None),
             suite=self._suite,
         )
-        self._wishes: dict[str, Wishes] = {}
         self._judgements: list[Judgement] = []
 
     def bench(self, item: pytest.Item) -> Bench:
         """The fixture's object for this test."""
+        if WISHES not in item.stash:  # it asked for the fixture while it ran
+            item.stash[WISHES] = self._checked(item)
+            if self._mode == "off":
+                pytest.skip("--bench=off")
         self._suite.begin(item.nodeid)
         return Bench(
             item.nodeid,
-            self._wishes[item.nodeid],
+            item.stash[WISHES],
             self._session,
             lambda judgement: item.user_properties.append(judgement.as_property()),
         )
@@ -100,10 +105,17 @@ class BenchPlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Every marker is checked before any test runs; --bench=off skips."""
         for item in items:
-            wishes = self._checked(item)
+            try:
+                wishes = self._checked(item)
+            except pytest.UsageError as error:
+                # A worker of pytest-xdist that ends here takes the words with it.
+                if not hasattr(self._config, "workerinput"):
+                    raise
+                item.stash[MISTAKE] = str(error)
+                continue
             if "bench" not in getattr(item, "fixturenames", ()):  # notebooks have none
                 continue
-            self._wishes[item.nodeid] = wishes
+            item.stash[WISHES] = wishes
             if item.get_closest_marker("bench") is None:
                 item.add_marker(pytest.mark.bench)
             if self._mode == "off":
@@ -111,7 +123,12 @@ class BenchPlugin:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """What was selected counts in the correction."""
-        self._suite.expect(item.nodeid for item in session.items if item.nodeid in self._wishes)
+        self._suite.expect(item.nodeid for item in session.items if WISHES in item.stash)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """What could not end the session fails the test."""
+        if MISTAKE in item.stash:
+            pytest.fail(item.stash[MISTAKE], pytrace=False)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The last report of a test has everything that it asserted, also from a worker of pytest-xdist."""

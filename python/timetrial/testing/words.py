@@ -23,13 +23,13 @@ def duel_words(race: Race, duel: Duel) -> str:
 
     facts = [f"{duel.challenger} against {duel.base}: {verdict_words(race, duel)}"]
     if duel.effect is not None:
-        facts.append(f"{duel.pairs} pairs")
+        facts.append(f"{duel.pairs} pairs" + (f" and {duel.void} void" if duel.void else ""))
     if duel.confirmed:
         facts.append("confirmed")
     return ", ".join(facts)
 
 
-def advice(duel: Duel, adjusted: float) -> str:
+def advice(duel: Duel, adjusted: float, min_effect: float) -> str:
     """What to change so that a duel is decided the next time."""
     if duel.verdict == "worse":
         return (
@@ -39,10 +39,12 @@ def advice(duel: Duel, adjusted: float) -> str:
     if duel.confirmed is False:
         return f"{duel.reason}: measure again"
     coarser = math.ceil(100 * (duel.minimal_detectable_effect or 0)) / 100
-    return (
-        "Measure on a quieter machine, give a step more work, or judge more coarsely: "
-        f"max_slowdown={coarser:g}"
-    )
+    if min_effect < coarser <= 1:
+        return (
+            "Measure on a quieter machine, give a step more work, or judge more coarsely: "
+            f"max_slowdown={coarser:g}"
+        )
+    return "Measure on a quieter machine, or give a step more work"
 
 
 def failed_words(ran: Ran) -> str:
