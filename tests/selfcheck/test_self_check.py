@@ -20,6 +20,7 @@ from scipy import stats
 
 from timetrial.analysis.verdict import Verdict
 from timetrial.errors import MeasurementError
+from timetrial.experiment.engine import Engine
 from timetrial.report.self_check import SelfCheckTable
 from timetrial.selfcheck import checks
 from timetrial.selfcheck.checks import CHECKS, Check
@@ -102,19 +103,24 @@ def test_all_equals_are_counted_together(checked: Callable[..., SelfCheck], fake
     assert "equals called different: 8 of 8 races (at most 100.0 %)" in table(found)
 
 
-def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEngine) -> None:
-    engine = fake.engine()
+def raising(engine: Engine, at_pair: int, error: BaseException) -> Engine:
+    """Its races are as before, but this pair, counted over all of them, raises."""
     pairs = 0
 
     def race(*words: Any) -> Any:
         nonlocal pairs
         pairs += 1
-        if pairs > 13:  # in the third race: the others took six each
-            raise KeyboardInterrupt
+        if pairs == at_pair:
+            raise error
         return engine.race(*words)
 
+    return dataclasses.replace(engine, race=race)
+
+
+def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEngine) -> None:
+    engine = raising(fake.engine(), 14, KeyboardInterrupt())  # in the third race: the others took six each
     with pytest.raises(SelfCheckInterrupted) as stopped:
-        self_check(results_folder, quiet=True, engine=dataclasses.replace(engine, race=race), checks=[EQUAL])
+        self_check(results_folder, quiet=True, engine=engine, checks=[EQUAL])
     found = stopped.value.found
     assert (found.races, found.planned) == (2, 4)
     assert "interrupted after 2 of 4 races" in table(found)
@@ -194,18 +200,8 @@ def test_the_stressor_ends_with_us_however_we_end() -> None:
 
 
 def test_a_race_that_fails_does_not_end_the_others(results_folder: Path, fake: FakeEngine) -> None:
-    engine = fake.engine()
-    pairs = 0
-
-    def race(*words: Any) -> Any:
-        nonlocal pairs
-        pairs += 1
-        if pairs == 2:
-            raise MeasurementError("no room for a record")
-        return engine.race(*words)
-
-    broken = dataclasses.replace(engine, race=race)
-    found = self_check(results_folder, quiet=True, engine=broken, checks=[EQUAL])
+    engine = raising(fake.engine(), 2, MeasurementError("no room for a record"))
+    found = self_check(results_folder, quiet=True, engine=engine, checks=[EQUAL])
     assert (found.races, len(found.tallies[0].judged)) == (4, 3)
     assert found.faults == ["equal: 1 of 4 races were not judged: no room for a record"]
 
