@@ -71,6 +71,22 @@ def test_installed_wheel_is_a_plugin_of_pytest(clean_python: Path) -> None:
     assert "timetrial.testing.plugin" in run(clean_python, "-c", code).stdout.split()
 
 
+def test_installed_wheel_serves_the_oldest_pytest_that_is_promised(
+    clean_python: Path, tmp_path: Path
+) -> None:
+    run(clean_python, "-m", "pip", "install", "--quiet", "pytest==8.0.*")
+    (tmp_path / "mine.py").write_text("def make_step():\n    return lambda: sum(range(1000))\n")
+    (tmp_path / "test_mine.py").write_text(
+        "def test_it(bench):\n"
+        "    mine = bench.step('mine:make_step', threads=1)\n"
+        "    bench.assert_not_slower(mine, than=mine)\n"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = run(clean_python, "-m", "pytest", cwd=tmp_path, env=environment)
+    assert "pytest-8.0." in done.stdout
+    assert "1 timing assertion not judged (--bench=full judges them)" in done.stdout
+
+
 def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path, env=environment)
