@@ -85,6 +85,21 @@ def test_a_rounded_decision_passes_with_a_note() -> None:
     assert [c.tensor for c in parity.comparisons if not c.passed] == ["parameter a.bias"]
 
 
+def test_losses_follow_a_rounded_decision_and_only_a_little() -> None:
+    proof = flipped()
+    error = relative_l2(proof.parameter["a.bias"], judge_proof().parameter["a.bias"])
+    proof.losses[4] *= 1 + 0.03 * error
+    parity = judged(proof)
+    assert (parity.status, parity.notes) == ("passed", ["flips"])
+    assert {c.tensor for c in parity.comparisons if not c.passed} == {"parameter a.bias", "loss of step 5"}
+    proof.losses[4] *= 1 + 0.03 * error
+    assert judged(proof).tensor == "loss of step 5"
+
+
+def first_loss(proof: Proof) -> None:
+    proof.losses[0] *= 1 + 1e-5
+
+
 def wrong_rule(proof: Proof) -> None:
     gentle = {**SGD, "momentum": 0.9001}
     followed = follow_rule(INITIAL, proof.step_gradients, gentle)
@@ -119,7 +134,7 @@ def wrong_gradient(proof: Proof) -> None:
 
 
 def far_off_gradient(proof: Proof) -> None:
-    proof.gradient = spoil(proof.gradient, 1.02)
+    proof.gradient = spoil(proof.gradient, 1.04)
 
 
 @pytest.mark.parametrize("batch", ["gradient", "other_gradient"])
@@ -154,6 +169,7 @@ def far_away(proof: Proof) -> None:
         wrong_gradient,
         far_off_gradient,
         wrong_loss,
+        first_loss,
         far_away,
     ],
 )

@@ -46,6 +46,13 @@ def test_equals_are_the_same(raced: Raced, fake: FakeEngine) -> None:
     assert [plan.purpose for plan in fake.log] == ["proof", *["race"] * 12]
 
 
+def test_equals_whose_proof_fails_are_not_raced(raced: Raced, fake: FakeEngine) -> None:
+    found = raced("backend=wrong,wrong")
+    assert found.verdict is None
+    assert "wrong" in (found.duels[0].reason or "")
+    assert [plan.purpose for plan in fake.log] == ["proof"]
+
+
 def test_the_slower_is_worse_and_confirmed_by_pairs_of_its_own(raced: Raced, fake: FakeEngine) -> None:
     fake.factor = second_is(1.05)
     found = raced("backend=fast,fast")

@@ -19,12 +19,12 @@ from rich.console import Console
 from scipy import stats
 
 from timetrial.analysis.verdict import Verdict
-from timetrial.errors import MeasurementError
+from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.engine import Engine
 from timetrial.report.self_check import SelfCheckTable
 from timetrial.selfcheck import checks
 from timetrial.selfcheck.checks import CHECKS, Check
-from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, self_check
+from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, go_on, self_check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
 
 EQUAL = Check("equal", ({"backend": "fast", "network": "mlp"},) * 2, 0.0, quick=4, full=30)
@@ -124,6 +124,21 @@ def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEn
     found = stopped.value.found
     assert (found.races, found.planned) == (2, 4)
     assert "interrupted after 2 of 4 races" in table(found)
+    assert f"go on: timetrial self-check --resume {found.folder}" in table(found).replace("\n", "")
+    rest = go_on(found.folder, quiet=True, engine=fake.engine(), checks=[EQUAL])
+    assert (rest.races, rest.planned, len(rest.tallies[0].judged)) == (4, 4, 4)
+    assert rest.tallies[0].races[:2] == found.tallies[0].races
+    whole = self_check(results_folder / "whole", quiet=True, engine=fake.engine(), checks=[EQUAL])
+    assert {one.effect for one in rest.tallies[0].races} == {one.effect for one in whole.tallies[0].races}
+
+
+def test_only_a_self_check_of_these_checks_goes_on(results_folder: Path, fake: FakeEngine) -> None:
+    found = self_check(results_folder, quiet=True, engine=fake.engine(), checks=[EQUAL])
+    others = dataclasses.replace(EQUAL, sides=({"backend": "slow", "network": "mlp"},) * 2)
+    with pytest.raises(InputError, match="another version of timetrial"):
+        go_on(found.folder, quiet=True, engine=fake.engine(), checks=[others])
+    with pytest.raises(InputError, match=r"is no self-check: it has no self-check\.json"):
+        go_on(results_folder, quiet=True, engine=fake.engine(), checks=[EQUAL])
 
 
 def test_json_has_every_race(checked: Callable[..., SelfCheck]) -> None:

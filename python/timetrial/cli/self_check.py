@@ -13,7 +13,12 @@ def self_check(
     full: Annotated[
         bool, typer.Option("--full", help="As many races as the promised error rates need: about two hours.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order of the races and all in them.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the order of the races and all in them: 1.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Go on with one that was interrupted.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
@@ -22,12 +27,19 @@ def self_check(
     Exit code: 0 nothing is worse than promised, 1 something is, 2 bad input, 4 it could not be measured,
     130 interrupted.
     """
-    from timetrial.selfcheck.run import SelfCheckInterrupted
+    from timetrial.errors import InputError
+    from timetrial.selfcheck.run import SelfCheckInterrupted, go_on
     from timetrial.selfcheck.run import self_check as check
+
+    if resume is not None and (full or seed is not None):
+        raise InputError(f"--resume {resume}: it goes on as it began, so leave --full and --seed out.")
 
     interrupted = False
     try:
-        found = check(results, full=full, seed=seed, quiet=as_json)
+        if resume is not None:
+            found = go_on(resume, quiet=as_json)
+        else:
+            found = check(results, full=full, seed=1 if seed is None else seed, quiet=as_json)
     except SelfCheckInterrupted as stopped:  # two hours of races are worth their table
         found, interrupted = stopped.found, True
     if as_json:

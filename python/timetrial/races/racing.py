@@ -165,25 +165,25 @@ def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool) -> RaceEnd
 
 
 def _prove_all(ride: _Ride) -> list[str]:
-    """Leaves in `sides` those that may be raced; says of the others why not."""
+    """Leaves in `sides` those that may be raced; says of the others why not. Equal sides share a proof."""
+    failed: dict[str, str] = {}  # by content id: why
     refused, kept = [], []
     for position, one in enumerate(ride.sides):
         case = one.case
-        reason = None if one.unavailable is None else f"unavailable: {one.unavailable}"
-        if reason is None and case.content_id not in ride.proofs:
+        if one.unavailable is not None:
+            failed[case.content_id] = f"unavailable: {one.unavailable}"
+        elif case.content_id not in {**ride.proofs, **failed}:
             ride.progress.next(f"proof · {ride.names[case.id]}")
             folder = ride.folder / "proof" / case.content_id
             record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
             if record.outcome == "ok":
                 ride.proofs[case.content_id] = record.parity
             else:
-                reason = f"{record.outcome}: {record.reason}"
-        if reason is None and case.content_id not in ride.proofs:
-            reason = "its proof failed"
-        if reason is None:
-            kept.append(one)
+                failed[case.content_id] = f"{record.outcome}: {record.reason}"
+        if case.content_id in failed:
+            refused.append(f"{ride.names[case.id]} is {failed[case.content_id]}")
         else:
-            refused.append(f"{ride.names[case.id]} is {reason}")
+            kept.append(one)
     ride.sides = kept
     return refused
 

@@ -1,4 +1,8 @@
-"""Asks every check, in random order, so that slow drifts of the machine meet all of them."""
+"""Asks every check, in random order, so that slow drifts of the machine meet all of them.
+
+results/self-check-<date>/self-check.json   what was asked: with it an interrupted one goes on
+results/self-check-<date>/<id>/             one race each; its seed says which of the order it was
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from timetrial.errors import TimetrialError
+from timetrial.errors import InputError, TimetrialError
 from timetrial.experiment.cases import usable_cpus
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.progress import progress
-from timetrial.races import Side, run_race
+from timetrial.races import Race, Side, run_race
 from timetrial.races.side import experiment_of
+from timetrial.records import store
+from timetrial.records.files import write_once
+from timetrial.records.model import Model
+from timetrial.records.race import is_race
 from timetrial.selfcheck.checks import CHECKS, Check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
+
+_ASKED = "self-check.json"
 
 
 class SelfCheckInterrupted(KeyboardInterrupt):
@@ -92,6 +102,13 @@ class SelfCheck:
         }
 
 
+class Asked(Model):
+    """self-check.json."""
+
+    seed: int
+    full: bool
+
+
 def self_check(
     results: Path,
     *,
@@ -105,28 +122,50 @@ def self_check(
 
     Raises SelfCheckInterrupted on Ctrl-C.
     """
+    store.check_writable(results)
+    folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
+    write_once(folder / _ASKED, store.to_bytes(Asked(seed=seed, full=full)))
+    return go_on(folder, quiet=quiet, engine=engine, checks=checks)
+
+
+def go_on(
+    folder: Path, *, quiet: bool = False, engine: Engine | None = None, checks: Sequence[Check] = CHECKS
+) -> SelfCheck:
+    """Runs what is left of the checks of this folder.
+
+    Raises InputError for another folder, SelfCheckInterrupted on Ctrl-C.
+    """
+    if not (folder / _ASKED).is_file():
+        raise InputError(f"'{folder}' is no self-check: it has no {_ASKED}.")
+    asked = store.read_record(folder / _ASKED, Asked)
     engine = engine or real_engine()
     began = time.monotonic()
     cpus = usable_cpus()
     left_out = [f"{one.name}: {cpus} CPU" for one in checks if one.threads > cpus]
     checks = [one for one in checks if one.threads <= cpus]
-    order = [check for check in checks for _ in range(check.full if full else check.quick)]
-    random.Random(seed).shuffle(order)
-    folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
+    order = [check for check in checks for _ in range(check.full if asked.full else check.quick)]
+    random.Random(asked.seed).shuffle(order)
+    done = _races_of(folder, asked.seed, order)
     seen: dict[str, list[Seen]] = {check.name: [] for check in checks}
+    for number, race in done.items():
+        seen[order[number].name].append(_seen(race))
+    before_s = sum(race.seconds or 0 for race in done.values())
 
     def found() -> SelfCheck:
         tallies = [Tally(check, seen[check.name]) for check in checks]
-        return SelfCheck(tallies, folder, time.monotonic() - began, len(order), left_out)
+        seconds = before_s + time.monotonic() - began
+        return SelfCheck(tallies, folder, seconds, len(order), left_out)
 
     # One lock for all of them: somebody else's measurement between two races would be refused to us.
     inner = replace(engine, lock=contextlib.nullcontext)
     try:
         with engine.lock(), progress(quiet=quiet) as bar:
-            bar.total(len(order))
+            bar.total(len(order) - len(done))
             for number, check in enumerate(order):
+                if number in done:
+                    continue
                 bar.next(check.name)
-                seen[check.name].append(_race(check, folder, seed + number, inner))
+                seen[check.name].append(_race(check, folder, asked.seed + number, inner))
                 bar.done(None)
     except KeyboardInterrupt:
         raise SelfCheckInterrupted(found()) from None
@@ -145,6 +184,27 @@ def _race(check: Check, folder: Path, seed: int, engine: Engine) -> Seen:
     finally:
         if end is not None:
             end()
-    duel = found.worst
+    return _seen(found)
+
+
+def _seen(race: Race) -> Seen:
+    duel = race.worst
     effect = None if duel.effect is None else duel.effect.estimate
-    return Seen(duel.verdict, effect, duel.pairs, found.seconds or 0.0, duel.reason)
+    return Seen(duel.verdict, effect, duel.pairs, race.seconds or 0.0, duel.reason)
+
+
+def _races_of(folder: Path, seed: int, order: Sequence[Check]) -> dict[int, Race]:
+    """By their place in the order: the races that ended."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        race = Race(path) if is_race(path) else None
+        if race is None or race.end is None or race.end.stop_reason == "interrupted":
+            continue
+        number = race.record.experiment.seed - seed
+        words = [case.backend for case in race.cases]
+        if number >= len(order) or words != [
+            side.get("backend", side.get("callable")) for side in order[number].sides
+        ]:
+            raise InputError(f"'{folder}' is of another version of timetrial, whose checks were others.")
+        found[number] = race
+    return dict(sorted(found.items()))
