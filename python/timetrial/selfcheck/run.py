@@ -123,9 +123,22 @@ def self_check(
     Raises SelfCheckInterrupted on Ctrl-C.
     """
     store.check_writable(results)
-    folder = results / f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = _new_folder(results)
     write_once(folder / _ASKED, store.to_bytes(Asked(seed=seed, full=full)))
     return go_on(folder, quiet=quiet, engine=engine, checks=checks)
+
+
+def _new_folder(results: Path) -> Path:
+    name = f"self-check-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder, number = results / name, 1
+    while True:
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+            folder = results / f"{name}-{number}"
+        else:
+            return folder
 
 
 def go_on(
