@@ -300,6 +300,32 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
     assert "again       timetrial race network=mlp backend=fast,fast threads=1 seed=1" in text
 
 
+def test_both_sides_of_a_pair_have_the_same_processors(
+    raced: Raced, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.launch.cpus.allowed_cpus", lambda: frozenset({0, 1, 5}))
+    found = raced("backend=fast,other", "threads=2")
+    by_pair: dict[int, set[frozenset[int] | None]] = {}
+    for plan in fake.log:
+        if plan.purpose == "race":
+            by_pair.setdefault(plan.block, set()).add(plan.processors)
+    assert all(len(one) == 1 for one in by_pair.values())
+    sets = [next(iter(one)) for one in by_pair.values()]
+    assert all(one is not None and len(one) == 2 for one in sets)
+    assert len(set(sets)) > 1  # others for other pairs
+    assert [frozenset(pair.processors or ()) for pair in found.pairs] == sets
+
+
+@pytest.mark.parametrize("words", [["threads=1", "affinity=0"], ["threads=2"], []])
+def test_whoever_says_where_or_needs_all_is_left_alone(
+    raced: Raced, fake: FakeEngine, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.launch.cpus.allowed_cpus", lambda: frozenset({0, 1}))
+    found = raced("backend=fast,other", *words)
+    assert {plan.processors for plan in fake.log} == {None}
+    assert {pair.processors for pair in found.pairs} == {None}
+
+
 def test_json_has_the_levels_and_all_pairs(raced: Raced) -> None:
     document = raced("backend=fast,fast").to_json()
     assert len(document["log_ratios"]) == document["pairs"] == 6

@@ -60,6 +60,7 @@ class LaunchPlan:
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names
+    processors: frozenset[int] | None = None  # of this launch, where its case names none; as many as threads
     contender: Contender | None = None  # found by resolve(case) where None
 
     @property

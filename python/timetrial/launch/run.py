@@ -223,7 +223,7 @@ class _Launch:
         command = Command(
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=self.environment.variables,
-            affinity=affinity_of(plan.case, contender),
+            affinity=affinity_of(plan.case, contender, plan.processors),
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
         )
@@ -485,7 +485,7 @@ class _Launch:
                 isa,
                 interpreter,
                 self.libraries,
-                bound_processors(self.plan.case, contender),
+                bound_processors(self.plan.case, contender, self.plan.processors),
             )
             if self.watch
             else Evidence()

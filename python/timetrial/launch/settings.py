@@ -139,19 +139,24 @@ def setting_environment(
     return variables
 
 
-def bound_processors(case: Case, contender: Contender) -> frozenset[int] | None:
-    """The first n that we may use, for a framework whose only proven way to n threads is a mask of
-    processors, unless the case names its own; None for the others."""
+def bound_processors(
+    case: Case, contender: Contender, chosen: frozenset[int] | None = None
+) -> frozenset[int] | None:
+    """Those `chosen` for the launch, otherwise the first n that we may use, for a framework whose only proven
+    way to n threads is a mask of processors, unless the case names its own; None for the others."""
     table = contender.version.settings.get("threads") if contender.version else None
     if table is None or not table.affinity or "threads" not in case.settings or "affinity" in case.settings:
         return None
-    return frozenset(sorted(allowed_cpus())[: int(case.settings["threads"])])
+    return chosen or frozenset(sorted(allowed_cpus())[: int(case.settings["threads"])])
 
 
-def affinity_of(case: Case, contender: Contender) -> str | None:
-    """The processors to which the supervisor binds the contender: those asked, or those for its threads."""
-    bound = bound_processors(case, contender)
-    return case.settings.get("affinity") if bound is None else format_cpus(bound)
+def affinity_of(case: Case, contender: Contender, chosen: frozenset[int] | None = None) -> str | None:
+    """The processors to which the supervisor binds the contender: those asked, those `chosen` for the launch,
+    or those for its threads."""
+    if "affinity" in case.settings:
+        return case.settings["affinity"]
+    bound = bound_processors(case, contender, chosen) or chosen
+    return None if bound is None else format_cpus(bound)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -212,11 +212,13 @@ def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
 
     number = len(ride.pairs)
     rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
+    processors = _processors(sides, rng)
     plans = []
     for position, one in enumerate(sides):
         padding = {"TIMETRIAL_PADDING": "x" * rng.randrange(LONGEST_PADDING)}
         folder = records.pair_folder(ride.folder, number) / one.case.id
-        plans.append(_plan(ride, one, "race", folder, number, position, padding))
+        plan = _plan(ride, one, "race", folder, number, position, padding)
+        plans.append(replace(plan, processors=processors))
     order = schedule(len(sides), ROUNDS, rng)
     if ride.isolated:
         alone = {side: ride.engine.race([plans[side]], [(0,)] * ROUNDS) for side in order[0]}
@@ -230,9 +232,24 @@ def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
         stage=stage,
         sides=[one.case.id for one in sides],
         rounds=[list(one) for one in order],
+        processors=sorted(processors) if processors else None,
         log_ratios=ratios,
         void=void,
     )
+
+
+def _processors(sides: Sequence[ReadyCase], rng: random.Random) -> frozenset[int] | None:
+    """As many as the sides have threads, by chance for each pair: the processors of a virtual machine differ,
+    by 40 % and for minutes where a neighbor shares the core, and whoever waits comes back to his own. None:
+    all are needed, or a side says where it runs or not how many threads it has."""
+    from timetrial.launch.cpus import allowed_cpus
+
+    threads = [one.case.settings.get("threads") for one in sides]
+    usable = sorted(allowed_cpus())
+    if any("affinity" in one.case.settings for one in sides) or None in threads:
+        return None
+    count = max(int(one or 1) for one in threads)
+    return frozenset(rng.sample(usable, count)) if count < len(usable) else None
 
 
 def _compared(

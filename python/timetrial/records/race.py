@@ -53,6 +53,7 @@ class PairRecord(Model):
     stage: Stage
     sides: list[str]  # cases, the base first
     rounds: list[list[int]]  # who ran when: positions in `sides`
+    processors: list[int] | None = None  # on which all sides ran; None: wherever the kernel put them
     log_ratios: dict[str, dict[str, float]]  # challenger -> statistic ("median", "mean", "p25") -> value
     void: str | None = None  # why it does not count
 
