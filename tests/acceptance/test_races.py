@@ -162,7 +162,7 @@ def test_21_what_others_do_fails_on_the_same_data() -> None:
 
 
 def test_the_simulation_computes_what_races_compute() -> None:
-    """The numbers of a simulated pair are those that `timetrial.races` makes of the same step times."""
+    """The numbers of a simulated pair are those that `timetrial.race` makes of the same step times."""
     durations = sessions(TYPICAL, 0.05, 1, np.random.default_rng(22))
     for pair in range(3):
         base, challenger = durations[0, pair, :, 0], durations[0, pair, :, 1]

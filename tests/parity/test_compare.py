@@ -134,7 +134,7 @@ def wrong_gradient(proof: Proof) -> None:
 
 
 def far_off_gradient(proof: Proof) -> None:
-    proof.gradient = spoil(proof.gradient, 1.04)
+    proof.gradient = spoil(proof.gradient, 1.02)
 
 
 @pytest.mark.parametrize("batch", ["gradient", "other_gradient"])

@@ -244,11 +244,10 @@ def _processors(sides: Sequence[ReadyCase], rng: random.Random) -> frozenset[int
     all are needed, or a side says where it runs or not how many threads it has."""
     from timetrial.launch.cpus import allowed_cpus
 
-    threads = [one.case.settings.get("threads") for one in sides]
-    usable = sorted(allowed_cpus())
-    if any("affinity" in one.case.settings for one in sides) or None in threads:
+    settings = [one.case.settings for one in sides]
+    if any("affinity" in one or "threads" not in one for one in settings):
         return None
-    count = max(int(one or 1) for one in threads)
+    usable, count = sorted(allowed_cpus()), max(int(one["threads"]) for one in settings)
     return frozenset(rng.sample(usable, count)) if count < len(usable) else None
 
 

@@ -45,5 +45,5 @@ def _refuse(own: ExperimentRecord, other: ExperimentRecord) -> None:
     raise InputError(
         f"The row is of another experiment, {other.name} of {other.created_at}{where}; this one is "
         f"{own.name} of {own.created_at}. What was measured at different times cannot be told from a drift "
-        "of the machine. timetrial.races(a, b) measures both anew, in turns."
+        "of the machine. timetrial.race(a, b) measures both anew, in turns."
     )

@@ -46,9 +46,9 @@ class SelfCheckTable:
             yield Text(f"! {fault}", style="bold red")
         if found.races and not found.faults:
             yield Text("Nothing is worse than promised (bounds: 95 %, one-sided).", style="green")
-        goes_on = f"    go on: timetrial self-check --resume {found.folder}"
         left = found.races < found.planned
-        yield Text(f"  races: {found.folder}{goes_on if left else ''}", style="dim", overflow="fold")
+        goes_on = f"    go on: timetrial self-check --resume {found.folder}" if left else ""
+        yield Text(f"  races: {found.folder}{goes_on}", style="dim", overflow="fold")
 
 
 def _cells(tally: Tally) -> Iterator[tuple[str, str]]:

@@ -215,7 +215,7 @@ def _races_of(folder: Path, seed: int, order: Sequence[Check]) -> dict[int, Race
             continue
         number = race.record.experiment.seed - seed
         words = [case.backend for case in race.cases]
-        if number >= len(order) or words != [
+        if not 0 <= number < len(order) or words != [
             side.get("backend", side.get("callable")) for side in order[number].sides
         ]:
             raise InputError(f"'{folder}' is of another version of timetrial, whose checks were others.")
