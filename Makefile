@@ -7,15 +7,28 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CXX ?= g++
 JOBS ?= $(shell nproc)
-NATIVE_SOURCES := $(shell find cpp cmake -type f) CMakeLists.txt pyproject.toml
+NATIVE_SOURCES := $(shell find cpp cmake -type f -not -path 'cpp/tests/*') CMakeLists.txt pyproject.toml
 PYTHON_FILES := python tests benchmarks tools
+# Runs a command and adds its time to that of a stage, for the table at the end of `make test`.
+STAGE = $(PYTHON) tools/times.py run
+TIMES := $(CURDIR)/build/times
+# make test-all: every test. make test: without those that are marked full, in pytest and in GoogleTest.
+ifeq ($(FULL),1)
+MARKED = $(1)
+CTEST := ctest
+REQUIRED_FRAMEWORKS := all
+else
+MARKED = $(1) and not full
+CTEST := ctest -LE full
+REQUIRED_FRAMEWORKS := quick
+endif
 TORCH_PIN = $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p;T;q' python/timetrial/frameworks/pytorch/environment.toml)
 APT_LINE := sudo apt install g++ make python3-dev python3-venv
 
 export CXX
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: help demo test test-frameworks lint ctest pytest frameworks notebooks format stubs self dist clean machine
+.PHONY: help demo test test-all stages lint ctest pytest frameworks notebooks format stubs self dist clean machine
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -24,7 +37,14 @@ help:  ## this list
 demo: $(VENV)/.installed $(VENV)/.demo  ## train LeNet-5 with every stack that is ready, in one table (TORCH=0: without torch)
 	$(BIN)/timetrial run first-look
 
-test: lint ctest pytest notebooks  ## everything that must be green (FRAMEWORKS=0: without installing frameworks)
+test:  ## what a change of ordinary size can break: lint, GoogleTest, pytest, notebooks (FRAMEWORKS=0: installs none)
+	@$(PYTHON) tools/times.py start
+	@$(MAKE) --no-print-directory stages; status=$$?; $(PYTHON) tools/times.py report; exit $$status
+
+test-all:  ## everything, as long as it takes: every variant, every framework that comes from packages
+	@$(MAKE) --no-print-directory test FULL=1
+
+stages: lint ctest pytest notebooks
 
 machine:
 	@missing=""; \
@@ -48,12 +68,16 @@ $(VENV)/bin/python: | machine
 	else $(PYTHON) -m venv $(VENV); fi
 
 $(VENV)/.build-tools: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --quiet --upgrade 'pip>=23'
-	$(PIP) install --quiet $$($(BIN)/python tools/extras.py build)
+	$(STAGE) install -- $(PIP) install --quiet --upgrade 'pip>=23'
+	$(STAGE) install -- $(PIP) install --quiet $$($(BIN)/python tools/extras.py build)
 	@touch $@
 
+# The GoogleTest programs are made in the same build folder, from the same objects, when ctest asks for them.
+# Warnings are errors with the compiler that they were mended for: a newer one knows more of them.
 $(VENV)/.installed: $(NATIVE_SOURCES) | $(VENV)/.build-tools
-	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --quiet --no-build-isolation --config-settings build-dir=build/editable --editable '.'
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) build -- $(PIP) install --quiet --no-build-isolation --editable '.' \
+	  --config-settings build-dir=build/editable --config-settings cmake.define.TIMETRIAL_TESTS=ON \
+	  --config-settings cmake.define.TIMETRIAL_WERROR=$(if $(filter 12,$(shell $(CXX) -dumpversion)),ON,OFF)
 	@touch $@
 
 $(VENV)/.demo: | $(VENV)/.installed
@@ -68,31 +92,37 @@ torch: | $(VENV)/bin/python
 	else \
 	  echo "Installing torch==$(TORCH_PIN) into $(VENV): about 0.2 GB where pip's settings lead to a CPU build,"; \
 	  echo "about 3 GB where they lead to the CUDA build. (make TORCH=0 does without it.)"; \
-	  $(PIP) install --quiet torch==$(TORCH_PIN) || { echo "torch could not be installed. Without it: make demo TORCH=0" >&2; exit 1; }; \
+	  $(STAGE) install -- $(PIP) install --quiet torch==$(TORCH_PIN) || { echo "torch could not be installed. Without it: make demo TORCH=0" >&2; exit 1; }; \
 	fi
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.installed
-	$(PIP) install --quiet $$($(BIN)/python tools/extras.py test lint)
+	$(STAGE) install -- $(PIP) install --quiet $$($(BIN)/python tools/extras.py test lint)
 	@$(MAKE) --no-print-directory torch
 	@touch $@
 
 lint: $(VENV)/.installed $(VENV)/.test  ## ruff, mypy, clang-format, stripped notebooks, up-to-date stubs, file sizes
-	$(BIN)/ruff check $(PYTHON_FILES)
-	$(BIN)/ruff format --check $(PYTHON_FILES)
-	$(BIN)/mypy
-	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
-	$(BIN)/nbstripout --verify notebooks/*.ipynb
-	$(BIN)/python tools/stubs.py --check
-	$(BIN)/python tools/sizes.py
+	$(STAGE) lint -- $(BIN)/ruff check $(PYTHON_FILES)
+	$(STAGE) lint -- $(BIN)/ruff format --check $(PYTHON_FILES)
+	$(STAGE) lint -- $(BIN)/mypy
+	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | $(STAGE) lint -- xargs $(BIN)/clang-format --dry-run --Werror
+	$(STAGE) lint -- $(BIN)/nbstripout --verify notebooks/*.ipynb
+	$(STAGE) lint -- $(BIN)/python tools/stubs.py --check
+	$(STAGE) lint -- $(BIN)/python tools/sizes.py
 
-ctest: $(VENV)/.test  ## GoogleTest: release with warnings as errors, then debug with sanitizers
-	PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset release
-	PATH="$(abspath $(BIN)):$$PATH" cmake --workflow --preset debug
+ctest: $(VENV)/.installed $(VENV)/.test  ## GoogleTest: as installed, then with sanitizers
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest, build" -- cmake --build build/editable --target native_tests
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest" -- $(CTEST) --test-dir build/editable -j $(JOBS) --no-tests=error \
+	  --output-on-failure --output-junit $(TIMES)/ctest.xml
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers, build" -- sh -c 'cmake --preset debug && cmake --build --preset debug'
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers" -- $(CTEST) --preset debug -j $(JOBS) \
+	  --output-junit $(TIMES)/ctest-sanitizers.xml
 
-# Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS. What this machine has
-# no interpreter for is left out; tests of what it could have run and did not fail the run (tests/required.py).
-$(VENV)/.frameworks: $(wildcard python/timetrial/frameworks/*/environment.toml) | $(VENV)/.installed $(VENV)/.test
-	$(BIN)/timetrial frameworks install --cheap
+# Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS: three for `make test`, for
+# `make test-all` every one that comes from packages. What this machine has no interpreter for is left out; tests of
+# what it could have run and did not fail the run (tests/required.py).
+$(VENV)/.frameworks-$(REQUIRED_FRAMEWORKS): $(wildcard python/timetrial/frameworks/*/environment.toml) tests/required.py | $(VENV)/.installed $(VENV)/.test
+	names=$$($(BIN)/python tests/required.py $(REQUIRED_FRAMEWORKS)) && \
+	{ [ -z "$$names" ] || $(STAGE) "frameworks, install" -- $(BIN)/timetrial frameworks install $$names; }
 	@touch $@
 
 ifeq ($(FRAMEWORKS),0)
@@ -100,20 +130,18 @@ frameworks:
 	@echo "FRAMEWORKS=0: going on with the frameworks that are there."
 pytest: REQUIRED :=
 else
-frameworks: $(VENV)/.frameworks  ## install the frameworks that tests use, each in an interpreter of its own
-pytest: REQUIRED := TIMETRIAL_REQUIRE=cheap
+frameworks: $(VENV)/.frameworks-$(REQUIRED_FRAMEWORKS)  ## install the frameworks that tests use, each in an interpreter of its own
+pytest: REQUIRED := TIMETRIAL_REQUIRE=$(REQUIRED_FRAMEWORKS)
 endif
 
+# Those that need the processors for themselves come last.
+PYTEST = $(BIN)/python -m pytest
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
-	$(REQUIRED) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not alone"
-	$(REQUIRED) $(BIN)/python -m pytest -m alone
-
-test-frameworks: $(VENV)/.installed $(VENV)/.test  ## install every framework that comes from packages, and test them all
-	$(BIN)/timetrial frameworks install --all
-	TIMETRIAL_REQUIRE=all $(BIN)/python -m pytest -n $(JOBS) tests/frameworks tests/runtime
+	$(REQUIRED) $(STAGE) "pytest, all cores" -- $(PYTEST) -n $(JOBS) --dist loadgroup -m "$(call MARKED,not alone)" --junitxml=$(TIMES)/pytest.xml
+	$(REQUIRED) $(STAGE) "pytest, one by one" -- $(PYTEST) -m "$(call MARKED,alone)" --junitxml=$(TIMES)/pytest-alone.xml
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
-	TIMETRIAL_NOTEBOOK_QUICK=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
+	TIMETRIAL_NOTEBOOK_QUICK=1 $(STAGE) notebooks -- $(PYTEST) --nbmake --nbmake-timeout=300 notebooks --junitxml=$(TIMES)/pytest-notebooks.xml
 
 format: $(VENV)/.test  ## format all code
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
@@ -125,7 +153,7 @@ stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.py
 	$(BIN)/python tools/stubs.py
 
 self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring itself: the figures of the README
-	PATH="$(abspath $(BIN)):$$PATH" cmake --preset release && PATH="$(abspath $(BIN)):$$PATH" cmake --build --preset release --target stamp_cost
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/editable --target stamp_cost
 	$(BIN)/python benchmarks/self/run.py
 
 dist: $(VENV)/.test  ## wheel and source distribution in dist/

@@ -14,7 +14,6 @@ if(TIMETRIAL_SANITIZE)
 endif()
 
 # One object, one ISA: the flags of a variant, and what the CPU must have (names of /proc/cpuinfo).
-set(TIMETRIAL_ISAS sse2 avx2 avx512)
 set(TIMETRIAL_FLAGS_sse2 -msse2)
 set(TIMETRIAL_FLAGS_avx2 -mavx2 -mfma)
 # GCC 12's own AVX-512 intrinsics read an undefined register on purpose and warn about it (GCC bug 105593).
@@ -27,9 +26,24 @@ set(TIMETRIAL_RANK_sse2 1)
 set(TIMETRIAL_RANK_avx2 2)
 set(TIMETRIAL_RANK_avx512 3)
 
+# Every variant is built anywhere, and the CPU that runs it chooses. Sanitizers look at code, which the variants
+# share: there the widest that the CPU runs stands for all.
+set(TIMETRIAL_ISAS sse2 avx2 avx512)
+if(TIMETRIAL_SANITIZE)
+  file(STRINGS /proc/cpuinfo cpu_flags REGEX "^flags" LIMIT_COUNT 1)
+  string(REGEX MATCHALL "[a-z0-9_]+" cpu_flags "${cpu_flags}")
+  foreach(isa sse2 avx2 avx512)
+    set(lacking ${TIMETRIAL_REQUIRES_${isa}})
+    list(REMOVE_ITEM lacking ${cpu_flags})
+    if(NOT lacking)
+      set(TIMETRIAL_ISAS ${isa})
+    endif()
+  endforeach()
+endif()
+
 # Sources named *_avx2.cpp and *_avx512.cpp get the flags their name says.
 function(timetrial_isa_sources)
-  foreach(isa IN LISTS TIMETRIAL_ISAS)
+  foreach(isa sse2 avx2 avx512)
     foreach(source IN LISTS ARGN)
       if(source MATCHES "_${isa}\\.cpp$")
         set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${TIMETRIAL_FLAGS_${isa}}")

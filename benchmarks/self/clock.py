@@ -14,7 +14,7 @@ from figures import Figure
 from timetrial.core import create_recorder_file, runtime_dir
 
 HERE = Path(__file__).parent
-PROGRAM = HERE.parents[1] / "build" / "release" / "self" / "stamp_cost"
+PROGRAM = HERE.parents[1] / "build" / "editable" / "self" / "stamp_cost"
 INTERPRETERS = [f"python3.{minor}" for minor in range(6, 16)]
 
 

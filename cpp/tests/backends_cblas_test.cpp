@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "controllers/openblas_cores.h"
+#include "support/pools.h"
 #include "support/trainer.h"
 
 namespace timetrial::testing {
 namespace {
+
+const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools);
 
 using Settings = std::map<std::string, std::string>;
 

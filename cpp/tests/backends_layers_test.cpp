@@ -1,6 +1,7 @@
 // The backends over the layers engine, eigen and cblas, against reference: bit for bit on small integers,
 // within rounding on real numbers. Every variant that this CPU runs, with one thread, several, and more
-// threads than images; the threads of the library instead; and double precision, which judges large networks.
+// threads than images (instances named Full: every combination of these; the others: each of them once); the
+// threads of the library instead; and double precision, which judges large networks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +10,12 @@
 #include <ostream>
 
 #include "support/against_reference.h"
+#include "support/pools.h"
 
 namespace timetrial::testing {
 namespace {
+
+const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools);
 
 // One way to run the engine: which products, with what settings, in which precision.
 struct Variant {
@@ -22,17 +26,43 @@ struct Variant {
 
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.plugin; }  // for ctest's list
 
-std::vector<Variant> variants(const std::vector<std::string>& threads) {
-    std::vector<Variant> all;
-    for (const std::string& count : threads) {
-        for (const std::string& plugin : variants_of("eigen")) all.push_back({plugin, {{"threads", count}}});
-        for (const std::string& plugin : variants_of("cblas"))
-            all.push_back({plugin, {{"threads", count}, {"blas.library", test_blas()}}});
-    }
-    const std::string best = variants_of("cblas").front();
-    all.push_back({best, {{"threads", "2"}, {"blas.library", test_blas()}, {"parallel", "product"}}});
-    all.push_back({best, {{"threads", "2"}, {"blas.library", test_blas()}}, TT_F64});
-    return all;
+Variant variant(const std::string& plugin, const std::string& threads) {
+    Variant made{plugin, {{"threads", threads}}};
+    if (plugin.starts_with("cblas")) made.settings["blas.library"] = test_blas();
+    return made;
+}
+
+const std::vector<std::string> kThreads = {"2", "1", "5"};
+
+// Every instruction set, product and number of threads once, and what there is besides f32 and threads over
+// images. Best variants come first.
+std::vector<Variant> few() {
+    std::vector<Variant> chosen;
+    std::size_t turn = 0;
+    for (const char* backend : {"eigen", "cblas"})
+        for (const std::string& plugin : variants_of(backend))
+            chosen.push_back(variant(plugin, kThreads[turn++ % kThreads.size()]));
+    Variant other = variant(variants_of("cblas").front(), "2");
+    other.dtype = TT_F64;
+    chosen.push_back(other);
+    other.dtype = TT_F32;
+    other.settings["parallel"] = "product";
+    chosen.push_back(other);
+    return chosen;
+}
+
+// The other combinations.
+std::vector<Variant> full() {
+    std::vector<Variant> rest;
+    const std::vector<Variant> chosen = few();
+    for (const char* backend : {"eigen", "cblas"})
+        for (const std::string& plugin : variants_of(backend))
+            for (const std::string& threads : kThreads)
+                if (std::ranges::none_of(chosen, [&](const Variant& one) {
+                        return one.plugin == plugin && one.settings == variant(plugin, threads).settings;
+                    }))
+                    rest.push_back(variant(plugin, threads));
+    return rest;
 }
 
 std::string name_of(const ::testing::TestParamInfo<Variant>& test) {
@@ -62,7 +92,8 @@ class Layers : public ::testing::TestWithParam<Variant> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Variants, Layers, ::testing::ValuesIn(variants({"1", "2", "5"})), name_of);
+INSTANTIATE_TEST_SUITE_P(Variants, Layers, ::testing::ValuesIn(few()), name_of);
+INSTANTIATE_TEST_SUITE_P(Full, Layers, ::testing::ValuesIn(full()), name_of);
 
 using Pair = std::vector<double>;
 
@@ -145,7 +176,8 @@ TEST_P(Layers, RealConvolutions) {
 
 class LayersNetworks : public Layers {};
 
-INSTANTIATE_TEST_SUITE_P(Variants, LayersNetworks, ::testing::ValuesIn(variants({"1", "2"})), name_of);
+INSTANTIATE_TEST_SUITE_P(Variants, LayersNetworks, ::testing::ValuesIn(few()), name_of);
+INSTANTIATE_TEST_SUITE_P(Full, LayersNetworks, ::testing::ValuesIn(full()), name_of);
 
 TEST_P(LayersNetworks, LeNet5) { expect_training(maker(), lenet5(), {0.02, 0.9, 0.0}); }
 TEST_P(LayersNetworks, Mlp) { expect_training(maker(), mlp(), {0.02, 0.9, 0.001}); }

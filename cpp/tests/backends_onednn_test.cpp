@@ -10,9 +10,12 @@
 
 #include "loader/plugin.h"
 #include "support/against_reference.h"
+#include "support/pools.h"
 
 namespace timetrial::testing {
 namespace {
+
+const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools);
 
 // The library before the plug-in, as timetrial-child does.
 std::string onednn() {
@@ -255,7 +258,10 @@ TEST(OneDnnProfile, TellsWhereTheTimeGoes) {
 
 // ---- settings of the process, each in a process of its own
 
-[[noreturn]] void exit_with(bool good) { std::exit(good ? 0 : 1); }
+[[noreturn]] void exit_with(bool good) {
+    end_pools();
+    std::exit(good ? 0 : 1);
+}
 
 TEST(OneDnnIsaDeathTest, LimitsTheInstructionSet) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");

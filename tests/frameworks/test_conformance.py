@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from launching import SHORT, make_plan, small_network, words
-from required import framework_skip
+from required import QUICK, framework_skip
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -86,6 +86,7 @@ def _everything(*, wrong: bool = False) -> list[object]:
         for version in framework.versions:
             lacking = _lacking(framework, version)
             marks = [pytest.mark.skip(reason=lacking)] if lacking else []
+            marks += [] if f"{framework.name}@{version.version}" in QUICK else [pytest.mark.full]
             for mode in version.modes or ("",):
                 if (mode in version.wrong) != wrong:
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import packaging.version
 import pytest
 from launching import make_plan, words
 from required import machine_skip
@@ -75,23 +77,40 @@ def _interpreters() -> dict[str, tuple[Path, bool]]:
 INTERPRETERS = _interpreters()
 
 
+def _launched() -> list[object]:
+    """One parameter per version. Three are for every day: the running one, the oldest and the newest of those
+    that need no NumPy installed."""
+    ready = sorted(
+        (version for version, (_, has_numpy) in INTERPRETERS.items() if has_numpy),
+        key=packaging.version.parse,
+    )
+    everyday = {f"{sys.version_info[0]}.{sys.version_info[1]}", *ready[:1], *ready[-1:]}
+    return [
+        pytest.param(version, marks=[] if version in everyday else [pytest.mark.full])
+        for version in INTERPRETERS
+    ]
+
+
 def _with_numpy(version: str) -> Path:
     """An interpreter of this version with NumPy; one that lacks it gets an environment of its own, kept in
-    the cache, or the test is skipped where there is no wheel to be had."""
+    the cache, or the test is skipped where there is no wheel to be had. Tests on other cores may want it too."""
     python, has_numpy = INTERPRETERS[version]
     if has_numpy:
         return python
     folder = cache_folder() / "tests" / f"numpy-{version}"
     own = folder / "bin" / "python"
-    if not (folder / MARKER).is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
-        pip = [str(own), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy"]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            why = f"{python} has no NumPy, and pip has none for it: {done.stderr.strip()[-200:]}"
-            pytest.skip(machine_skip(why))
-        (folder / MARKER).write_text("{}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / MARKER).is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
+            pip = [str(own), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy"]
+            done = subprocess.run(pip, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                why = f"{python} has no NumPy, and pip has none for it: {done.stderr.strip()[-200:]}"
+                pytest.skip(machine_skip(why))
+            (folder / MARKER).write_text("{}")
     return own
 
 
@@ -104,7 +123,7 @@ def test_the_syntax_is_old_enough(version: str) -> None:
     assert done.stdout == "parsed\n", done.stderr
 
 
-@pytest.mark.parametrize("version", INTERPRETERS)
+@pytest.mark.parametrize("version", _launched())
 def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     python = _with_numpy(version)
     settings = {"python": str(python)}
@@ -120,7 +139,7 @@ def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     assert setting.effective == str(python)
 
 
-@pytest.mark.parametrize("version", INTERPRETERS)
+@pytest.mark.parametrize("version", _launched())
 def test_a_step_of_the_users_own(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(
         "import sys\ndef make():\n    return lambda: float(sys.version_info[1])\n"
