@@ -80,10 +80,8 @@ INTERPRETERS = _interpreters()
 def _launched() -> list[object]:
     """One parameter per version. Three are for every day: the running one, the oldest and the newest of those
     that need no NumPy installed."""
-    ready = sorted(
-        (version for version, (_, has_numpy) in INTERPRETERS.items() if has_numpy),
-        key=packaging.version.parse,
-    )
+    ready = [version for version, (_, has_numpy) in INTERPRETERS.items() if has_numpy]
+    ready.sort(key=packaging.version.parse)
     everyday = {f"{sys.version_info[0]}.{sys.version_info[1]}", *ready[:1], *ready[-1:]}
     return [
         pytest.param(version, marks=[] if version in everyday else [pytest.mark.full])
@@ -93,7 +91,7 @@ def _launched() -> list[object]:
 
 def _with_numpy(version: str) -> Path:
     """An interpreter of this version with NumPy; one that lacks it gets an environment of its own, kept in
-    the cache, or the test is skipped where there is no wheel to be had. Tests on other cores may want it too."""
+    the cache, or the test is skipped where there is no wheel to be had. Another worker may want it too."""
     python, has_numpy = INTERPRETERS[version]
     if has_numpy:
         return python

@@ -16,7 +16,8 @@ PYTEST = """<testsuites><testsuite name="pytest">
 <testcase classname="tests.runtime.test_lua" name="test_lua" time="0.1">
 <skipped type="pytest.skip" message="machine: no LuaJIT (apt install luajit)">there</skipped></testcase>
 </testsuite></testsuites>"""
-CTEST = """<testsuite name="x"><testcase name="Reference.Dense" classname="Reference.Dense" time="2.5"/></testsuite>"""
+CTEST = """<testsuite>
+<testcase name="Reference.Dense" classname="Reference.Dense" time="2.5"/></testsuite>"""
 
 
 def times(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
