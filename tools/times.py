@@ -43,7 +43,7 @@ def start() -> int:
 
 
 def run(stage: str, command: list[str]) -> int:
-    """The command's exit status, as a shell would say it; Ctrl-C reaches the command, whose end is waited for."""
+    """The command's exit status, as a shell says it. Ctrl-C reaches the command, whose end is waited for."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     before = time.monotonic()
     child = subprocess.Popen(command)
