@@ -137,7 +137,7 @@ endif
 # Those that need the processors for themselves come last.
 PYTEST = $(BIN)/python -m pytest
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
-	$(REQUIRED) $(STAGE) "pytest, all cores" -- $(PYTEST) -n $(JOBS) --dist loadgroup -m "$(call MARKED,not alone)" --junitxml=$(TIMES)/pytest.xml
+	$(REQUIRED) $(STAGE) "pytest, all cores" -- $(PYTEST) -n $(JOBS) --dist worksteal -m "$(call MARKED,not alone)" --junitxml=$(TIMES)/pytest.xml
 	$(REQUIRED) $(STAGE) "pytest, one by one" -- $(PYTEST) -m "$(call MARKED,alone)" --junitxml=$(TIMES)/pytest-alone.xml
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks

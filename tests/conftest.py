@@ -1,4 +1,4 @@
-"""Shared by all tests. Its place makes `fakes` and `launching` importable."""
+"""Shared by all tests. Its place makes `fakes`, `launching` and `shared` importable."""
 
 from __future__ import annotations
 

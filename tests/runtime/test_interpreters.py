@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +12,7 @@ import packaging.version
 import pytest
 from launching import make_plan, words
 from required import machine_skip
+from shared import made_once
 
 from timetrial.environments.catalog import FRAMEWORKS_FOLDER
 from timetrial.environments.marker import FILE as MARKER
@@ -91,25 +90,29 @@ def _launched() -> list[object]:
 
 def _with_numpy(version: str) -> Path:
     """An interpreter of this version with NumPy; one that lacks it gets an environment of its own, kept in
-    the cache, or the test is skipped where there is no wheel to be had. Another worker may want it too."""
+    the cache, or the test is skipped where there is no wheel to be had."""
     python, has_numpy = INTERPRETERS[version]
     if has_numpy:
         return python
-    folder = cache_folder() / "tests" / f"numpy-{version}"
-    own = folder / "bin" / "python"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / MARKER).is_file():
-            shutil.rmtree(folder, ignore_errors=True)
-            subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
-            pip = [str(own), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "numpy"]
-            done = subprocess.run(pip, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                why = f"{python} has no NumPy, and pip has none for it: {done.stderr.strip()[-200:]}"
-                pytest.skip(machine_skip(why))
-            (folder / MARKER).write_text("{}")
-    return own
+
+    def make(folder: Path) -> None:
+        subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
+        pip = [
+            str(folder / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--only-binary",
+            ":all:",
+            "numpy",
+        ]
+        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            why = f"{python} has no NumPy, and pip has none for it: {done.stderr.strip()[-200:]}"
+            pytest.skip(machine_skip(why))
+
+    return made_once(cache_folder() / "tests" / f"numpy-{version}", make) / "bin" / "python"
 
 
 @pytest.mark.parametrize("version", INTERPRETERS)
