@@ -15,13 +15,15 @@ TIMES := $(CURDIR)/build/times
 # make test-all: every test. make test: without those that are marked full, in pytest and in GoogleTest.
 ifeq ($(FULL),1)
 MARKED = $(1)
-CTEST := ctest
+LABELS :=
 REQUIRED_FRAMEWORKS := all
 else
 MARKED = $(1) and not full
-CTEST := ctest -LE full
+LABELS := -LE full
 REQUIRED_FRAMEWORKS := quick
 endif
+# Tests of several threads run beside others: threads that wait leave them the processors.
+CTEST := OMP_WAIT_POLICY=passive OPENBLAS_THREAD_TIMEOUT=4 PATH="$(abspath $(BIN)):$$PATH" $(STAGE)
 TORCH_PIN = $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p;T;q' python/timetrial/frameworks/pytorch/environment.toml)
 APT_LINE := sudo apt install g++ make python3-dev python3-venv
 
@@ -111,11 +113,10 @@ lint: $(VENV)/.installed $(VENV)/.test  ## ruff, mypy, clang-format, stripped no
 
 ctest: $(VENV)/.installed $(VENV)/.test  ## GoogleTest: as installed, then with sanitizers
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest, build" -- cmake --build build/editable --target native_tests
-	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest" -- $(CTEST) --test-dir build/editable -j $(JOBS) --no-tests=error \
-	  --output-on-failure --output-junit $(TIMES)/ctest.xml
+	$(CTEST) "GoogleTest" -- ctest $(LABELS) --test-dir build/editable -j $(JOBS) --no-tests=error --output-on-failure \
+	  --output-junit $(TIMES)/ctest.xml
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers, build" -- sh -c 'cmake --preset debug && cmake --build --preset debug'
-	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers" -- $(CTEST) --preset debug -j $(JOBS) \
-	  --output-junit $(TIMES)/ctest-sanitizers.xml
+	$(CTEST) "GoogleTest with sanitizers" -- ctest $(LABELS) --preset debug -j $(JOBS) --output-junit $(TIMES)/ctest-sanitizers.xml
 
 # Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS: three for `make test`, for
 # `make test-all` every one that comes from packages. What this machine has no interpreter for is left out; tests of

@@ -64,7 +64,8 @@ class Trainer {
     std::unique_ptr<PluginContext> context_;
 };
 
-// Plug-ins of the build tree. variants_of() has those of a backend that this CPU can run, the best one first.
+// Plug-ins of the build tree. variants_of() has those of a backend that this CPU can run, the best one first;
+// a build with sanitizers has one.
 std::string plugin_path(const std::string& file);
 std::vector<std::string> variants_of(const std::string& backend);
 // The CBLAS that comes from PyPI.
