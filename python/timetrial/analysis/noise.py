@@ -15,6 +15,7 @@ WAIT_LIMIT = 0.05  # of the time, for the thread that waits longest: less is the
 OTHERS_LIMIT = 0.1
 OTHERS_LIMIT_EACH = 0.005
 OTHERS_LIMIT_MOST = 0.5
+FREQUENCY_LIMIT = 0.9  # of the highest among launches
 # The counts of idle and stolen time are told in steps of 10 ms.
 _IDLE_STEP_S = 0.02
 _STEAL_STEP_S = 0.01
@@ -72,13 +73,22 @@ def is_disturbed(record: LaunchRecord) -> bool:
     return bool(causes_of(record))
 
 
-def disturbance(records: Sequence[LaunchRecord]) -> str | None:
-    """One sentence about all timed launches; None if they were left alone."""
-    timed = [record for record in records if record.purpose in TIMED]
+def noise(records: Sequence[LaunchRecord]) -> list[str]:
+    """What to say about all timed launches; nothing if they were left alone."""
+    timed = [record for record in records if record.purpose in (*TIMED, "race")]
+    said = []
     found = [causes for record in timed if (causes := causes_of(record))]
-    if not found:
-        return None
-    return f"{len(found)} of {len(timed)} timed launches disturbed ({in_words(found)}): kept, marked"
+    if found:
+        said.append(
+            f"{len(found)} of {len(timed)} timed launches disturbed ({in_words(found)}): kept, marked"
+        )
+    speeds = [hz for record in timed if (hz := record.witnesses.get("frequency_hz"))]
+    if speeds and min(speeds) < FREQUENCY_LIMIT * max(speeds):
+        said.append(
+            f"the clock frequency was {min(speeds) / 1e9:.2g} to {max(speeds) / 1e9:.2g} GHz at the ends of "
+            "timed launches: some were slower for that"
+        )
+    return said
 
 
 def in_words(found: Sequence[Causes]) -> str:

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
-from timetrial.launch.control_groups import out_of_memory_kills
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.pipes import LineReader, wait_readable, write_line
 from timetrial.launch.running_time import RunningTime

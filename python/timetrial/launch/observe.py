@@ -16,7 +16,7 @@ from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.programs import Programs, busiest, read_programs
 from timetrial.launch.settings import Evidence
 from timetrial.launch.threads import ThreadEvidence
-from timetrial.launch.witnesses import Look, Machine, Share, testify
+from timetrial.launch.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
@@ -127,7 +127,7 @@ class Watch:
             self.steady_wall_ns, cpu_ns, max(waits_ns, default=0), self.steady_cpu_ns + sum(waits_ns)
         )
         cores = self._machine.cores(self.habits.cpus)
-        self.witnesses = testify(begin.machine, last.machine, share, cores)
+        self.witnesses = witnesses_of(begin.machine, last.machine, share, cores)
         if (self.witnesses.get("others_cpus") or 0.0) > FEWEST_NAMED_CPUS:
             wall_s = (time.monotonic_ns() - self._programs_ns) / 1e9
             where = cores if len(cores) < (os.cpu_count() or 1) else None

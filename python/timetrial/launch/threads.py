@@ -13,6 +13,8 @@ CPU_OVER_WALL_SLACK = 0.1
 # A thread that used less than this share of what the busiest used did not take part in the work; threads
 # that add less than this share of a processor each do not work at the same time.
 WORKING_SHARE = 0.1
+# Of what threads wanted and did not get: waking up takes a moment, too.
+WANTED_SLACK = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,18 @@ class ThreadEvidence:
 
     @property
     def wanted(self) -> float:
-        """The share that it would have had if it had never waited for a processor."""
-        waited_ns = sum(thread.wait_ns for thread in self.steady)
-        return (self.share or 0.0) + (waited_ns / self.steady_wall_ns if self.steady_wall_ns > 0 else 0.0)
+        """The share that it would have had if it had never waited for a processor; what has ended is taken to
+        have waited as much for its time as what is still there."""
+        used_ns = sum(thread.cpu_ns for thread in self.workers)
+        waited_ns = sum(thread.wait_ns for thread in self.workers)
+        return (self.share or 0.0) * (1 + waited_ns / used_ns if used_ns > 0 else 1.0)
 
     @property
     def vanished(self) -> float:
-        """Of the share, what no thread used that is still there."""
-        return (self.share or 0.0) - (self._live_ns / self.steady_wall_ns if self.steady_wall_ns > 0 else 0.0)
+        """Of the processor time, the part that no thread used that is still there, from 0 to 1."""
+        if not self.steady or not self.steady_cpu_ns:
+            return 0.0
+        return max(0.0, 1 - self._live_ns / self.steady_cpu_ns)
 
     @property
     def workers(self) -> list[Thread]:
@@ -65,7 +71,9 @@ def working_threads(evidence: ThreadEvidence) -> int | None:
     if evidence.share is None:
         return None
     live = len(evidence.workers)
-    return max(live, _at_a_time(evidence.share)) if evidence.vanished > CPU_OVER_WALL_SLACK else live
+    if evidence.vanished <= WORKING_SHARE:
+        return live
+    return max(live, _at_a_time(evidence.share), math.ceil(evidence.wanted - WANTED_SLACK))
 
 
 def _at_a_time(share: float) -> int:
@@ -81,8 +89,8 @@ def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadE
     pool = int(getter) if getter is not None and getter.isdecimal() else None
     if share is not None:
         sources.append(f"CPU time over wall time {share:.2f}, working threads {working}")
-    if evidence.vanished > CPU_OVER_WALL_SLACK:
-        sources.append(f"{evidence.vanished:.2f} of it by threads or processes that have ended")
+    if evidence.vanished > WORKING_SHARE:
+        sources.append(f"{100 * evidence.vanished:.0f} % of it by threads or processes that have ended")
     if evidence.tasks is not None:
         sources.append(f"tasks {evidence.tasks}")
     is_bound = _is_bound(asked, evidence)
@@ -97,7 +105,7 @@ def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadE
         status, effective = "ignored", max(working or 0, _at_a_time(share))
     elif working is not None and working > asked and not is_bound:
         status, effective = "ignored", working
-    elif evidence.tasks is not None and evidence.tasks < asked and evidence.vanished <= CPU_OVER_WALL_SLACK:
+    elif evidence.tasks is not None and evidence.tasks < asked and evidence.vanished <= WORKING_SHARE:
         # The getter may repeat what it was told: there are not even that many threads.
         status, effective = "ignored", evidence.tasks
     elif working is None and pool is None:

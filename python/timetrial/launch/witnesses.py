@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from timetrial.control_groups import Throttled, cpu_groups, quota_cpus, throttled
 from timetrial.core.observer import tree_cpu_ns
-from timetrial.launch.control_groups import Throttled, cpu_groups, quota_cpus, throttled
 from timetrial.launch.frequency import heat_throttles, highest_frequency_hz, with_siblings
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -38,8 +38,8 @@ class Look:
     ours_ns: int  # CPU time of ourselves and all below us: every contender, every supervisor
     parent_ns: int  # of ourselves alone
     throttled: Throttled | None
-    frequency_hz: float | None
     heat_throttles: int | None
+    frequency_hz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Machine:
             ours_ns=tree_cpu_ns(os.getpid()),
             parent_ns=time.process_time_ns(),
             throttled=throttled(self._groups),
-            frequency_hz=highest_frequency_hz(cpus, self._root),
             heat_throttles=heat_throttles(cpus, self._root),
+            frequency_hz=highest_frequency_hz(cpus, self._root),
         )
 
 
@@ -90,7 +90,7 @@ def read_processors(root: Path = Path("/")) -> dict[int, ProcessorTimes]:
     return found
 
 
-def testify(begin: Look, end: Look, share: Share, cores: Collection[int]) -> dict[str, float | None]:
+def witnesses_of(begin: Look, end: Look, share: Share, cores: Collection[int]) -> dict[str, float | None]:
     """The witnesses of one launch, by the names of SCHEMA.md. `cores`: the processors that the contender may
     use and those that share a core with them; others are no matter."""
     wall_s = (end.time_ns - begin.time_ns) / 1e9
@@ -118,6 +118,8 @@ def testify(begin: Look, end: Look, share: Share, cores: Collection[int]) -> dic
     if begin.throttled and end.throttled:
         seen["throttled_s"] = (end.throttled.ns - begin.throttled.ns) / 1e9
         seen["throttled_periods"] = end.throttled.periods - begin.throttled.periods
+    if end.frequency_hz is not None:  # the contender has just worked; at the beginning it waited
+        seen["frequency_hz"] = end.frequency_hz
     if begin.heat_throttles is not None and end.heat_throttles is not None:
         seen["heat_throttles"] = end.heat_throttles - begin.heat_throttles
     return seen
