@@ -92,7 +92,8 @@ def two_threads_over_one(measure: Callable[[int, float], Peak]) -> float:
     """The best of several measurements each, in turns: what disturbs one only takes away. A quota does not
     show in windows as short as these."""
     one, two = zip(*((measure(1, TURN_S), measure(2, TURN_S)) for _ in range(TURNS)), strict=True)
-    return max(peak.flops_per_s for peak in two) / max(peak.flops_per_s for peak in one)
+    best_one, best_two = (max(peak.flops_per_s for peak in peaks) for peaks in (one, two))
+    return float(best_two / best_one)
 
 
 def poor_gain(two_threads: float | None) -> list[str]:
