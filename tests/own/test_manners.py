@@ -9,6 +9,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ def steps(launch: Launch) -> Launch:
     patient = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS)
 
     def run(text: str, count: int = STEPS, **settings: str) -> LaunchRecord:
-        return steps(text, measured=patient, max_steps=count, **settings)
+        return launch(BURN + text, measured=patient, max_steps=count, **settings)
 
     return run
 
@@ -159,20 +160,26 @@ def test_an_honest_step_leaves_no_trace_of_all_this(steps: Launch) -> None:
 
 # Neighbors -------------------------------------------------------------------------------------------
 
-HOG = "import ctypes\nctypes.CDLL(None).prctl(15, b'tt-hog', 0, 0, 0)\nprint(flush=True)\nwhile True: pass\n"
+# It ends by itself after some seconds of CPU time, should nobody end it.
+HOG = """
+import ctypes, resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+ctypes.CDLL(None).prctl(15, b"tt-hog", 0, 0, 0)
+print(flush=True)
+while True: pass
+"""
 
 
 @contextmanager
 def hog() -> Iterator[None]:
     """A program called tt-hog that wants one CPU, as urgently as it can have it."""
-    process = subprocess.Popen([sys.executable, "-c", HOG], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", HOG], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()
 
 
 def test_a_hog_of_our_own_is_not_another_program(steps: Launch) -> None:
@@ -191,15 +198,14 @@ def test_a_hog_of_somebody_else_is_named(steps: Launch, tmp_path: Path) -> None:
     starter = (
         "import subprocess, sys\n"
         f"hog = subprocess.Popen([sys.executable, {str(script)!r}], stdout=subprocess.DEVNULL, "
-        "start_new_session=True)\nprint(hog.pid)\n"
+        "stderr=subprocess.DEVNULL, start_new_session=True)\nprint(hog.pid)\n"
     )
     started = subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, check=True)
     pid = int(started.stdout)
     try:
-        # Until it runs under its name.
         while Path(f"/proc/{pid}/comm").read_text().strip() != "tt-hog":
-            pass
-        record = steps(CHANGES.format(change="pass"), count=4 * STEPS, threads="1")
+            time.sleep(0.01)
+        record = steps(CHANGES.format(change="pass"), threads="1")
     finally:
         os.kill(pid, 9)
     assert record.outcome == "ok", words(record)
