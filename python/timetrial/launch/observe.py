@@ -106,7 +106,11 @@ class Watch:
         first = next((number for number, one in enumerate(starts) if one.steps >= cut), len(starts) - 1)
         while first > 0 and last.time_ns - starts[first].time_ns < FEWEST_COUNTED_NS:
             first -= 1
-        begin = starts[first]
+        # Of threads little is known before they have worked for some time, on a machine that others use.
+        working = first
+        while working > 0 and last.seen.cpu_ns - starts[working].seen.cpu_ns < FEWEST_COUNTED_NS // 2:
+            working -= 1
+        begin = starts[working]
         self.steady_wall_ns = last.time_ns - begin.time_ns - stopped_ns
         before = {thread.tid: thread for thread in begin.seen.threads}
         self.threads = [
