@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from launching import MS, SHORT, words
 
-from timetrial.analysis.noise import causes_of
+from timetrial.analysis.noise import causes_of, in_words
+from timetrial.control_groups import cpu_groups
 from timetrial.records.model import LaunchRecord, Setting
 
 Launch = Callable[..., LaunchRecord]
@@ -180,6 +181,44 @@ def hog() -> Iterator[None]:
             yield
         finally:
             process.kill()
+
+
+@pytest.fixture
+def small_quota() -> Iterator[Path]:
+    """A control group that may use a hundredth of a CPU; nobody is in it."""
+    top = cpu_groups()[-1:]
+    if not top:
+        pytest.skip("no control group shares out CPU time here")
+    group = top[0] / f"timetrial-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"control groups cannot be made here: {error}")
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text("1000 100000")
+        elif (group / "cpu.cfs_quota_us").exists():
+            (group / "cpu.cfs_quota_us").write_text("1000")
+        else:
+            pytest.skip("the group has no CPU controller")
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_a_quota_is_named(steps: Launch, small_quota: Path) -> None:
+    """Less than anybody gets on a machine that is merely busy."""
+    record = steps(
+        f"""
+def make():
+    open("{small_quota}/cgroup.procs", "w").write(str(os.getpid()))
+    return lambda: burn(0.002)
+""",
+        count=8,
+        threads="2",
+    )
+    assert "a quota allows 0.01 CPUs" in threads_of(record).how_read or record.outcome == "mismatch"
+    assert "throttled by a quota for" in in_words([causes_of(record)]), record.witnesses
 
 
 def test_a_hog_of_our_own_is_not_another_program(steps: Launch) -> None:
