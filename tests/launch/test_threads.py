@@ -46,6 +46,7 @@ def judge(asked: int, seen: ThreadEvidence, getter: str | None = None) -> tuple[
         (4, [0.3, 0.3, 0.3, 0.3], None, "adjusted", "2"),
         (2, [0.5, 0.5], [0.5, 0.5], "applied", "2"),  # at the same time, and others had the processors
         (2, [0.05, 0.05], [0.9, 0.9], "applied", "2"),
+        (2, [0.02, 0.02], [0.4, 0.4], "applied", "2"),  # starved: they meet at barriers, and wait in turns
         (2, [0.5, 0.0], [0.5, 0.0], "adjusted", "1"),
         (1, [0.5, 0.5], [0.5, 0.5], "ignored", "2"),  # the same pool, and one was asked
         (1, [0.0, 0.0], None, "applied", "1"),  # nothing was used at all: the step sleeps

@@ -57,17 +57,19 @@ def test_fresh_threads_in_every_step(steps: Launch) -> None:
     record = steps(
         """
 def make():
-    def step():
-        helper = threading.Thread(target=burn, args=(0.004,))
-        helper.start()
+    alive = []
+    def step():  # never waits for them: it wants a CPU all the time, and so do they
+        alive[:] = [one for one in alive if one.is_alive()]
+        while len(alive) < 3:
+            alive.append(threading.Thread(target=burn, args=(0.002,)))
+            alive[-1].start()
         burn(0.004)
-        helper.join()
     return step
 """,
         threads="1",
     )
     assert record.outcome == "mismatch", words(record)
-    assert record.reason == "threads asked 1, working 2"
+    assert (record.reason or "").startswith("threads asked 1, working")
     assert "by threads or processes that have ended" in threads_of(record).how_read
 
 

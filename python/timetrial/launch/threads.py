@@ -41,9 +41,19 @@ class ThreadEvidence:
     def wanted(self) -> float:
         """The share that it would have had if it had never waited for a processor; what has ended is taken to
         have waited as much for its time as what is still there."""
-        used_ns = sum(thread.cpu_ns for thread in self.workers)
-        waited_ns = sum(thread.wait_ns for thread in self.workers)
+        used_ns, waited_ns = self._used_and_waited_ns
         return (self.share or 0.0) * (1 + waited_ns / used_ns if used_ns > 0 else 1.0)
+
+    @property
+    def starved(self) -> bool:
+        """Whether the threads that work waited for a processor for longer than they had one."""
+        used_ns, waited_ns = self._used_and_waited_ns
+        return waited_ns > used_ns
+
+    @property
+    def _used_and_waited_ns(self) -> tuple[int, int]:
+        workers = self.workers
+        return sum(thread.cpu_ns for thread in workers), sum(thread.wait_ns for thread in workers)
 
     @property
     def vanished(self) -> float:
@@ -137,7 +147,8 @@ def _fewer(asked: int, working: int | None, evidence: ThreadEvidence) -> tuple[i
         return asked, ""
     if working < asked:
         return max(1, working), ""
-    if evidence.wanted < 1 + WORKING_SHARE * (asked - 1):
+    # Threads that meet at a barrier wait in turns where others have the processors: that says nothing.
+    if not evidence.starved and evidence.wanted < 1 + WORKING_SHARE * (asked - 1):
         return _at_a_time(evidence.wanted), "they take turns instead of working at the same time"
     return asked, ""
 
