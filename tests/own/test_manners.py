@@ -56,14 +56,15 @@ def threads_of(record: LaunchRecord) -> Setting:
 def test_fresh_threads_in_every_step(steps: Launch) -> None:
     record = steps(
         """
+def work(): hashlib.pbkdf2_hmac("sha256", b"", b"", 10_000)  # other threads run meanwhile
 def make():
     alive = []
     def step():  # never waits for them: it wants a CPU all the time, and so do they
         alive[:] = [one for one in alive if one.is_alive()]
         while len(alive) < 3:
-            alive.append(threading.Thread(target=burn, args=(0.002,)))
+            alive.append(threading.Thread(target=work))
             alive[-1].start()
-        burn(0.004)
+        work()
     return step
 """,
         threads="1",
