@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from timetrial.cli.main import app
 from timetrial.errors import InputError
+from timetrial.experiment.doctor import poor_gain, two_threads_over_one
 
 
 @pytest.fixture
@@ -206,7 +210,26 @@ def test_doctor(call: Any) -> None:
     assert states["backend eigen"] == "ready"
     assert all(check["cure"] for check in diagnosis["checks"] if check["state"] == "missing")
     assert 0 < diagnosis["clock_ns"] < 10_000
-    assert "GFLOP/s" in call("doctor").stdout
+    text = call("doctor").stdout
+    assert "GFLOP/s" in text
+    if len(os.sched_getaffinity(0)) > 1:
+        assert diagnosis["two_threads"] > 0
+        assert re.search(r"two threads do \d\.\d\d times the work of one", text)
+
+
+@pytest.mark.parametrize(("two", "advised"), [(2.0, False), (1.9, False), (1.1, True)])
+def test_doctor_says_what_two_threads_do(two: float, advised: bool) -> None:
+    """Each is disturbed once: the best of its turns counts."""
+    disturbed = iter([(1, 0.5), (2, 0.9), (1, 1.0), (2, 0.7), (1, 0.9), (2, 1.0), (1, 0.9), (2, 0.2)])
+
+    def measure(threads: int, seconds: float) -> Any:
+        expected, share = next(disturbed)
+        assert threads == expected
+        return SimpleNamespace(flops_per_s=1e9 * share * (two if threads == 2 else 1.0))
+
+    assert two_threads_over_one(measure) == pytest.approx(two)
+    assert any("two threads do" in words for words in poor_gain(two)) is advised
+    assert poor_gain(None) == []
 
 
 def test_importing_is_quick_and_public_names_work() -> None:

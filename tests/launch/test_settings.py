@@ -14,8 +14,9 @@ from timetrial.experiment.case import Case
 from timetrial.launch import Contender, run_launch, validate_settings
 from timetrial.launch import settings as settings_module
 from timetrial.launch.cpus import format_cpus, parse_cpus
+from timetrial.launch.habits import is_helper
 from timetrial.launch.settings import Evidence, judge_settings, mismatch
-from timetrial.launch.threads import ThreadEvidence, is_helper, judge_threads
+from timetrial.launch.threads import ThreadEvidence, judge_threads
 from timetrial.records.model import Setting, Thread
 
 WALL_NS = 1_000_000_000
@@ -106,7 +107,7 @@ def test_a_main_thread_that_dispatches_is_no_pool_thread(
 
 
 def test_without_a_declaration_every_thread_counts() -> None:
-    assert judge_pool(1, [0.05, 0.95]) == ("ignored", "2")
+    assert judge_pool(1, [0.2, 0.8]) == ("ignored", "2")
 
 
 @pytest.mark.parametrize(

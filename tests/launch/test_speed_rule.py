@@ -205,7 +205,9 @@ class FakeObserver:
         self.cpu_ns = 0
 
     def read(self) -> Any:
-        thread = SimpleNamespace(tid=1, name="one", cpu_ns=self.cpu_ns, allowed_cpus="0")
+        thread = SimpleNamespace(
+            tid=1, name="one", cpu_ns=self.cpu_ns, wait_ns=0, allowed_cpus="0", nice=0, policy=0
+        )
         return SimpleNamespace(
             peak_rss_bytes=self.peak, rss_bytes=self.peak, threads=(thread,), cpu_ns=self.cpu_ns
         )

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from launching import MS, SHORT
+
+from timetrial.experiment.case import NO_NETWORK, Case, Workload
+from timetrial.launch import LaunchPlan, Measure, run_launch
+from timetrial.records.model import LaunchRecord
+from timetrial.workloads import prepare
 
 Write = Callable[..., Path]
+# Counted in steps, however slow the machine is at the moment.
+STEPS = dataclasses.replace(SHORT, warmup_ns=60_000 * MS, steady_ns=60_000 * MS, max_steps=45)
 
 
 @pytest.fixture
@@ -48,3 +58,36 @@ def environment(tmp_path: Path) -> Write:
         return folder / "bin" / "python"
 
     return make
+
+
+@pytest.fixture
+def launch(project: Write, tmp_path: Path) -> Callable[..., LaunchRecord]:
+    """launch(text) runs make() of a module with this text."""
+
+    def run(
+        text: str,
+        purpose: Any = "speed",
+        *,
+        python: Path | None = None,
+        batch_size: int | None = None,
+        limits: dict[str, float] | None = None,
+        max_steps: int = STEPS.max_steps,
+        measured: Measure = STEPS,
+        **settings: str,
+    ) -> LaunchRecord:
+        project("mine.py", text)
+        workload = Workload(NO_NETWORK, NO_NETWORK, batch_size, {})
+        measure = dataclasses.replace(
+            measured, max_steps=max_steps, limits=dataclasses.replace(measured.limits, **(limits or {}))
+        )
+        named = {"python": str(python)} if python else {}
+        plan = LaunchPlan(
+            case=Case("mine:make", workload, settings={**settings, **named}),
+            prepared=prepare(workload, seed=1, epochs=1),
+            purpose=purpose,
+            folder=tmp_path / f"launch-{purpose}",
+            measure=measure,
+        )
+        return run_launch(plan)
+
+    return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,50 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launching import MS, SHORT, make_plan, words
+from launching import make_plan, words
 
 from timetrial.analysis.steps import steps_of
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
-from timetrial.launch import LaunchPlan, run_launch
+from timetrial.launch import run_launch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord
-from timetrial.workloads import prepare
 
 Write = Callable[..., Path]
-# Counted in steps, however slow the machine is at the moment.
-STEPS = dataclasses.replace(SHORT, warmup_ns=60_000 * MS, steady_ns=60_000 * MS, max_steps=45)
-
-
-@pytest.fixture
-def launch(project: Write, tmp_path: Path) -> Callable[..., LaunchRecord]:
-    """launch(text) runs make() of a module with this text."""
-
-    def run(
-        text: str,
-        purpose: Any = "speed",
-        *,
-        python: Path | None = None,
-        batch_size: int | None = None,
-        limits: dict[str, float] | None = None,
-        max_steps: int = STEPS.max_steps,
-        **settings: str,
-    ) -> LaunchRecord:
-        project("mine.py", text)
-        workload = Workload(NO_NETWORK, NO_NETWORK, batch_size, {})
-        measure = dataclasses.replace(
-            STEPS, max_steps=max_steps, limits=dataclasses.replace(STEPS.limits, **(limits or {}))
-        )
-        named = {"python": str(python)} if python else {}
-        plan = LaunchPlan(
-            case=Case("mine:make", workload, settings={**settings, **named}),
-            prepared=prepare(workload, seed=1, epochs=1),
-            purpose=purpose,
-            folder=tmp_path / f"launch-{purpose}",
-            measure=measure,
-        )
-        return run_launch(plan)
-
-    return run
 
 
 def losses_of(tmp_path: Path) -> Any:

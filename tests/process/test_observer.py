@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from timetrial.core.cpu import cpu_flags, measure_peak_flops
-from timetrial.core.observer import Observer
+from timetrial.core.observer import Observer, tree_cpu_ns
 from timetrial.errors import InputError
 
 MEBIBYTE = 1 << 20
@@ -38,6 +38,14 @@ for line in sys.stdin:
         for thread in threads: thread.join()
         print(time.process_time() - before, flush=True)
         continue
+    if word == "fork":  # a child that works and ends; nobody asks for it
+        ended = os.fork()
+        if ended == 0:
+            burn(0.2)
+            os._exit(0)
+        os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+    if word == "reap":
+        os.waitpid(ended, 0)
     if word == "child":
         kept.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]))
     if word == "bind":
@@ -86,6 +94,37 @@ def test_cpu_time_of_threads_that_have_ended(threads: int) -> None:
     seen_s = (after.cpu_ns - before.cpu_ns) / 1e9
     assert own_count_s >= 0.2 * threads
     assert seen_s == pytest.approx(own_count_s, rel=0.03, abs=0.005)
+
+
+def test_cpu_time_of_children_that_have_ended() -> None:
+    """Before their parent asks for them, and after."""
+    with actor() as other:
+        observer = Observer(other.pid)
+        before = observer.read()
+        other.act("fork", 1)
+        unreaped = observer.read()
+        other.act("reap", 1)
+        reaped = observer.read()
+        whole = tree_cpu_ns(other.pid)
+    assert unreaped.processes == reaped.processes == 1
+    assert unreaped.cpu_ns - before.cpu_ns >= 195e6
+    # From here on the kernel tells it in ticks of 10 ms, of user and of system time.
+    assert abs(reaped.cpu_ns - unreaped.cpu_ns) <= 40e6
+    assert whole >= reaped.cpu_ns
+
+
+def test_cpu_time_of_nobody() -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    assert tree_cpu_ns(process.pid) == 0
+    assert tree_cpu_ns(os.getpid()) > 0
+
+
+def test_priority_is_the_kernels_word() -> None:
+    with actor() as other:
+        os.setpriority(os.PRIO_PROCESS, other.pid, 19)
+        (thread,) = Observer(other.pid).read().threads
+    assert (thread.nice, thread.policy) == (19, os.sched_getscheduler(0))
 
 
 def test_peak_is_seen_after_it_is_over_and_forgotten_on_reset() -> None:

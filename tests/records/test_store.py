@@ -48,8 +48,8 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
     assert list(document) == ["schema_version", "experiment", "cases"]
     keys = [
         "id", "reference", "axes", "outcome", "outcomes", "launches", "step_time_ns", "ratio",
-        "samples_per_s", "percent_of_peak", "peak_memory_bytes", "import_s", "build_s", "first_step_s",
-        "to_steady_s", "before_steady_s", "cold_build_s", "cold_first_step_s", "accuracy",
+        "samples_per_s", "percent_of_peak", "peak_memory_bytes", "cpus_used", "import_s", "build_s",
+        "first_step_s", "to_steady_s", "before_steady_s", "cold_build_s", "cold_first_step_s", "accuracy",
         "accuracy_interval", "parity", "settings", "stop_reason", "steady", "steps", "warnings", "records",
     ]  # fmt: skip
     fast, slow, absent = document["cases"]

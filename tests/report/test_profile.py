@@ -136,9 +136,12 @@ def test_without_a_proof_no_percent_of_peak(profiled: Any, fake: FakeEngine) -> 
 
 
 def test_a_disturbed_launch_is_named(profiled: Any, fake: FakeEngine) -> None:
-    fake.witnesses = {"other_cpu_ratio": 0.3}
+    fake.witnesses = {"others_cpus": 0.6, "cpus": 2, "wall_s": 1.0}
     text = to_text(profiled("backend=fast,slow", "threads=1"))
-    assert "! 2 of 2 timed launches disturbed (up to 30 % of the CPUs used by other programs)" in text
+    assert (
+        "! 2 of 2 timed launches disturbed (other programs used up to 0.6 of the 2 CPUs): kept, marked"
+        in text
+    )
 
 
 def test_numbers_of_the_bars(profiled: Any) -> None:

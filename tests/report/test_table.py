@@ -43,6 +43,24 @@ def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
     assert lines[-2].startswith("  again: timetrial run network=mlp")
 
 
+def test_cpus_used_are_a_column_on_demand(measure, fake: FakeEngine) -> None:  # type: ignore[no-untyped-def]
+    fake.witnesses = {"cpus_used": 1.984}
+    results = measure("backend=slow,fast,wrong", "threads=2", "launches=2", "epochs=12")
+    assert "CPUs" not in to_text(results, width=200)
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(results.table(cpus=True))
+    lines = capture.get().splitlines()
+    titles = next(line for line in lines if line.startswith("backend"))
+    row = next(line for line in lines if line.startswith("slow"))
+    end = titles.index("CPUs") + len("CPUs")
+    assert row[:end].endswith(" 1.98")
+    assert titles.index("memory") < titles.index("CPUs") < titles.index("accuracy")
+    assert results.to_json()["cases"][0]["cpus_used"] == 1.984
+    assert results.to_json()["cases"][2]["cpus_used"] is None
+    assert list(results.to_pandas("cases")["cpus_used"])[:2] == [1.984, 1.984]
+
+
 def test_a_library_that_varies_stands_beside_the_kernel_it_chose(measure) -> None:  # type: ignore[no-untyped-def]
     results = measure("backend=fast", "blas.library=one,other", "threads=1", "launches=2")
     lines = to_text(results, width=200).splitlines()

@@ -54,6 +54,8 @@ void register_metrics(py::module_& module) {
         .def_readonly("cpu_ns", &ThreadObservation::cpu_ns)
         .def_readonly("wait_ns", &ThreadObservation::wait_ns)
         .def_readonly("allowed_cpus", &ThreadObservation::allowed_cpus)
+        .def_readonly("nice", &ThreadObservation::nice)
+        .def_readonly("policy", &ThreadObservation::policy)
         .def_readonly("voluntary_switches", &ThreadObservation::voluntary_switches)
         .def_readonly("involuntary_switches", &ThreadObservation::involuntary_switches);
     py::class_<Observation>(module, "Observation")
@@ -67,10 +69,11 @@ void register_metrics(py::module_& module) {
         .def_readonly("stopped", &Observation::stopped)
         .def_readonly("threads", &Observation::threads);
     py::class_<Observer>(module, "Observer")
-        .def(py::init<pid_t>(), py::arg("pid"))
+        .def(py::init<pid_t, pid_t>(), py::arg("pid"), py::arg("reaper") = 0)
         .def("read", [](const Observer& observer) { return with_os_errors([&] { return observer.read(); }); })
         .def("reset_peak", [](const Observer& observer) { with_os_errors([&] { observer.reset_peak(); }); })
         .def("libraries", &libraries);
+    module.def("tree_cpu_ns", &tree_cpu_ns, py::arg("pid"));
     py::class_<Peak>(module, "Peak")
         .def_readonly("isa", &Peak::isa)
         .def_readonly("threads", &Peak::threads)

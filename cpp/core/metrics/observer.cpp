@@ -2,8 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -102,6 +105,8 @@ void add_threads(pid_t pid, std::vector<ThreadObservation>& threads) {
         thread.name = field(status, "Name:");
         const std::string_view cpus = field(status, "Cpus_allowed_list:");
         if (!cpus.empty()) thread.allowed_cpus = format_cpu_list(parse_cpu_list(cpus));
+        thread.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(thread.tid));
+        thread.policy = std::max(0, sched_getscheduler(thread.tid)) & ~SCHED_RESET_ON_FORK;
         thread.voluntary_switches = number(field(status, "voluntary_ctxt_switches:"));
         thread.involuntary_switches = number(field(status, "nonvoluntary_ctxt_switches:"));
         threads.push_back(std::move(thread));
@@ -110,27 +115,40 @@ void add_threads(pid_t pid, std::vector<ThreadObservation>& threads) {
 
 bool has_ended(const Stat& stat) { return stat.state == 0 || stat.state == 'Z' || stat.state == 'X'; }
 
+std::uint64_t ended_children_ns(const Stat& stat) {
+    static const auto tick_ns = 1'000'000'000u / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    return stat.ended_children_ticks * tick_ns;
+}
+
+// A zombie has used its time as well, until its parent asks for it and has it among its ended children.
+std::uint64_t used_ns(pid_t pid, const Stat& stat) {
+    return process_cpu_time_ns(pid) + ended_children_ns(stat);
+}
+
 }  // namespace
 
 std::vector<pid_t> Observer::tree() const {
     std::vector<pid_t> pids = {root_};
-    for (const pid_t pid : descendants(root_)) pids.push_back(pid);
+    for (const pid_t pid : descendants(reaper_ > 0 ? reaper_ : root_)) {
+        if (pid != root_) pids.push_back(pid);
+    }
     return pids;
 }
 
 Observation Observer::read() const {
     Observation seen;
     seen.time_ns = now_ns();
-    const auto tick_ns = 1'000'000'000u / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    if (reaper_ > 0) seen.cpu_ns = ended_children_ns(read_stat(reaper_));
     for (const pid_t pid : tree()) {
         const Stat stat = read_stat(pid);
         if (has_ended(stat)) {
             if (pid == root_) refuse(ESRCH, pid, "cannot observe");
+            seen.cpu_ns += used_ns(pid, stat);
             continue;
         }
         const std::string status = read_small_file(folder_of(pid) + "/status");
         if (pid == root_) seen.stopped = stat.state == 'T' || stat.state == 't';
-        seen.cpu_ns += process_cpu_time_ns(pid) + stat.ended_children_ticks * tick_ns;
+        seen.cpu_ns += used_ns(pid, stat);
         seen.rss_bytes += kilobytes(status, "VmRSS:");
         seen.peak_rss_bytes += kilobytes(status, "VmHWM:");
         seen.minor_faults += stat.minor_faults;
@@ -176,6 +194,12 @@ std::vector<MappedLibrary> Observer::libraries() const {
     std::vector<MappedLibrary> found;
     for (const auto& [path, kind] : kinds) found.push_back({path, kind});
     return found;
+}
+
+std::uint64_t tree_cpu_ns(pid_t root) {
+    std::uint64_t total_ns = used_ns(root, read_stat(root));
+    for (const pid_t pid : descendants(root)) total_ns += used_ns(pid, read_stat(pid));
+    return total_ns;
 }
 
 }  // namespace timetrial

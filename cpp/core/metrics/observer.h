@@ -16,6 +16,8 @@ struct ThreadObservation {
     std::uint64_t cpu_ns = 0;   // on a CPU
     std::uint64_t wait_ns = 0;  // ready to run, while others had the CPUs
     std::string allowed_cpus;   // "0-1+4", as format_cpu_list() writes it
+    int nice = 0;
+    int policy = 0;  // SCHED_OTHER, SCHED_FIFO, ... of sched.h
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
 };
@@ -23,8 +25,8 @@ struct ThreadObservation {
 // Sums over the tree. Memory that processes share is counted in each of them.
 struct Observation {
     std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC, before the first reading
-    // Threads that have ended included, to the nanosecond; children that have ended and were waited for
-    // included, to the tick (10 ms).
+    // Threads and unreaped children that have ended included, to the nanosecond; reaped ones to the tick
+    // (10 ms). Children of a process that ignores SIGCHLD leave no trace.
     std::uint64_t cpu_ns = 0;
     std::uint64_t rss_bytes = 0;       // VmRSS
     std::uint64_t peak_rss_bytes = 0;  // VmHWM: since the start or reset_peak()
@@ -45,7 +47,9 @@ struct MappedLibrary {
 // All functions throw std::system_error; ESRCH: the root has ended.
 class Observer {
   public:
-    explicit Observer(pid_t root) : root_(root) {}
+    // `reaper`: the supervisor that inherits what the root leaves behind (PR_SET_CHILD_SUBREAPER). Everything
+    // below it belongs to the root's tree, also after a double fork; it does not itself. 0: none.
+    explicit Observer(pid_t root, pid_t reaper = 0) : root_(root), reaper_(reaper) {}
 
     Observation read() const;
     // The peak of each process becomes what it holds now (clear_refs; the `ru_maxrss` of getrusage would
@@ -58,6 +62,11 @@ class Observer {
     std::vector<pid_t> tree() const;
 
     pid_t root_;
+    pid_t reaper_;
 };
+
+// CPU time in nanoseconds of a process and all below it, what has ended included as in Observation::cpu_ns; 0
+// if it is gone.
+std::uint64_t tree_cpu_ns(pid_t root);
 
 }  // namespace timetrial

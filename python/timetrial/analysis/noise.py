@@ -2,35 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from timetrial.records.model import TIMED, LaunchRecord
 
-# Shares of all CPUs during a launch. Below, timings of a quiet machine do not tell them apart.
-STEAL_LIMIT = 0.02
-OTHERS_LIMIT = 0.05
+STEAL_LIMIT = 0.02  # of the CPUs that the contender used
+WAIT_LIMIT = 0.05  # of the time, for the thread that waits longest: less is the scheduler finding its way
+# CPUs that other programs may use where the contender runs. An idle machine keeps house with up to half a
+# percent of each CPU, and a program that needs most of one CPU counts on a machine of any size.
+OTHERS_LIMIT = 0.1
+OTHERS_LIMIT_EACH = 0.005
+OTHERS_LIMIT_MOST = 0.5
+FREQUENCY_LIMIT = 0.9  # of the highest among launches
+# The counts of idle and stolen time are told in steps of 10 ms.
+_IDLE_STEP_S = 0.02
+_STEAL_STEP_S = 0.01
+_OVERSUBSCRIBED = 0.1  # CPUs that the contender's own threads want beyond those there are
+
+
+@dataclass(frozen=True)
+class Causes:
+    """What disturbed one launch; 0 and empty: did not."""
+
+    others_cpus: float = 0.0
+    cpus: int = 0
+    programs: tuple[str, ...] = ()
+    steal_ratio: float = 0.0
+    throttled_s: float = 0.0
+    wait_ratio: float = 0.0
+    heat_throttles: int = 0
+
+    def __bool__(self) -> bool:
+        return self != Causes()
+
+
+def causes_of(record: LaunchRecord) -> Causes:
+    """By its witnesses. Records older than `others_cpus` tell of the hypervisor alone: what they counted as
+    other programs was mostly the contender's own end."""
+    seen = {name: value for name, value in record.witnesses.items() if value is not None}
+    wall_s = seen.get("wall_s", float("inf"))
+    cpus = int(seen.get("cpus", 0))
+    others = seen.get("others_cpus", 0.0)
+    limit = min(OTHERS_LIMIT + OTHERS_LIMIT_EACH * cpus, OTHERS_LIMIT_MOST)
+    many = others - _IDLE_STEP_S / wall_s > limit
+    steal = seen.get("steal_ratio", 0.0)
+    wait = seen.get("wait_ratio", 0.0)
+    throttled = seen.get("throttled_s", 0.0)
+    # More runnable threads than CPUs: they wait for each other. While a quota stops them they wait as well.
+    waits = wait > WAIT_LIMIT and not throttled and seen.get("runnable_cpus", 0.0) <= cpus + _OVERSUBSCRIBED
+    return Causes(
+        others_cpus=others if many else 0.0,
+        cpus=cpus if many else 0,
+        programs=_chief(record.others, others) if many else (),
+        steal_ratio=steal if steal - _STEAL_STEP_S / wall_s > STEAL_LIMIT else 0.0,
+        throttled_s=throttled,
+        wait_ratio=wait if waits else 0.0,
+        heat_throttles=int(seen.get("heat_throttles", 0)),
+    )
+
+
+def _chief(programs: dict[str, float], others_cpus: float) -> tuple[str, ...]:
+    """Those that used a quarter or more of what others used; nobody, if what is seen is not where it went."""
+    return tuple(name for name, cpus in programs.items() if cpus >= 0.25 * others_cpus)
 
 
 def is_disturbed(record: LaunchRecord) -> bool:
-    """Whether the hypervisor or other processes took a share of the CPUs that shows in timings."""
-    return _share(record, "steal_ratio") > STEAL_LIMIT or _share(record, "other_cpu_ratio") > OTHERS_LIMIT
+    """Whether somebody or something else took what shows in timings."""
+    return bool(causes_of(record))
 
 
-def disturbance(records: Sequence[LaunchRecord]) -> str | None:
-    """One sentence about all timed launches; None if they were left alone."""
-    timed = [record for record in records if record.purpose in TIMED]
-    disturbed = [record for record in timed if is_disturbed(record)]
-    if not disturbed:
-        return None
-    steal = max(_share(record, "steal_ratio") for record in disturbed)
-    others = max(_share(record, "other_cpu_ratio") for record in disturbed)
-    causes = []
-    if steal > STEAL_LIMIT:
-        causes.append(f"up to {100 * steal:.0f} % stolen by the hypervisor")
-    if others > OTHERS_LIMIT:
-        causes.append(f"up to {100 * others:.0f} % of the CPUs used by other programs")
-    return f"{len(disturbed)} of {len(timed)} timed launches disturbed ({', '.join(causes)}): kept, marked"
+def noise(records: Sequence[LaunchRecord]) -> list[str]:
+    """What to say about all timed launches; nothing if they were left alone."""
+    timed = [record for record in records if record.purpose in (*TIMED, "race")]
+    said = []
+    found = [causes for record in timed if (causes := causes_of(record))]
+    if found:
+        said.append(
+            f"{len(found)} of {len(timed)} timed launches disturbed ({in_words(found)}): kept, marked"
+        )
+    speeds = [hz for record in timed if (hz := record.witnesses.get("frequency_hz"))]
+    if speeds and min(speeds) < FREQUENCY_LIMIT * max(speeds):
+        said.append(
+            f"the clock frequency was {min(speeds) / 1e9:.2g} to {max(speeds) / 1e9:.2g} GHz at the ends of "
+            "timed launches: some were slower for that"
+        )
+    return said
 
 
-def _share(record: LaunchRecord, name: str) -> float:
-    return record.witnesses.get(name) or 0.0
+def in_words(found: Sequence[Causes]) -> str:
+    """Who took what, at most: 'another program (make) used 0.8 of the 2 CPUs'."""
+    to = "up to " if len(found) > 1 else ""
+    words = []
+    most = max(found, key=lambda one: one.others_cpus)
+    if most.others_cpus:
+        names = [name for name, _ in Counter(n for one in found for n in one.programs).most_common(3)]
+        who = "another program" if len(names) == 1 else "other programs"
+        named = f" ({', '.join(names)})" if names else ""
+        plural = "s" if most.cpus != 1 else ""
+        words.append(f"{who}{named} used {to}{most.others_cpus:.1f} of the {most.cpus} CPU{plural}")
+    steal = _most(one.steal_ratio for one in found)
+    if steal:
+        words.append(f"the hypervisor took {to}{100 * steal:.0f} %")
+    throttled = _most(one.throttled_s for one in found)
+    if throttled:
+        words.append(f"throttled by a quota for {to}{1000 * throttled:.0f} ms")
+    wait = _most(one.wait_ratio for one in found)
+    if wait:
+        words.append(f"its threads waited {to}{100 * wait:.0f} % for a CPU")
+    heat = int(_most(one.heat_throttles for one in found))
+    if heat:
+        words.append(f"the CPU slowed down from heat {to}{heat} time{'s' if heat != 1 else ''}")
+    return "; ".join(words)
+
+
+def _most(values: Iterable[float]) -> float:
+    return max(values, default=0.0)

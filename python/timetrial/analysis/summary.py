@@ -9,10 +9,11 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
-from timetrial.analysis.noise import disturbance
+from timetrial.analysis.noise import noise
 from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
@@ -67,6 +68,11 @@ class Row:
     cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
     launches: list[Launch] = field(default_factory=list)
 
+    @cached_property
+    def cpus_used(self) -> float | None:
+        """CPU time over wall time while steady."""
+        return cpus_used(self.launches)
+
     @property
     def is_reference(self) -> bool:
         """Whether other rows are compared with this one."""
@@ -104,8 +110,9 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     rows = [_row(case, by_case[case.id], experiment) for case in experiment.cases]
     fixed, warnings = choose_reference(experiment, rows)
     compared = _with_ratios(rows, fixed) if fixed else rows
-    noise = disturbance([launch.record for launch in launches])
-    return Summary(compared, fixed, [*experiment.warnings, *warnings, *([noise] if noise else [])])
+    restless = noise([launch.record for launch in launches])
+    said = [*experiment.warnings, *warnings, *restless, *idle_threads(compared)]
+    return Summary(compared, fixed, said)
 
 
 def choose_reference(

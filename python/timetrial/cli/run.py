@@ -28,6 +28,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
     ] = False,
+    cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Measure an experiment, each contender alone in its own process, and print the table.
@@ -44,19 +45,19 @@ def run(
     try:
         measured = run_experiment(experiment, results, quiet=as_json)
     except Interrupted as interrupted:
-        _print(interrupted.results, as_json=as_json)
+        _print(interrupted.results, as_json=as_json, cpus=cpus)
         raise typer.Exit(130) from None
-    _print(measured, as_json=as_json)
+    _print(measured, as_json=as_json, cpus=cpus)
     raise typer.Exit(0 if all(row.outcome in ("ok", "unavailable") for row in measured.rows) else 1)
 
 
-def _print(results: Results, *, as_json: bool) -> None:
+def _print(results: Results, *, as_json: bool, cpus: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results.to_json(), indent=1, allow_nan=False))
     else:
         from timetrial.cli.console import stdout
 
-        stdout().print(results.table())
+        stdout().print(results.table(cpus=cpus))
 
 
 def _forecast(experiment: Experiment, *, as_json: bool) -> None:

@@ -14,6 +14,7 @@ def show(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON of the command that made it and nothing else.")
     ] = False,
+    cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
     """Show an earlier run, profile or race: the table, then the details."""
@@ -35,7 +36,7 @@ def show(
     from timetrial.report.detail import CaseDetail, ExperimentDetail
 
     console = stdout()
-    console.print(found.profile.table() if profiled else found.table())
+    console.print(found.profile.table() if profiled else found.table(cpus=cpus))
     console.print(ExperimentDetail(found))
     for row in found.rows:
         console.print(CaseDetail(row))

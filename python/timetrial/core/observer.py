@@ -18,6 +18,8 @@ class Thread:
     cpu_ns: int  # on a CPU
     wait_ns: int  # ready to run, while others had the CPUs
     allowed_cpus: str  # "0-1+4"
+    nice: int
+    policy: int  # os.SCHED_OTHER, os.SCHED_FIFO, ...
     voluntary_switches: int
     involuntary_switches: int
 
@@ -27,7 +29,7 @@ class Observation:
     """Sums over the tree. Memory that its processes share is counted in each of them."""
 
     time_ns: int  # on the clock of clock.now_ns(), before the first reading
-    cpu_ns: int  # ended threads included; ended children to the kernel's tick
+    cpu_ns: int  # ended threads included, and ended children: reaped ones to the kernel's tick
     rss_bytes: int
     peak_rss_bytes: int  # since the start or reset_peak()
     minor_faults: int
@@ -48,14 +50,15 @@ class MappedLibrary:
 class Observer:
     """Watches a process tree through /proc. It reads when asked and costs nothing in between.
 
-    Every method raises ProcessLookupError when the root has ended.
+    `reaper`: a supervisor that inherits what the root leaves behind; all below it is the root's tree, it is
+    not itself. Every method raises ProcessLookupError when the root has ended.
     """
 
-    def __init__(self, pid: int):
+    def __init__(self, pid: int, reaper: int | None = None):
         if pid < 1:
             raise InputError(f"pid = {pid}; expected the number of a process, from 1")
         self.pid = pid
-        self._native = _core.Observer(pid)
+        self._native = _core.Observer(pid, reaper or 0)
 
     def read(self) -> Observation:
         """Everything, now."""
@@ -68,6 +71,8 @@ class Observer:
                 cpu_ns=thread.cpu_ns,
                 wait_ns=thread.wait_ns,
                 allowed_cpus=thread.allowed_cpus,
+                nice=thread.nice,
+                policy=thread.policy,
                 voluntary_switches=thread.voluntary_switches,
                 involuntary_switches=thread.involuntary_switches,
             )
@@ -92,3 +97,8 @@ class Observer:
     def libraries(self) -> list[MappedLibrary]:
         """The mapped libraries of interest, each path once."""
         return [MappedLibrary(path, kind) for path, kind in self._native.libraries()]
+
+
+def tree_cpu_ns(pid: int) -> int:
+    """CPU time of a process and all below it, what has ended included; 0 if it is gone."""
+    return _core.tree_cpu_ns(pid)

@@ -6,12 +6,19 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.machine import machine_facts
 from timetrial.libraries import known_libraries, version_of
+
+TURNS = 4
+TURN_S = 0.06
+LEAST_GAIN = 1.5  # two CPUs that share a core do 1.0 to 1.3 times the work of one
+
+if TYPE_CHECKING:
+    from timetrial.core.cpu import Peak
 
 State = Literal["ready", "missing", "broken"]
 
@@ -41,6 +48,7 @@ class Diagnosis:
     machine: dict[str, Any]
     clock_ns: float | None  # cost of reading the clock
     peak_flops: dict[str, float]  # measured f32 peak, by number of threads
+    two_threads: float | None  # work of two threads over that of one, in the same time; None: one CPU
     advice: list[str]
 
     @property
@@ -66,7 +74,7 @@ def doctor() -> Diagnosis:
         from timetrial.core import cpu
     except (ImportError, TimetrialError) as error:
         cure = "pip install --force-reinstall timetrial"
-        return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, [])
+        return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, None, [])
     checks = [
         *_core_checks(),
         *_backend_checks(),
@@ -76,7 +84,26 @@ def doctor() -> Diagnosis:
     ]
     usable = int(machine["usable_cpus"])
     peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
-    return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, _advice(machine))
+    two = two_threads_over_one(cpu.measure_peak_flops) if usable > 1 else None
+    return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, two, [*_advice(machine), *poor_gain(two)])
+
+
+def two_threads_over_one(measure: Callable[[int, float], Peak]) -> float:
+    """The best of several measurements each, in turns: what disturbs one only takes away. A quota does not
+    show in windows as short as these."""
+    one, two = zip(*((measure(1, TURN_S), measure(2, TURN_S)) for _ in range(TURNS)), strict=True)
+    best_one, best_two = (max(peak.flops_per_s for peak in peaks) for peaks in (one, two))
+    return float(best_two / best_one)
+
+
+def poor_gain(two_threads: float | None) -> list[str]:
+    """Advice where two threads hardly beat one."""
+    if two_threads is None or two_threads >= LEAST_GAIN:
+        return []
+    return [
+        f"two threads do {two_threads:.2f} times the work of one: the CPUs share a core, a quota holds them, "
+        "or other programs use them. Rows with two threads will say little about a library"
+    ]
 
 
 def _core_checks() -> list[Check]:
@@ -180,9 +207,7 @@ def _advice(machine: dict[str, Any]) -> list[str]:
         advice.append(
             f"the load is {machine['load_1min']:.1f}: other programs are running, and will be measured too"
         )
-    quota = str(machine.get("cpu_quota", "max")).split()
-    if quota[0] != "max" and len(quota) == 2:
-        advice.append(
-            f"a quota allows {int(quota[0]) / int(quota[1]):.1f} CPUs: above it the kernel pauses contenders"
-        )
+    quota = machine.get("cpu_quota")
+    if quota is not None:
+        advice.append(f"a quota allows {quota:.1f} CPUs: above it the kernel pauses contenders")
     return advice

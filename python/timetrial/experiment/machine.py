@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from timetrial.control_groups import cpu_groups, quota_cpus
+
 _CPU = Path("/sys/devices/system/cpu")
 
 
@@ -30,7 +32,7 @@ def machine_facts() -> dict[str, Any]:
         "smt": _read(_CPU / "smt/active"),
         "transparent_hugepage": _chosen(_read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))),
         "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
-        "cpu_quota": _read(Path("/sys/fs/cgroup/cpu.max")),
+        "cpu_quota": quota_cpus(cpu_groups()),  # in CPUs
         "load_1min": os.getloadavg()[0],
     }
     return {name: value for name, value in facts.items() if value is not None}

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.pipes import LineReader, wait_readable, write_line
 from timetrial.launch.running_time import RunningTime
-from timetrial.launch.witnesses import out_of_memory_kills
 
 COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
 KILL_WAIT_S = 10.0
@@ -104,7 +104,7 @@ class ContenderProcess:
                     *((os.POSIX_SPAWN_DUP2, fd, COMMANDS_FD + i) for i, fd in enumerate(high)),
                 ]
                 line = self.command.line()
-                self._supervisor = os.posix_spawn(
+                self.supervisor = os.posix_spawn(
                     line[0],
                     line,
                     dict(self.command.environment),
@@ -293,6 +293,6 @@ class ContenderProcess:
             os.close(self._status_reader.fd)
             if not gone:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(self._supervisor, signal.SIGKILL)
+                    os.kill(self.supervisor, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._supervisor, 0)
+                os.waitpid(self.supervisor, 0)

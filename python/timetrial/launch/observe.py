@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,32 +11,45 @@ from typing import Any
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
+from timetrial.launch.habits import Habits, is_helper
 from timetrial.launch.libraries import ChosenLibrary
+from timetrial.launch.programs import Programs, busiest, read_programs
 from timetrial.launch.settings import Evidence
-from timetrial.launch.threads import ThreadEvidence, is_helper
+from timetrial.launch.threads import ThreadEvidence
+from timetrial.launch.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
 
 FEWEST_COUNTED_NS = 50_000_000
+# Less than this share of a CPU is not worth a name.
+FEWEST_NAMED_CPUS = 0.02
 
 
 @dataclass(frozen=True)
 class _Border:
-    """A look at the contender while it was measured, and the peak since the look before."""
+    """A look at the contender while it was measured, and the peak since the look before; the machine too."""
 
     steps: int
     time_ns: int
     seen: Observation
-
-
-FEWEST_COUNTED_NS = 50_000_000
+    machine: Look
 
 
 class Watch:
-    """Memory at each phase and threads while steady, for one contender."""
+    """Memory at each phase, threads while steady and what else ran on the machine then, for one contender."""
 
-    def __init__(self, pid: int, helper_threads: Sequence[str], *, dispatches: bool = False):
-        self._observer = Observer(pid)
+    def __init__(
+        self,
+        pid: int,
+        helper_threads: Sequence[str],
+        *,
+        dispatches: bool = False,
+        supervisor: int | None = None,
+    ):
+        self._observer = Observer(pid, supervisor)
+        self._machine = Machine(pid)
+        self._programs: Programs = {}
+        self._programs_ns = 0
         self._helpers = tuple(helper_threads)
         self._dispatches = dispatches
         self._lifetime_peak = 0
@@ -43,8 +57,11 @@ class Watch:
         self.memory = Memory()
         self.threads: list[Thread] = []
         self.steady_wall_ns = 0
+        self.steady_cpu_ns = 0  # of all threads and processes that are no helpers, ended ones included
+        self.habits = Habits()
+        self.witnesses: dict[str, float | None] = {}
+        self.others: dict[str, float] = {}
         self.tasks: int | None = None
-        self.cpu_ns = 0
         self.libraries: list[Path] = []
         self._mapped: frozenset[Path] = frozenset()
 
@@ -60,25 +77,27 @@ class Watch:
         self.memory = self.memory.model_copy(update={"after_first_step": self._read().rss_bytes})
 
     def begin_steady(self) -> None:
-        """Threads and the peak are counted from here."""
+        """Threads, the peak and the others on the machine are counted from here."""
         self._borders = []
+        self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
         self.border(0)
 
     def border(self, steps: int) -> None:
         """Looks, after so many steps, while the contender goes on or waits. What is counted may begin at any
         border, because each has a peak of its own."""
         now_ns = time.monotonic_ns()
-        self._borders.append(_Border(steps, now_ns, self._read()))
+        seen = self._read()
+        self.habits.add(seen.threads, self._helpers)
+        self._borders.append(_Border(steps, now_ns, seen, self._machine.look(self.habits.cpus)))
         self._observer.reset_peak()
 
     def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
         `stopped_ns`: time in between in which the contender could not run."""
         self.border(0)
-        self.count_steady(segments, 0)
-        self.steady_wall_ns -= stopped_ns
+        self.count_steady(segments, 0, stopped_ns)
 
-    def count_steady(self, segments: Iterable[Segment], cut: int) -> None:
+    def count_steady(self, segments: Iterable[Segment], cut: int, stopped_ns: int = 0) -> None:
         """Counts from the first border at or behind the step `cut` to the last border; from further in front
         where too little time lies between: the contender may have spent it waiting for us."""
         *starts, last = self._borders
@@ -87,18 +106,37 @@ class Watch:
         first = next((number for number, one in enumerate(starts) if one.steps >= cut), len(starts) - 1)
         while first > 0 and last.time_ns - starts[first].time_ns < FEWEST_COUNTED_NS:
             first -= 1
-        begin = starts[first]
-        self.steady_wall_ns = last.time_ns - begin.time_ns
-        before = {thread.tid: thread.cpu_ns for thread in begin.seen.threads}
+        # Of threads little is known before they have worked for some time, on a machine that others use.
+        working = first
+        while working > 0 and last.seen.cpu_ns - starts[working].seen.cpu_ns < FEWEST_COUNTED_NS // 2:
+            working -= 1
+        begin = starts[working]
+        self.steady_wall_ns = last.time_ns - begin.time_ns - stopped_ns
+        before = {thread.tid: thread for thread in begin.seen.threads}
         self.threads = [
             Thread(
                 tid=thread.tid,
                 name=thread.name,
-                cpu_ns=thread.cpu_ns - before.get(thread.tid, 0),
+                cpu_ns=thread.cpu_ns - (before[thread.tid].cpu_ns if thread.tid in before else 0),
+                wait_ns=thread.wait_ns - (before[thread.tid].wait_ns if thread.tid in before else 0),
                 allowed_cpus=thread.allowed_cpus,
             )
             for thread in last.seen.threads
         ]
+        own = [one for one in self.threads if not is_helper(one.name, self._helpers)]
+        cpu_ns = last.seen.cpu_ns - begin.seen.cpu_ns
+        self.steady_cpu_ns = cpu_ns - sum(one.cpu_ns for one in self.threads if one not in own)
+        waits_ns = [one.wait_ns for one in own]
+        share = Share(
+            self.steady_wall_ns, cpu_ns, max(waits_ns, default=0), self.steady_cpu_ns + sum(waits_ns)
+        )
+        cores = self._machine.cores(self.habits.cpus)
+        self.witnesses = witnesses_of(begin.machine, last.machine, share, cores)
+        if (self.witnesses.get("others_cpus") or 0.0) > FEWEST_NAMED_CPUS:
+            wall_s = (time.monotonic_ns() - self._programs_ns) / 1e9
+            where = cores if len(cores) < (os.cpu_count() or 1) else None
+            used_s = busiest(self._programs, read_programs(), os.getpid(), where)
+            self.others = {name: seconds / wall_s for name, seconds in used_s.items()}
         peak = max(one.seen.peak_rss_bytes or 0 for one in self._borders[first + 1 :])
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
         self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
@@ -115,7 +153,6 @@ class Watch:
         seen = self._observer.read()
         self._lifetime_peak = max(self._lifetime_peak, seen.peak_rss_bytes or 0)
         self.tasks = sum(not is_helper(thread.name, self._helpers) for thread in seen.threads)
-        self.cpu_ns = max(self.cpu_ns, seen.cpu_ns)
         return seen
 
     def look_at_libraries(self, chosen: Sequence[ChosenLibrary]) -> None:
@@ -143,6 +180,9 @@ class Watch:
             threads=ThreadEvidence(
                 steady=tuple(one for one in self.threads if not is_helper(one.name, self._helpers)),
                 steady_wall_ns=self.steady_wall_ns,
+                steady_cpu_ns=self.steady_cpu_ns,
+                quota_cpus=self._machine.quota_cpus,
+                habits=self.habits,
                 tasks=self.tasks,
                 main=self._observer.pid if self._dispatches else None,
                 bound=bound,

@@ -18,6 +18,7 @@ from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
+from timetrial.launch.cpus import allowed_cpus, parse_cpus
 from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
 from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
@@ -45,7 +46,6 @@ from timetrial.launch.settings import (
     setting_environment,
 )
 from timetrial.launch.turns import run_turns
-from timetrial.launch.witnesses import MachineTimes, witnesses
 from timetrial.records.files import explained
 from timetrial.records.model import (
     CompileCache,
@@ -126,7 +126,6 @@ class _Launch:
         """Prepares, runs, judges; never raises for what the contender did."""
         started = datetime.datetime.now(datetime.timezone.utc)
         began = time.monotonic()
-        machine = MachineTimes.read()
         try:
             contender = self.plan.contender or resolve(self.plan.case)
             self._run_contender(contender)
@@ -137,8 +136,6 @@ class _Launch:
             self._fail(failure)
         except Unavailable as error:
             self._fail(LaunchError("unavailable", str(error)))
-        cpu_s = self.watch.cpu_ns / 1e9 if self.watch else 0.0
-        seen = witnesses(machine, MachineTimes.read(), cpu_s)
         self.warnings += written_to_home(self.plan.folder / "home")
         for name in ("home", "tmp"):
             shutil.rmtree(self.plan.folder / name, ignore_errors=True)
@@ -171,7 +168,8 @@ class _Launch:
             parity=self.parity,
             profiled_steps=self.layers.steps,
             profiled_layers=self.layers.layers(),
-            witnesses=seen,
+            witnesses=self.watch.witnesses if self.watch else {},
+            others=self.watch.others if self.watch else {},
             compile_cache=self.cache,
             first_call_ns=self.first_call_ns,
             environment=self.environment.variables,
@@ -274,6 +272,7 @@ class _Launch:
             process.pid,
             version.helper_threads if version else (),
             dispatches=version is not None and version.dispatches,
+            supervisor=process.supervisor,
         )
         self.watch.after_ready(next((p.rss_bytes for p in self.phases if p.name == "import"), None))
         self.runner = SegmentRunner(
@@ -491,7 +490,11 @@ class _Launch:
             else Evidence()
         )
         said = announced(head(self.plan.folder / "stderr.txt"))
-        evidence = replace(evidence, loaded=self._loaded, announced=said, cache=self._judge_cache())
+        bound = affinity_of(self.plan.case, contender, self.plan.processors)
+        given = allowed_cpus() if bound is None else parse_cpus(bound)
+        evidence = replace(
+            evidence, loaded=self._loaded, announced=said, cache=self._judge_cache(), given=given
+        )
         self.settings = judge_settings(self.plan.case, evidence)
         is_asked = CORE_TYPE in self.plan.case.settings
         self.warnings += old_kernels(self._loaded, said, contender.settings, asked=is_asked)

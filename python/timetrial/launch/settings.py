@@ -18,6 +18,7 @@ from timetrial.experiment.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.launch.kernels import ANNOUNCE, CORE_TYPE, judge_core_type
 from timetrial.launch.libraries import fortran_problem, judge_library, link_libraries
+from timetrial.launch.manners import judge_affinity, judge_manners
 from timetrial.launch.plugins import try_settings
 from timetrial.launch.registry import Contender
 from timetrial.launch.threads import ThreadEvidence, judge_threads
@@ -172,6 +173,7 @@ class Evidence:
     loaded: Sequence[Mapping[str, Any]] = ()  # what the contender says of its BLAS and OpenMP libraries
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
     cache: Setting | None = None
+    given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
@@ -187,7 +189,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
         if name == "threads":
             judged.append(judge_threads(int(asked), effective, source, evidence.threads))
         elif name == "affinity":
-            judged.append(_judge_affinity(asked, evidence))
+            judged.append(judge_affinity(parse_cpus(asked), evidence.threads))
         elif name == "cache" and evidence.cache is not None:
             judged.append(evidence.cache)
         elif name == CORE_TYPE and effective is None and evidence.loaded:
@@ -214,7 +216,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
                     status="unverifiable" if reading.get("effective") is None else "applied",
                 )
             )
-    return judged
+    return [*judged, *judge_manners(evidence.threads, evidence.given, asked="affinity" in case.settings)]
 
 
 def _text(value: object) -> str | None:
@@ -237,25 +239,6 @@ def _equal(asked: str, effective: str) -> bool:
         return math.isclose(float(asked), float(effective), rel_tol=1e-9)
     except ValueError:
         return False
-
-
-def _judge_affinity(asked: str, evidence: Evidence) -> Setting:
-    wanted = parse_cpus(asked)
-    source = "Cpus_allowed_list of every thread"
-    if not evidence.threads.steady:
-        return Setting(name="affinity", asked=asked, effective=None, how_read=source, status="unverifiable")
-    masks = [parse_cpus(thread.allowed_cpus) for thread in evidence.threads.steady]
-    together = frozenset().union(*masks)
-    status: SettingStatus
-    if together - wanted:
-        status = "ignored"
-    elif all(mask == wanted for mask in masks):
-        status = "applied"
-    else:
-        status = "adjusted"  # the library bound its threads more narrowly, within what was asked
-    return Setting(
-        name="affinity", asked=asked, effective=format_cpus(together), how_read=source, status=status
-    )
 
 
 def mismatch(settings: list[Setting]) -> str | None:

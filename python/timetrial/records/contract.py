@@ -40,6 +40,7 @@ def _case(row: Row) -> dict[str, Any]:
         "samples_per_s": row.samples_per_s,
         "percent_of_peak": row.percent_of_peak,
         "peak_memory_bytes": row.peak_memory_bytes,
+        "cpus_used": row.cpus_used,
         **phases(row),
         "accuracy": accuracy.estimate if accuracy else None,
         "accuracy_interval": {

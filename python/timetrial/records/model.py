@@ -86,6 +86,7 @@ class Thread(Model):
     name: str
     cpu_ns: int
     allowed_cpus: str
+    wait_ns: int = 0  # ready to run, while others had the CPUs
 
 
 class Library(Model):
@@ -169,6 +170,7 @@ class LaunchRecord(Model):
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)
+    others: dict[str, float] = Field(default_factory=dict)  # CPUs that other programs used, by name
     compile_cache: CompileCache | None = None  # None: a record older than this field
     first_call_ns: int | None = None  # of a proof: its first command that computes, compiling included
     environment: dict[str, str] = Field(default_factory=dict)

@@ -119,11 +119,11 @@ class Results:
 
         return to_pandas(self, kind)
 
-    def table(self) -> CasesTable:
-        """The table of the command line, for rich."""
+    def table(self, *, cpus: bool = False) -> CasesTable:
+        """The table of the command line, for rich. `cpus`: with the CPUs that each case used."""
         from timetrial.report.table import CasesTable
 
-        return CasesTable(self)
+        return CasesTable(self, cpus=cpus)
 
     @property
     def profile(self) -> Profile:

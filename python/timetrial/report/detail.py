@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from timetrial.analysis.intervals import Estimate
-from timetrial.analysis.noise import is_disturbed
+from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.summary import Launch, Row
-from timetrial.records.model import TIMED, Library
+from timetrial.records.model import TIMED, LaunchRecord, Library
 from timetrial.report.numbers import duration, memory
 
 if TYPE_CHECKING:
@@ -220,9 +220,15 @@ class CaseDetail:
                 memory(peak) if peak else "",
                 f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
                 f"{record.duration_s:.1f} s",
-                "disturbed" if is_disturbed(record) else "",
+                _disturbed(record),
             )
         return table
+
+
+def _disturbed(record: LaunchRecord) -> str:
+    """'disturbed: another program (make) used 0.8 of the 2 CPUs'."""
+    causes = causes_of(record)
+    return f"disturbed: {in_words([causes])}" if causes else ""
 
 
 def _launch_words(launch: Launch) -> tuple[str, str, str]:

@@ -37,6 +37,8 @@ class DoctorReport:
                 for threads, flops in diagnosis.peak_flops.items()
             )
             yield Text(f"reading the clock costs {diagnosis.clock_ns:.0f} ns · measured f32 peak: {peaks}")
+        if diagnosis.two_threads is not None:
+            yield Text(f"two threads do {diagnosis.two_threads:.2f} times the work of one, in the same time")
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)

@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.dispersion import two_levels
+from timetrial.analysis.noise import noise
 from timetrial.analysis.verdict import Effect
 from timetrial.records.files import near
 from timetrial.report.columns import aligned, closing_lines, column_widths
@@ -163,6 +164,7 @@ def notes(race: Race) -> list[str]:
     for pair in race.pairs:
         if pair.void is not None:
             found.append(f"pair {pair.number + 1} is void: {first_line(pair.void)}")
+    found += noise([one.record for launches in race.launches.values() for one in launches])
     warned: dict[str, int] = {}
     for launches in race.launches.values():
         for one in launches:

@@ -39,8 +39,9 @@ class _Line:
 class CasesTable:
     """A renderable for rich: header, rows, warnings, where the records are and how to measure again."""
 
-    def __init__(self, results: Results):
+    def __init__(self, results: Results, *, cpus: bool = False):
         self._results = results
+        self._cpus = cpus
         rows = results.rows
         self._axes = _shown_axes(rows)
         self._sections = [axis for axis in SECTIONS if axis in self._axes]
@@ -58,7 +59,7 @@ class CasesTable:
         titles = [*named, *self._titles()]
         cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self._lines]
         widths = column_widths([titles, *cells_of])
-        right = [False] * len(named) + [True, False, True, True, True][: len(titles) - len(named)]
+        right = [title not in named and not title.startswith("vs ") for title in titles]
         yield aligned([(title, "dim") for title in titles], widths, right)
         heading = ""
         for line in self._lines:
@@ -83,6 +84,7 @@ class CasesTable:
 
     def _titles(self) -> list[str]:
         titles = ["step", f"vs {reference_name(self._results)}", "of peak", "memory"]
+        titles += ["CPUs"] if self._cpus else []
         return [*titles, "accuracy"] if self._accuracy else titles
 
     def _line(self, row: Row) -> _Line:
@@ -100,6 +102,8 @@ class CasesTable:
         peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
         held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
         cells = [(step, "bold"), self._versus(row), (peak, ""), (held, "")]
+        if self._cpus:
+            cells.append(("" if row.cpus_used is None else f"{row.cpus_used:.2f}", ""))
         if self._accuracy:
             cells.append((_accuracy(row), ""))
         return _Line(section, axes, cells)
