@@ -202,12 +202,19 @@ class FakeObserver:
 
     def __init__(self) -> None:
         self.peak = 0
+        self.files = 0
+        self.shared = 0
         self.cpu_ns = 0
 
     def read(self) -> Any:
         thread = SimpleNamespace(tid=1, name="one", cpu_ns=self.cpu_ns, allowed_cpus="0")
         return SimpleNamespace(
-            peak_rss_bytes=self.peak, rss_bytes=self.peak, threads=(thread,), cpu_ns=self.cpu_ns
+            peak_rss_bytes=self.peak,
+            rss_bytes=self.peak,
+            file_rss_bytes=self.files,
+            shared_rss_bytes=self.shared,
+            threads=(thread,),
+            cpu_ns=self.cpu_ns,
         )
 
     def reset_peak(self) -> None:

@@ -133,6 +133,8 @@ Observation Observer::read() const {
         seen.cpu_ns += process_cpu_time_ns(pid) + stat.ended_children_ticks * tick_ns;
         seen.rss_bytes += kilobytes(status, "VmRSS:");
         seen.peak_rss_bytes += kilobytes(status, "VmHWM:");
+        seen.file_rss_bytes += kilobytes(status, "RssFile:");
+        seen.shared_rss_bytes += kilobytes(status, "RssShmem:");
         seen.minor_faults += stat.minor_faults;
         seen.major_faults += stat.major_faults;
         ++seen.processes;

@@ -275,7 +275,7 @@ def _log_ratios(
 ) -> dict[str, float]:
     (_, _, base_launch), (_, _, launch) = both
     if metric == "peak_memory":
-        held = [one.memory.steady_peak for one in (base_launch, launch)]
+        held = [one.memory.held for one in (base_launch, launch)]
         if not all(held):
             raise ValueError("the kernel did not say how much memory was held")
         return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}

@@ -154,7 +154,7 @@ class Race:
 
     def _value(self, case: str, files: LaunchFiles) -> float | None:
         if self.metric == "peak_memory":
-            return files.record.memory.steady_peak
+            return files.record.memory.held
         turns = turns_of(files.record, files.steps())
         if not turns:
             return None

@@ -145,7 +145,7 @@ def _ran(results: Results, again: str) -> Ran:
     _all_there(results.experiment.cases, names)
     records = [one.record for one in results.launches]
     failed = next((one for one in records if one.outcome != "ok"), None)
-    peaks = [one.memory.steady_peak for one in records if one.purpose == "speed" and one.memory.steady_peak]
+    peaks = [one.memory.held for one in records if one.purpose == "speed" and one.memory.held]
     return Ran(
         name=names[failed.case] if failed else ", ".join(names.values()),
         outcome=failed.outcome if failed else "ok",
