@@ -54,32 +54,27 @@ class Estimate:
         return f"{name}, on logarithms, over {self.n} launches; degrees of freedom: {self.df}{lent}"
 
 
-def positive_location(
-    values: Sequence[float], confidence: float = CONFIDENCE, *, beside: Sequence[Sequence[float]] = ()
-) -> Estimate | None:
-    """The typical value of positive quantities (times, bytes, ratios), as the top of this file says.
-
-    `beside`: the values of other rows, whose scatter may be taken for this one's.
-    """
-    if not values:
-        return None
-    logs = _logarithms(values)
-    if len(logs) == 1:
-        return Estimate(float(values[0]), None, None, 1, "single value")
-    return _estimate(
-        scatter_of(logs), [scatter_of(_logarithms(one)) for one in beside if len(one) > 1], confidence
-    )
+def positive_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
+    """The typical value of positive quantities (times, bytes, ratios), as the top of this file says; of a row
+    that stands alone."""
+    return positive_locations([values], confidence)[0]
 
 
 def positive_locations(
     rows: Sequence[Sequence[float]], confidence: float = CONFIDENCE
 ) -> list[Estimate | None]:
-    """Of rows that are pooled with one another (equal threads), each as positive_location() with all the
-    others beside it."""
-    return [
-        positive_location(row, confidence, beside=[*rows[:number], *rows[number + 1 :]])
-        for number, row in enumerate(rows)
-    ]
+    """Of rows that may lend one another degrees of freedom (scatter.py): those of equal threads. None for a
+    row without values. ValueError for values that are not positive and finite."""
+    logs = [_logarithms(row) for row in rows]
+    scatters = [scatter_of(row) if len(row) > 1 else None for row in logs]
+    found: list[Estimate | None] = []
+    for number, (row, own) in enumerate(zip(rows, scatters, strict=True)):
+        if own is not None:
+            others = [one for place, one in enumerate(scatters) if one is not None and place != number]
+            found.append(_estimate(own, others, confidence))
+        else:
+            found.append(Estimate(float(row[0]), None, None, 1, "single value") if row else None)
+    return found
 
 
 def _estimate(own: Scatter, beside: Sequence[Scatter], confidence: float) -> Estimate:

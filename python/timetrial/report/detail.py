@@ -118,7 +118,7 @@ class CaseDetail:
             yield "warning", warning
 
     def _accuracy(self) -> Iterator[tuple[str, str]]:
-        """The figure of the table, the row's own if that is another, and the comparison with the reference."""
+        """The table's figure, the row's own if that is another, and the comparison with the reference."""
         row = self._row
         if row.accuracy is None:
             return
