@@ -36,9 +36,8 @@ def print_launches(trials: int) -> None:
 
 
 def print_stopping(trials: int) -> None:
-    print(
-        "\n| go on until all are within | rows that stop at five | of them hold the truth | of all |\n|---|---|---|---|"
-    )
+    columns = ("go on until all are within", "rows that stop at five", "of them hold the truth", "of all")
+    print(f"\n| {' | '.join(columns)} |\n{'|---' * 4}|")
     for target in (0.016, 0.021, 0.026):
         found = stopped(target, trials, seed=3)
         print(
