@@ -13,7 +13,10 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.core import stamp_boundaries, stamp_times_ns
 from timetrial.launch import LaunchPlan, Limits, run_launch
-from timetrial.records.model import LaunchRecord
+from timetrial.launch.answers import answers_of
+from timetrial.launch.outcome import LaunchError
+from timetrial.records.model import Evaluation, LaunchRecord
+from timetrial.records.store import read_answers
 
 IMPATIENT = dataclasses.replace(SHORT, limits=Limits(start_timeout_s=8.0, progress_timeout_s=2.0))
 # Counted in steps, however slow the machine is at the moment.
@@ -190,7 +193,7 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
     [
         (None, "crash", "left no predictions"),
         (np.zeros((3, 2), np.float32), "crash", r"have the shape \(3, 2\); expected 4 rows"),
-        (np.eye(4, dtype=np.float32), "wrong", "says that 75.0000% of 4 test images are right; its predictions are for 4"),
+        (np.eye(4, dtype=np.float32), "wrong", "says that 75.0000% of 4 .* its predictions are for 4 of 4"),
     ],
 )
 def test_an_accuracy_that_does_not_follow_from_the_predictions_is_wrong(

@@ -87,8 +87,27 @@ def test_without_confirmation_it_says_so(raced: Raced, fake: FakeEngine) -> None
 def test_the_faster_is_better(raced: Raced) -> None:
     found = raced("backend=slow,fast")
     assert found.verdict == "better"
+    assert found.confirmed is True
+    assert {one.stage for one in found.pairs} == {"judge", "confirm"}
     assert found.exit_code == 0
     assert "x faster [1.9" in repr(found)
+
+
+def test_a_better_that_a_second_race_does_not_find_is_not_said(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = lambda plan: 0.9 if plan.case.repeat and plan.block < 6 else 1.0
+    found = raced("backend=fast,fast")
+    assert found.verdict == "inconclusive"
+    assert found.confirmed is False
+
+
+def test_races_of_older_records_confirmed_what_is_worse(raced: Raced) -> None:
+    found = raced("backend=slow,fast", confirms=("worse",))
+    assert (found.verdict, found.confirmed) == ("better", None)
+    file = found.folder / "race.json"
+    written = json.loads(file.read_text())
+    assert written.pop("confirms") == ["worse"]
+    file.write_text(json.dumps(written))
+    assert (Race(found.folder).verdict, Race(found.folder).confirmed) == ("better", None)
 
 
 def test_a_small_difference_that_scatters_is_inconclusive_with_what_could_be_seen(

@@ -22,7 +22,7 @@ from timetrial.analysis.verdict import Verdict
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.engine import Engine
 from timetrial.report.self_check import SelfCheckTable
-from timetrial.selfcheck import checks
+from timetrial.selfcheck import checks, training
 from timetrial.selfcheck.checks import CHECKS, Check
 from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, go_on, self_check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
@@ -197,7 +197,7 @@ def test_the_stressor_comes_late_and_goes(fake: FakeEngine, monkeypatch: pytest.
 def test_the_stressor_ends_with_us_however_we_end() -> None:
     code = (
         "import dataclasses, os, signal\n"
-        "from timetrial.selfcheck import checks\n"
+        "from timetrial.selfcheck import training, checks\n"
         "from timetrial.experiment.engine import real_engine\n"
         "engine = dataclasses.replace(real_engine(), race=lambda plans, rounds: None)\n"
         "busy, _ = checks.with_stressor(engine, after_pairs=0)\n"
@@ -254,6 +254,14 @@ def test_the_second_side_gets_the_larger_environment(results_folder: Path, fake:
         if plan.purpose == "race"
     }
     assert sizes == {0: 0, 1: 8000}
+
+
+def test_steps_of_a_real_network_run() -> None:
+    """42 updates against 40: 5 % more on any machine."""
+    steps = {count: training._updates(count) for count in (40, 42)}
+    assert training.UPDATES * 1.05 == 42
+    for step in steps.values():
+        step()
 
 
 def test_every_check_has_its_number_and_runs_in_both() -> None:

@@ -12,12 +12,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from timetrial.records.files import write_once
 from timetrial.records.model import ExperimentRecord, Model
 from timetrial.records.store import read_record, to_bytes
 
 Metric = Literal["step_time", "samples_per_s", "peak_memory"]
 Stage = Literal["judge", "confirm"]
+Verdict = Literal["better", "worse", "same", "inconclusive"]
 
 RACE_FILE = "race.json"
 PAIR_FILE = "pair.json"
@@ -41,7 +44,8 @@ class RaceRecord(Model):
     metric: Metric
     rule: RuleRecord
     rounds: int  # turns of each side in a pair
-    confirm: bool  # every `worse` is raced once more
+    confirm: bool  # every verdict of `confirms` is raced once more
+    confirms: list[Verdict] = Field(default_factory=lambda: ["worse"])  # older races: `worse` alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
 

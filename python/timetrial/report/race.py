@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.dispersion import two_levels
-from timetrial.analysis.verdict import Effect
+from timetrial.analysis.verdict import DIFFERENT, Effect
 from timetrial.records.files import near
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
@@ -153,7 +153,7 @@ def notes(race: Race) -> list[str]:
             found.append(f"{duel.challenger}: {duel.reason}")
         if duel.confirmed:
             found.append(f"{duel.challenger}: confirmed by an independent second race")
-        elif duel.verdict == "worse":
+        elif duel.verdict in DIFFERENT:
             found.append(f"{duel.challenger}: not raced a second time, so not confirmed")
         gap = [f"{name} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()]
         if duel.effect is not None and any(

@@ -83,7 +83,16 @@ class RealEngine:
         from timetrial.races import race
 
         with self._turn():
-            found = race(*sides, metric=metric, rule=rule, results=self.results, seed=seed, quiet=True)
+            # No test fails because something is better.
+            found = race(
+                *sides,
+                metric=metric,
+                rule=rule,
+                confirms=("worse",),
+                results=self.results,
+                seed=seed,
+                quiet=True,
+            )
         if len(sides) == 2:
             _all_there(found.cases, found.names)
             _all_found(found)
