@@ -41,9 +41,7 @@ class Duel:
     void: int  # pairs in which a side failed
     p_value: float | None
     minimal_detectable_effect: float | None
-    confirmed: (
-        bool | None
-    )  # of a difference: by an independent second race; None: none was asked for or needed
+    confirmed: bool | None  # of a difference: by an independent second race; None: not asked for or needed
     log_ratios: list[float]
     other_statistics: dict[str, float]  # what the mean and the lower quartile of turns say, as effects
     settings: list[str]  # effective settings that differ, in words
@@ -249,8 +247,8 @@ class Race:
         return judge(values, self.rule, GOOD[self.metric])
 
     def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
-        """A difference stands only if a second race, with pairs of its own, says the same. None: that race ended
-        before it could say anything."""
+        """A difference stands only if a second race, with pairs of its own, says the same. None: that race
+        ended before it could say anything."""
         second = self._judge(self._log_ratios(case.id, "confirm"))
         found = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one"
         if second is None:

@@ -126,7 +126,7 @@ CHECKS = (
     ),
     Check(
         "23 5 % more updates of LeNet-5, steps of 10 ms and more",
-        (_own("updates_40", "training"), _own("updates_42", "training")),
+        (_own("updates_20", "training"), _own("updates_21", "training")),
         0.05, quick=1, full=40,
     ),
     Check(

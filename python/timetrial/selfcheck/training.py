@@ -1,8 +1,8 @@
 """Steps of a known length that are real training: so many updates of LeNet-5, or 5 % more of them.
 
-One update of a small batch takes about half a millisecond, so a step of forty takes 10 ms and more; all of it is
-what a native backend does in any launch: convolutions, products, memory. That forty-two updates are 5 % more
-work is exact, which it would not be of a batch that is 5 % larger, or of idling put behind a step.
+One update of a small batch takes about a millisecond, so a step takes 10 ms and more. All of it is what a native
+backend does in any launch: convolutions, products, memory. That 21 updates are 5 % more work is exact; it would
+not be of a batch that is 5 % larger, nor of idling put behind a step.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 
 BATCH = 4
 CLASSES = 10
-UPDATES = 40
+UPDATES = 20
 
 
-def updates_40() -> Callable[[], None]:
-    """A step of 40 updates."""
+def updates_20() -> Callable[[], None]:
+    """A step of 20 updates."""
     return _updates(UPDATES)
 
 
-def updates_42() -> Callable[[], None]:
-    """A step of 42: 5 % more."""
+def updates_21() -> Callable[[], None]:
+    """A step of 21: 5 % more."""
     return _updates(UPDATES + UPDATES // 20)
 
 
