@@ -40,8 +40,7 @@ Contender::Json Contender::evaluate(const std::string& file) {
         const std::size_t fresh = std::min(gather.batch_size, test->samples() - score.samples());
         score.add(predictions.data(), batch_.labels(), fresh);
         const std::size_t values = fresh * static_cast<std::size_t>(network_.classes());
-        all.insert(all.end(), predictions.begin(),
-                   predictions.begin() + static_cast<std::ptrdiff_t>(values));
+        all.insert(all.end(), predictions.begin(), predictions.begin() + static_cast<std::ptrdiff_t>(values));
     }
     write_npy(file, TT_F32, {static_cast<std::int64_t>(score.samples()), network_.classes()}, all.data());
     return {{"accuracy", score.accuracy()}, {"loss", score.loss()}, {"samples", score.samples()}};

@@ -16,7 +16,7 @@ namespace {
 using Loop = std::uint64_t (*)(std::uint64_t rounds);
 
 constexpr std::uint64_t rounds_between_looks = 4096;  // 10 to 30 us: the look at the clock is lost in it
-constexpr int windows = 24;  // of all ISAs together: eight or more of each
+constexpr int windows = 24;                           // of all ISAs together: eight or more of each
 constexpr int most_threads = 4096;
 
 struct Kernel {

@@ -1,8 +1,8 @@
 """Steps of a known length that are real training: so many updates of LeNet-5, or 5 % more of them.
 
-One update of a small batch takes about a millisecond, so a step takes 10 ms and more. All of it is what a native
-backend does in any launch: convolutions, products, memory. That 21 updates are 5 % more work is exact; it would
-not be of a batch that is 5 % larger, nor of idling put behind a step.
+One update of a small batch takes about a millisecond, so a step takes 10 ms and more. All of it is what a
+native backend does in any launch: convolutions, products, memory. That 21 updates are 5 % more work is exact;
+it would not be of a batch that is 5 % larger, nor of idling put behind a step.
 """
 
 from __future__ import annotations
