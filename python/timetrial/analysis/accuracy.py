@@ -86,25 +86,19 @@ def discordance(first: Right, second: Right) -> Discordance:
 def pooled(rows: Sequence[Right]) -> tuple[Estimate | None, list[bool]]:
     """One figure for rows that compute the same, with the same seeds and images, and which rows it is of.
 
-    A row whose answers differ from those of all others beyond chance (Holm over rows) is set apart. With two
-    rows nobody could say which of them is off, so neither is pooled.
+    A row whose answers differ from the majority's beyond chance (Holm over rows) is set apart. With two rows
+    nobody could say which of them is off, so neither is pooled.
     """
     data = [np.asarray(one, np.float64) for one in rows]
     alike = [True] * len(data)
     if len(data) > 1:
-        p_values = [
-            discordance(one, _majority([*data[:number], *data[number + 1 :]])).p_value
-            for number, one in enumerate(data)
-        ]
-        alike = [p > DIFFERENT for p in holm(p_values)]
+        # Of all rows, this one too: without it, one row that is off would be half of what others are held to.
+        majority = np.asarray(np.median(data, axis=0), np.float64)
+        alike = [p > DIFFERENT for p in holm([discordance(one, majority).p_value for one in data])]
         if len(data) == 2 and not all(alike):
             alike = [False, False]
     kept = [one for one, is_alike in zip(data, alike, strict=True) if is_alike]
     return (accuracy_of(np.mean(kept, axis=0)) if kept else None), alike
-
-
-def _majority(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    return np.asarray(np.median(rows, axis=0), np.float64)
 
 
 def _variance(data: npt.NDArray[np.float64]) -> tuple[float, float]:

@@ -31,8 +31,8 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
                 found[row.case.id] = replace(own, accuracy=figure, accuracy_rows=sum(alike))
             else:
                 words = (
-                    f"its answers to test images differ, beyond chance, from those of the {len(group) - 1} "
-                    "other rows that were proven to compute the same: its accuracy is its own"
+                    "its answers to test images differ, beyond chance, from those of most of the "
+                    f"{len(group)} rows that were proven to compute the same: its accuracy is its own"
                 )
                 found[row.case.id] = replace(own, warnings=[*own.warnings, words])
     return [_against(found[row.case.id], right) for row in rows]

@@ -149,7 +149,7 @@ def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict])
             rule=RuleRecord(**{**vars(ride.rule), "looks": list(ride.rule.looks)}),
             rounds=ROUNDS,
             confirm=bool(confirms),
-            confirms=list(confirms),
+            confirms=tuple(confirms),
             isolated=ride.isolated,
             why_isolated=why,
         ),

@@ -12,8 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from timetrial.records.files import write_once
 from timetrial.records.model import ExperimentRecord, Model
 from timetrial.records.store import read_record, to_bytes
@@ -45,7 +43,7 @@ class RaceRecord(Model):
     rule: RuleRecord
     rounds: int  # turns of each side in a pair
     confirm: bool  # every verdict of `confirms` is raced once more
-    confirms: list[Verdict] = Field(default_factory=lambda: ["worse"])  # older races: `worse` alone
+    confirms: tuple[Verdict, ...] = ("worse",)  # older races: that alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
 
