@@ -94,7 +94,7 @@ def test_the_faster_is_better(raced: Raced) -> None:
 
 
 def test_a_better_that_a_second_race_does_not_find_is_not_said(raced: Raced, fake: FakeEngine) -> None:
-    fake.factor = lambda plan: 0.9 if plan.case.repeat and plan.block < 6 else 1.0
+    fake.factor = second_is(0.9, to_pair=6)
     found = raced("backend=fast,fast")
     assert found.verdict == "inconclusive"
     assert found.confirmed is False
@@ -141,7 +141,7 @@ def test_several_challengers_each_against_the_first(raced: Raced) -> None:
     found = raced("backend=other,fast,slow")
     assert [duel.verdict for duel in found.duels] == ["better", "worse"]
     assert found.verdict == "worse"
-    assert [len(pair.sides) for pair in found.pairs] == [3] * 6 + [2] * 6  # the confirmation is a duel
+    assert [len(pair.sides) for pair in found.pairs] == [3] * 6 + [2] * 12  # each confirmation is a duel
     assert len(found.to_json()["races"]) == 2
 
 
