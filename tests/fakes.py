@@ -16,6 +16,7 @@ from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
 from timetrial.launch.pair import Pair
+from timetrial.records import store
 from timetrial.records.model import (
     Evaluation,
     LaunchRecord,
@@ -107,6 +108,8 @@ class FakeEngine:
     locked: int = 0
     witnesses: dict[str, float | None] = field(default_factory=dict)  # of every launch
     factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a speed launch, or one of a race
+    answers: Callable[[Any], Any] | None = None  # of a learning launch: (2, images), predicted and true class
+    parity: dict[str, Parity] = field(default_factory=dict)  # by backend: another than that it passed
     plain: Callable[[float], list[int]] | None = None  # step time -> the steps behind the first, if scripted
 
     def engine(self) -> Engine:
@@ -165,21 +168,27 @@ class FakeEngine:
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
             position=plan.position, outcome="ok", stop_reason="converged", duration_s=1.0,
-            started_at="2026-01-01T00:00:00+00:00", memory=Memory(steady_peak=50 * 2**20),
+            started_at="2026-01-01T00:00:00+00:00",
+            memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=50 * 2**20),
             settings=_settings(plan.case),
             facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
             witnesses=self.witnesses,
         )  # fmt: skip
         record = _failed(record, backend, plan)
+        if plan.purpose == "proof" and backend in self.parity:
+            record = record.model_copy(update={"parity": self.parity[backend]})
         if record.outcome not in ("ok", "mismatch"):
             return write_launch(plan, record, [], [])
         if plan.purpose == "proof":
             return write_launch(plan, record, [], [])
         if plan.purpose == "learning":
-            evaluation = Evaluation(steps=9, epoch=12, accuracy=0.97 + 0.001 * plan.seed, loss=0.1, samples=9,
-                                    duration_ns=10**6)  # fmt: skip
+            evaluation = Evaluation(steps=9, epoch=12, accuracy=0.97 + 0.001 * plan.seed, loss=0.1,
+                                    samples=360, duration_ns=10**6)  # fmt: skip
             record = record.model_copy(update={"evaluations": [evaluation]})
-            return write_launch(plan, record, [[STEP_NS.get(backend, 10**5)] * 10], ["train"])
+            write_launch(plan, record, [[STEP_NS.get(backend, 10**5)] * 10], ["train"])
+            if self.answers is not None:
+                store.write_answers(plan.folder, self.answers(plan))
+            return record
         if plan.purpose == "profile":
             return self._profile(plan, record)
         if plan.purpose == "race":

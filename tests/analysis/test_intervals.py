@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from timetrial.analysis.intervals import (
-    bounded_mean,
-    paired_ratio,
+    paired_ratios,
     positive_location,
+    positive_locations,
 )
 from timetrial.analysis.ranks import quantile_ranks
 
@@ -50,7 +50,8 @@ def test_the_interval_holds_the_estimate(values: list[float]) -> None:
         assert estimate.high is not None
         assert estimate.low <= estimate.estimate * (1 + 1e-9)
         assert estimate.estimate <= estimate.high * (1 + 1e-9)
-        assert estimate.method == ("order statistics" if len(values) >= 6 else "t on logarithms")
+        assert estimate.method == ("trimmed mean" if len(values) >= 6 else "geometric mean")
+        assert f"degrees of freedom: {estimate.df}" in estimate.in_words()
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=2, max_size=30), st.floats(1e-3, 1e3))
@@ -64,7 +65,7 @@ def test_the_unit_does_not_matter(values: list[float], factor: float) -> None:
 
 def test_nothing_and_nonsense() -> None:
     assert positive_location([]) is None
-    assert bounded_mean([]) is None
+    assert positive_locations([[], [1.0]])[0] is None
     for value in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="positive, finite"):
             positive_location([1.0, value])
@@ -94,7 +95,8 @@ def test_coverage_of_the_ratio_under_drift(n: int) -> None:
         drift = np.cumsum(rng.normal(0, 0.1, n))
         base = np.exp(drift + rng.normal(0, 0.01, n))
         case = 1.05 * np.exp(drift + rng.normal(0, 0.01, n))
-        ratio = paired_ratio(dict(enumerate(case.tolist())), dict(enumerate(base.tolist())))
+        ratios = paired_ratios(dict(enumerate(case.tolist())), dict(enumerate(base.tolist())))
+        ratio = positive_location(ratios)
         assert ratio is not None
         assert ratio.low is not None
         assert ratio.high is not None
@@ -105,16 +107,33 @@ def test_coverage_of_the_ratio_under_drift(n: int) -> None:
 
 
 def test_only_common_blocks_are_paired() -> None:
-    ratio = paired_ratio({0: 2.0, 1: 4.0, 3: 100.0}, {0: 1.0, 1: 2.0, 2: 1.0})
-    assert ratio is not None
-    assert (ratio.estimate, ratio.n) == (pytest.approx(2.0), 2)
-    assert paired_ratio({0: 1.0}, {1: 1.0}) is None
+    assert paired_ratios({0: 2.0, 1: 4.0, 3: 100.0}, {0: 1.0, 1: 2.0, 2: 1.0}) == [2.0, 2.0]
+    assert paired_ratios({0: 1.0}, {1: 1.0}) == []
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=10))
-def test_accuracy_stays_a_fraction(values: list[float]) -> None:
-    estimate = bounded_mean(values)
-    assert estimate is not None
-    assert estimate.low is not None
-    assert estimate.high is not None
-    assert 0 <= estimate.low <= estimate.high <= 1
+def test_rows_lend_one_another_what_they_lack() -> None:
+    """Five launches of 3 degrees of freedom and rows beside them that scatter alike: 6, and it is said."""
+    rng = np.random.default_rng(5)
+    rows = np.exp(rng.normal(0, 0.02, (6, 5))).tolist()
+    alone, beside = positive_location(rows[0]), positive_locations(rows)[0]
+    assert alone is not None
+    assert beside is not None
+    assert (alone.df, alone.borrowed) == (3, 0)
+    assert (beside.df, beside.borrowed) == (6, 3)
+    assert beside.estimate == alone.estimate, "only the scatter is borrowed"
+    assert "3 of them from the scatter of other rows" in beside.in_words()
+
+
+def test_a_row_unlike_the_others_stands_alone() -> None:
+    rng = np.random.default_rng(1)
+    logs = rng.normal(0, 0.02, (6, 5))
+    for factor in (20.0, 0.02):
+        unlike = logs.copy()
+        unlike[2] *= factor
+        found = positive_locations(np.exp(unlike).tolist())
+        assert found[2] == positive_location(np.exp(unlike[2]).tolist())
+
+
+def test_two_launches_cannot_show_that_they_scatter_unlike_others() -> None:
+    rows = [[1.0, 1.3], [1.0, 1.01, 0.99, 1.0, 1.02], [2.0, 2.02, 1.99, 2.0, 2.01]]
+    assert positive_locations(rows)[0] == positive_location(rows[0])

@@ -13,7 +13,10 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.core import stamp_boundaries, stamp_times_ns
 from timetrial.launch import LaunchPlan, Limits, run_launch
-from timetrial.records.model import LaunchRecord
+from timetrial.launch.answers import answers_of
+from timetrial.launch.outcome import LaunchError
+from timetrial.records.model import Evaluation, LaunchRecord
+from timetrial.records.store import read_answers
 
 IMPATIENT = dataclasses.replace(SHORT, limits=Limits(start_timeout_s=8.0, progress_timeout_s=2.0))
 # Counted in steps, however slow the machine is at the moment.
@@ -178,6 +181,41 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
     assert [(e.epoch, e.steps) for e in record.evaluations] == [(1, steps), (2, 2 * steps)]
     assert record.evaluations[-1].loss < record.evaluations[0].loss
     assert record.evaluations[-1].samples == plan.prepared.test_samples
+    answers = read_answers(plan.folder)
+    assert answers is not None
+    assert np.mean(answers[0] == answers[1]) == pytest.approx(record.evaluations[-1].accuracy)
+    truth = np.load(plan.prepared.job["streams"]["test"]["labels"])
+    np.testing.assert_array_equal(answers[1], truth)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "outcome", "words"),
+    [
+        (None, "crash", "left no predictions"),
+        (np.zeros((3, 2), np.float32), "crash", r"have the shape \(3, 2\); expected 4 rows"),
+        (np.eye(4, dtype=np.float32), "wrong", "says that 75.0000% of 4 .* its predictions are for 4 of 4"),
+    ],
+)
+def test_an_accuracy_that_does_not_follow_from_the_predictions_is_wrong(
+    tmp_path: Path, predictions: np.ndarray | None, outcome: str, words: str
+) -> None:
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    if predictions is not None:
+        np.save(tmp_path / "predictions.npy", predictions)
+    said = Evaluation(steps=1, epoch=1, accuracy=0.75, loss=0.1, samples=4, duration_ns=1)
+    with pytest.raises(LaunchError, match=words) as failure:
+        answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said)
+    assert failure.value.outcome == outcome
+
+
+def test_a_prediction_that_is_no_number_is_no_answer(tmp_path: Path) -> None:
+    predictions = np.eye(4, dtype=np.float32)
+    predictions[2, 1] = np.nan
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    np.save(tmp_path / "predictions.npy", predictions)
+    said = Evaluation(steps=1, epoch=1, accuracy=0.75, loss=0.1, samples=4, duration_ns=1)
+    answers = answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said)
+    assert answers.tolist() == [[0, 1, -1, 3], [0, 1, 2, 3]]
 
 
 def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
@@ -208,6 +246,9 @@ def test_the_recorders_window_is_not_the_contenders_memory(tmp_path: Path) -> No
     assert memory.lifetime_peak is not None
     assert memory.after_import <= memory.after_build <= memory.after_first_step
     assert memory.steady_peak < memory.after_first_step + 1_000_000
+    assert memory.steady_anonymous_peak is not None
+    assert 0 < memory.steady_anonymous_peak < memory.steady_peak, "its program is a mapped file"
+    assert memory.held == memory.steady_anonymous_peak
 
 
 def test_the_job_is_what_the_protocol_says(tmp_path: Path) -> None:

@@ -202,6 +202,8 @@ class FakeObserver:
 
     def __init__(self) -> None:
         self.peak = 0
+        self.files = 0
+        self.shared = 0
         self.cpu_ns = 0
 
     def read(self) -> Any:
@@ -209,7 +211,12 @@ class FakeObserver:
             tid=1, name="one", cpu_ns=self.cpu_ns, wait_ns=0, allowed_cpus="0", nice=0, policy=0
         )
         return SimpleNamespace(
-            peak_rss_bytes=self.peak, rss_bytes=self.peak, threads=(thread,), cpu_ns=self.cpu_ns
+            peak_rss_bytes=self.peak,
+            rss_bytes=self.peak,
+            file_rss_bytes=self.files,
+            shared_rss_bytes=self.shared,
+            threads=(thread,),
+            cpu_ns=self.cpu_ns,
         )
 
     def reset_peak(self) -> None:
@@ -239,6 +246,24 @@ def test_peak_and_threads_are_those_of_the_steady_part(
     assert [thread.cpu_ns for thread in watch.threads] == [cpu_ns]
     watch.count_steady([segment.model_copy(update={"window_bytes": 50})], cut)
     assert watch.memory.steady_peak == peak - 50
+
+
+def seen(peak: int, now: int, files: int, shared: int = 0) -> Any:
+    return SimpleNamespace(peak_rss_bytes=peak, rss_bytes=now, file_rss_bytes=files, shared_rss_bytes=shared)
+
+
+@pytest.mark.parametrize(
+    ("looks", "window", "held"),
+    [
+        ([seen(0, 500, 200), seen(600, 500, 200)], 0, 400),  # files stay: exactly
+        ([seen(0, 500, 0), seen(5500, 5500, 5000)], 0, 500),  # a data set that is read counts nothing
+        ([seen(0, 500, 0), seen(5500, 700, 200), seen(900, 700, 200)], 0, 5300),  # the peak of either part
+        ([seen(0, 600, 200, 100), seen(700, 600, 200, 100)], 100, 400),  # the recorder's window
+        ([seen(0, 600, 200), seen(700, 600, 200)], 100, 500),  # a window outside /dev/shm is a mapped file
+    ],
+)
+def test_pages_of_mapped_files_are_not_held(looks: list[Any], window: int, held: int) -> None:
+    assert observe.anonymous_peak(looks, window) == held
 
 
 def test_too_short_a_time_says_nothing_about_threads() -> None:

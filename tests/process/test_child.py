@@ -174,7 +174,7 @@ def test_evaluate_does_not_count_the_padding(tmp_path: Path, loss: str) -> None:
         contender.expect("ready")
         contender.do("run 1 0 0")
         contender.do("reset")
-        done = contender.do("evaluate")
+        done = contender.do(f"evaluate {tmp_path / 'predictions.npy'}")
         contender.do("run 1 0 1")
         assert contender.losses(0) == contender.losses(1), "evaluation moved the stream"
     assert SAMPLES % BATCH != 0
@@ -187,6 +187,7 @@ def test_evaluate_does_not_count_the_padding(tmp_path: Path, loss: str) -> None:
     assert done["samples"] == SAMPLES
     assert done["accuracy"] == pytest.approx((outputs.argmax(axis=1) == labels).mean())
     assert done["loss"] == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(np.load(tmp_path / "predictions.npy"), outputs, rtol=1e-5)
 
 
 def test_dump_writes_every_tensor_of_a_role(tmp_path: Path) -> None:

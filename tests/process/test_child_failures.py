@@ -150,7 +150,7 @@ def test_failing_backend(
     assert text in event["text"]
 
 
-@pytest.mark.parametrize("command", ["evaluate", "outputs /tmp/x.npy"])
+@pytest.mark.parametrize("command", ["evaluate /tmp/x.npy", "outputs /tmp/x.npy"])
 def test_backend_without_network_has_no_results(tmp_path: Path, command: str) -> None:
     event = fail(tmp_path, write_job(tmp_path, "null"), command)
     assert event["outcome"] == "unavailable"

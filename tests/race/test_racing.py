@@ -87,8 +87,27 @@ def test_without_confirmation_it_says_so(raced: Raced, fake: FakeEngine) -> None
 def test_the_faster_is_better(raced: Raced) -> None:
     found = raced("backend=slow,fast")
     assert found.verdict == "better"
+    assert found.confirmed is True
+    assert {one.stage for one in found.pairs} == {"judge", "confirm"}
     assert found.exit_code == 0
     assert "x faster [1.9" in repr(found)
+
+
+def test_a_better_that_a_second_race_does_not_find_is_not_said(raced: Raced, fake: FakeEngine) -> None:
+    fake.factor = second_is(0.9, to_pair=6)
+    found = raced("backend=fast,fast")
+    assert found.verdict == "inconclusive"
+    assert found.confirmed is False
+
+
+def test_races_of_older_records_confirmed_what_is_worse(raced: Raced) -> None:
+    found = raced("backend=slow,fast", confirms=("worse",))
+    assert (found.verdict, found.confirmed) == ("better", None)
+    file = found.folder / "race.json"
+    written = json.loads(file.read_text())
+    assert written.pop("confirms") == ["worse"]
+    file.write_text(json.dumps(written))
+    assert (Race(found.folder).verdict, Race(found.folder).confirmed) == ("better", None)
 
 
 def test_a_small_difference_that_scatters_is_inconclusive_with_what_could_be_seen(
@@ -122,7 +141,7 @@ def test_several_challengers_each_against_the_first(raced: Raced) -> None:
     found = raced("backend=other,fast,slow")
     assert [duel.verdict for duel in found.duels] == ["better", "worse"]
     assert found.verdict == "worse"
-    assert [len(pair.sides) for pair in found.pairs] == [3] * 6 + [2] * 6  # the confirmation is a duel
+    assert [len(pair.sides) for pair in found.pairs] == [3] * 6 + [2] * 12  # each confirmation is a duel
     assert len(found.to_json()["races"]) == 2
 
 

@@ -168,3 +168,17 @@ def test_pandas_and_show_have_it(measure: Callable[..., Results], fake: FakeEngi
     text = detail(results)
     for words in ("stopped by converged", "worth", "p99 ", "of launches 1.", "±0.", "steady state"):
         assert words in text
+
+
+def test_what_the_median_step_hides_is_said(measure: Callable[..., Results], fake: FakeEngine) -> None:
+    """Every seventeenth step stalls for ten: the median does not see it, samples/s and a warning do."""
+    fake.plain = lambda step: [10 * step if number % 17 == 16 else step for number in range(170)]
+    (row,) = measure("backend=fast", "launches=2").rows
+    assert row.mean_over_median == pytest.approx(1 + 9 / 17, rel=0.02)
+    assert any("times its median step for each step: some steps stall" in text for text in row.warnings)
+    assert row.step_time_ns is not None
+    assert row.samples_per_s is not None
+    assert row.samples_per_s.estimate < 0.7 * 64e9 / row.step_time_ns.estimate
+    fake.plain = lambda step: [step] * 170
+    (row,) = measure("backend=fast", "launches=2").rows
+    assert not any("median step" in text for text in row.warnings)

@@ -32,11 +32,12 @@ def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
         "look · mlp · digits28 · batch 64 · 6 launches each · Test CPU, 2 cores · NOT equal: wrong · ",
         "reference: slow (the first contender that is ok)",
         "backend  threads            step  vs slow                    of peak  memory     accuracy",
-        "slow     1        202 us  ±1.2 %  reference                     10 %   50 MB  97.2 % ±0.2",
-        "fast     1        102 us  ±2.4 %  1.98x faster [1.95, 2.00]     20 %   50 MB  97.2 % ±0.2",
+        "slow     1        202 us  ±1.9 %  reference                     10 %   50 MB  97.2 % ±2.3",
+        "fast     1        102 us  ±2.8 %  1.98x faster [1.95, 2.00]     20 %   50 MB  97.2 % ±2.3",
         "wrong    1                     -  wrong: gradient conv1.weight: relative L2 error 0.5, tolerance",
         "                                  2e-05",
         "absent   1                     -  unavailable: absent needs the module absent: pip install absent",
+        "  of peak: the machine's f32 multiply-add peak, nominal work · memory: without mapped files",
         *lines[-3:],
     ]
     assert lines[-3].startswith("  records: ")

@@ -22,7 +22,7 @@ from timetrial.analysis.verdict import Verdict
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.engine import Engine
 from timetrial.report.self_check import SelfCheckTable
-from timetrial.selfcheck import checks
+from timetrial.selfcheck import checks, training
 from timetrial.selfcheck.checks import CHECKS, Check
 from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, go_on, self_check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
@@ -254,6 +254,14 @@ def test_the_second_side_gets_the_larger_environment(results_folder: Path, fake:
         if plan.purpose == "race"
     }
     assert sizes == {0: 0, 1: 8000}
+
+
+def test_steps_of_a_real_network_run() -> None:
+    """21 updates against 20: 5 % more on any machine."""
+    steps = {count: training._updates(count) for count in (20, 21)}
+    assert training.UPDATES * 1.05 == 21
+    for step in steps.values():
+        step()
 
 
 def test_every_check_has_its_number_and_runs_in_both() -> None:

@@ -43,7 +43,7 @@ def test_slower_fails_with_everything_that_is_needed(inner: Inner) -> None:
         [
             ">*bench.assert_not_slower(*",
             "E*AssertionError: what the race explains",
-            "E*  accident    chance at most 2e-08 if both were alike, corrected *",
+            "E*  accident    chance at most 2e-08 if both were alike, by the model of Yuen's t: *",
             "E*  as a test   pytest 'test_inner.py::test_it' --bench=full --bench-seed=7",
             "FAILED *::test_it: slower * against eigen *: 4.9 % slower [[]4.1, 5.6], 10 pairs, confirmed",
             "1 timing assertion judged",

@@ -63,6 +63,8 @@ void register_metrics(py::module_& module) {
         .def_readonly("cpu_ns", &Observation::cpu_ns)
         .def_readonly("rss_bytes", &Observation::rss_bytes)
         .def_readonly("peak_rss_bytes", &Observation::peak_rss_bytes)
+        .def_readonly("file_rss_bytes", &Observation::file_rss_bytes)
+        .def_readonly("shared_rss_bytes", &Observation::shared_rss_bytes)
         .def_readonly("minor_faults", &Observation::minor_faults)
         .def_readonly("major_faults", &Observation::major_faults)
         .def_readonly("processes", &Observation::processes)

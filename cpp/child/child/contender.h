@@ -40,7 +40,8 @@ class Contender {
     Json reset();
     Json gradient();
     Json write_outputs(const std::string& file);
-    Json evaluate();
+    // Of the test stream: accuracy and loss, and every prediction as `file`.
+    Json evaluate(const std::string& file);
     Json dump(const std::string& role, const std::string& folder);
 
   private:

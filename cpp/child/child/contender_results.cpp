@@ -23,7 +23,7 @@ Contender::Json Contender::write_outputs(const std::string& file) {
     return Json::object();
 }
 
-Contender::Json Contender::evaluate() {
+Contender::Json Contender::evaluate(const std::string& file) {
     Stream* test = stream("test");
     if (test == nullptr)
         throw BackendError(TT_UNSUPPORTED, "the backend reads no data, so it has no accuracy");
@@ -32,13 +32,17 @@ Contender::Json Contender::evaluate() {
                 static_cast<std::size_t>(network_.classes()));
     Gather gather = test->gather();
     std::vector<float> predictions;
+    std::vector<float> all;
     for (gather.next = 0; gather.next < gather.batches; ++gather.next) {
         gather.fill();
         predict(predictions);
         // The last batch is filled up with samples that were scored already.
-        score.add(predictions.data(), batch_.labels(),
-                  std::min(gather.batch_size, test->samples() - score.samples()));
+        const std::size_t fresh = std::min(gather.batch_size, test->samples() - score.samples());
+        score.add(predictions.data(), batch_.labels(), fresh);
+        const std::size_t values = fresh * static_cast<std::size_t>(network_.classes());
+        all.insert(all.end(), predictions.begin(), predictions.begin() + static_cast<std::ptrdiff_t>(values));
     }
+    write_npy(file, TT_F32, {static_cast<std::int64_t>(score.samples()), network_.classes()}, all.data());
     return {{"accuracy", score.accuracy()}, {"loss", score.loss()}, {"samples", score.samples()}};
 }
 

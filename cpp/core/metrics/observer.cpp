@@ -151,6 +151,8 @@ Observation Observer::read() const {
         seen.cpu_ns += used_ns(pid, stat);
         seen.rss_bytes += kilobytes(status, "VmRSS:");
         seen.peak_rss_bytes += kilobytes(status, "VmHWM:");
+        seen.file_rss_bytes += kilobytes(status, "RssFile:");
+        seen.shared_rss_bytes += kilobytes(status, "RssShmem:");
         seen.minor_faults += stat.minor_faults;
         seen.major_faults += stat.major_faults;
         ++seen.processes;

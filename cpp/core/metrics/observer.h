@@ -28,8 +28,10 @@ struct Observation {
     // Threads and unreaped children that have ended included, to the nanosecond; reaped ones to the tick
     // (10 ms). Children of a process that ignores SIGCHLD leave no trace.
     std::uint64_t cpu_ns = 0;
-    std::uint64_t rss_bytes = 0;       // VmRSS
-    std::uint64_t peak_rss_bytes = 0;  // VmHWM: since the start or reset_peak()
+    std::uint64_t rss_bytes = 0;         // VmRSS
+    std::uint64_t peak_rss_bytes = 0;    // VmHWM: since the start or reset_peak()
+    std::uint64_t file_rss_bytes = 0;    // RssFile: pages of mapped files, data sets among them
+    std::uint64_t shared_rss_bytes = 0;  // RssShmem: shared memory, the recorder's window among it
     std::uint64_t minor_faults = 0;
     std::uint64_t major_faults = 0;
     std::uint32_t processes = 0;

@@ -1,12 +1,8 @@
 """Intervals over launches. One value per launch goes in; launches are independent, steps are not.
 
-With n >= 6 values: the median, with the order-statistic interval (ranks.py), which assumes no distribution.
-
-With 2 to 5 values that interval cannot reach 95 % (the whole range of 5 values covers the median with
-1 - 2 / 2^5 = 93.75 %). Then: the geometric mean, with Student's t interval on the logarithms, which supposes
-that launches scatter by factors that are about normal.
-
-One value has no interval.
+Positive quantities (times, bytes, ratios) are estimated on logarithms, because launches scatter by factors:
+the trimmed mean with Yuen's interval from six launches, the geometric mean with Student's t below. A row of
+few launches may borrow degrees of freedom from rows beside it (scatter.py). One value has no interval.
 """
 
 from __future__ import annotations
@@ -17,12 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
-from timetrial.analysis.ranks import quantile_ranks
+from timetrial.analysis.scatter import TRIMMED_FROM, Scatter, interval_of, scatter_of
 
 CONFIDENCE = 0.95
-Method = Literal["order statistics", "t on logarithms", "t", "single value"]
+Method = Literal["trimmed mean", "geometric mean", "seeds and images", "single value"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,8 @@ class Estimate:
     high: float | None
     n: int
     method: Method
+    df: int | None = None  # degrees of freedom of the interval
+    borrowed: int = 0  # of them, from other rows
 
     @property
     def half_width(self) -> float | None:
@@ -46,55 +43,61 @@ class Estimate:
         """What the interval is, for people."""
         if self.method == "single value":
             return "one launch: no interval"
+        if self.method == "seeds and images":
+            seeds = "one seed: what other seeds do is not in it" if self.n == 1 else f"{self.n} seeds"
+            return f"mean, 95 % score interval for new images and seeds, over {seeds}"
         name = {
-            "order statistics": "median, 95 % order-statistic interval",
-            "t on logarithms": "geometric mean, 95 % t interval on logarithms (order statistics need 6)",
-            "t": "mean, 95 % t interval",
+            "trimmed mean": "20 % trimmed mean, Yuen's 95 % interval",
+            "geometric mean": "geometric mean, 95 % t interval",
         }[self.method]
-        return f"{name}, over {self.n} launches"
+        lent = f", {self.borrowed} of them from the scatter of other rows" if self.borrowed else ""
+        return f"{name}, on logarithms, over {self.n} launches; degrees of freedom: {self.df}{lent}"
 
 
 def positive_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """The typical value of positive quantities (times, bytes, ratios), as the top of this file says."""
-    if not values:
-        return None
-    data = np.sort(np.asarray(values, np.float64))
-    if not np.all(np.isfinite(data)) or data[0] <= 0:
-        raise ValueError(f"expected positive, finite values, got {values!r}")
-    n = len(data)
-    if n == 1:
-        return Estimate(float(data[0]), None, None, 1, "single value")
-    low, high = quantile_ranks(n, 0.5, confidence)
-    if low is not None and high is not None:
-        return Estimate(
-            float(np.median(data)), float(data[low - 1]), float(data[high - 1]), n, "order statistics"
-        )
-    logs = np.log(data)
-    center, half = float(np.mean(logs)), _t_half_width(logs, confidence)
-    return Estimate(math.exp(center), math.exp(center - half), math.exp(center + half), n, "t on logarithms")
+    """The typical value of positive quantities (times, bytes, ratios), as the top of this file says; of a row
+    that stands alone."""
+    return positive_locations([values], confidence)[0]
 
 
-def paired_ratio(
-    numerator: dict[int, float], denominator: dict[int, float], confidence: float = CONFIDENCE
-) -> Estimate | None:
-    """Ratio of two cases through their blocks: only launches of the same block are divided, so that slow
-    drifts of the machine cancel. Keys are block numbers; a block that one of them lacks is left out."""
-    blocks = sorted(numerator.keys() & denominator.keys())
-    return positive_location([numerator[block] / denominator[block] for block in blocks], confidence)
+def positive_locations(
+    rows: Sequence[Sequence[float]], confidence: float = CONFIDENCE
+) -> list[Estimate | None]:
+    """Of rows that may lend one another degrees of freedom (scatter.py): those of equal threads. None for a
+    row without values. ValueError for values that are not positive and finite."""
+    logs = [_logarithms(row) for row in rows]
+    scatters = [scatter_of(row) if len(row) > 1 else None for row in logs]
+    found: list[Estimate | None] = []
+    for number, (row, own) in enumerate(zip(rows, scatters, strict=True)):
+        if own is not None:
+            others = [one for place, one in enumerate(scatters) if one is not None and place != number]
+            found.append(_estimate(own, others, confidence))
+        else:
+            found.append(Estimate(float(row[0]), None, None, 1, "single value") if row else None)
+    return found
 
 
-def bounded_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """Mean of fractions (accuracy) with Student's t interval, kept inside 0 to 1."""
-    if not values:
-        return None
+def _estimate(own: Scatter, beside: Sequence[Scatter], confidence: float) -> Estimate:
+    found = interval_of(own, beside, confidence)
+    return Estimate(
+        math.exp(own.location),
+        math.exp(found.low),
+        math.exp(found.high),
+        own.n,
+        "trimmed mean" if own.n >= TRIMMED_FROM else "geometric mean",
+        found.df,
+        found.borrowed,
+    )
+
+
+def _logarithms(values: Sequence[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     data = np.asarray(values, np.float64)
-    center = float(np.mean(data))
-    if len(data) == 1:
-        return Estimate(center, None, None, 1, "single value")
-    half = _t_half_width(data, confidence)
-    return Estimate(center, max(0.0, center - half), min(1.0, center + half), len(data), "t")
+    if not np.all(np.isfinite(data)) or np.any(data <= 0):
+        raise ValueError(f"expected positive, finite values, got {list(values)!r}")
+    return np.asarray(np.log(data), np.float64)
 
 
-def _t_half_width(data: np.ndarray[tuple[int, ...], np.dtype[np.float64]], confidence: float) -> float:
-    n = len(data)
-    return float(stats.t.ppf((1 + confidence) / 2, n - 1) * np.std(data, ddof=1) / math.sqrt(n))
+def paired_ratios(numerator: dict[int, float], denominator: dict[int, float]) -> list[float]:
+    """Ratios of two cases through their blocks: only launches of the same block are divided, so that slow
+    drifts of the machine cancel. Keys are block numbers; a block that one of them lacks is left out."""
+    return [numerator[block] / denominator[block] for block in sorted(numerator.keys() & denominator.keys())]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from timetrial.analysis.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
 from timetrial.analysis.quantiles import Quantile, quantile
 from timetrial.analysis.steady import Steady
-from timetrial.analysis.steps import Steps, steady_mask
+from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_mask
 from timetrial.records.model import Purpose
 
 PERCENTILES = (5, 25, 75, 95, 99)
@@ -24,6 +24,7 @@ class StepTimes:
     durations_ns: npt.NDArray[np.int64]
     counting: npt.NDArray[np.bool_]  # which of all steps of the launch these are
     steady: Steady | None  # None: a launch that warmed up for a given time
+    wall_per_step_ns: float  # of the steady part, all of its time over all of its steps
 
     @cached_property
     def estimate_ns(self) -> float:
@@ -39,7 +40,7 @@ class StepTimes:
 
     @cached_property
     def mean_ns(self) -> float:
-        """All steps together over their number: what throughput comes from."""
+        """Of the steps that count; the time that they took together, over their number."""
         return float(np.mean(self.durations_ns))
 
     @cached_property
@@ -67,4 +68,6 @@ class StepTimes:
 def step_times_of(steps: Steps, purpose: Purpose) -> StepTimes | None:
     """None where no step counts."""
     mask, steady = steady_mask(steps, purpose)
-    return StepTimes(steps.duration_ns[mask], mask, steady) if mask.any() else None
+    if not mask.any():
+        return None
+    return StepTimes(steps.duration_ns[mask], mask, steady, mean_per_step_ns(steps, mask))

@@ -86,6 +86,15 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
     return mask, steady
 
 
+def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
+    """Wall time of the steady part over its steps: every plain step from the first one that counts on, the
+    first ones of segments too, because work that was put off is done there."""
+    first = int(np.argmax(counting))
+    kinds = set(steps.kind[counting].tolist())
+    whole = np.isin(steps.kind.astype(str), sorted(kinds)) & (np.arange(len(steps)) >= first)
+    return float(np.mean(steps.duration_ns[whole]))
+
+
 def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:
     """Numbers of the steps in segments of these kinds that may count."""
     own = np.flatnonzero(np.isin(steps.kind.astype(str), kinds))

@@ -9,10 +9,15 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.accuracy import Discordance
 from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
-from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
+from timetrial.analysis.intervals import Estimate, paired_ratios, positive_location, positive_locations
+from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.steady import across_launches
@@ -30,6 +35,8 @@ class Launch:
     times: StepTimes | None = None
     folder: str = ""
     phases: Phases = field(default_factory=Phases)
+    # Of one that learned: predicted and true class of every test image (2, images).
+    answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
 
     @property
     def step_time_ns(self) -> float | None:
@@ -55,10 +62,15 @@ class Row:
     reference: str | None  # id of the case it is compared with; its own id if it is a reference
     step_time_ns: Estimate | None = None
     ratio: Estimate | None = None  # this case over its reference: below 1 is faster
-    samples_per_s: float | None = None
-    percent_of_peak: float | None = None
-    peak_memory_bytes: int | None = None
-    accuracy: Estimate | None = None
+    samples_per_s: Estimate | None = None  # from all the time of the steady part, not from the median step
+    mean_over_median: float | None = None  # of the steady steps: what the median step does not show
+    percent_of_peak: float | None = None  # of the f32 multiply-add peak, by nominal work
+    peak_memory_bytes: int | None = None  # without mapped files, where the records know
+    resident_peak_bytes: int | None = None  # with them
+    accuracy: Estimate | None = None  # of all rows that were proven to compute the same, if it is pooled
+    accuracy_rows: int = 1  # how many rows `accuracy` is of
+    accuracy_own: Estimate | None = None  # of this row alone
+    accuracy_against: Discordance | None = None  # this row's answers against its reference's
     parity: Parity | None = None
     settings: list[Setting] = field(default_factory=list)
     stop_reason: str | None = None
@@ -107,9 +119,9 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
             by_case[case.id] = [
                 one for one in by_case.get(first, []) if one.record.purpose == "proof"
             ] + by_case[case.id]
-    rows = [_row(case, by_case[case.id], experiment) for case in experiment.cases]
+    rows = _with_step_times([_row(case, by_case[case.id], experiment) for case in experiment.cases])
     fixed, warnings = choose_reference(experiment, rows)
-    compared = _with_ratios(rows, fixed) if fixed else rows
+    compared = with_accuracy(_with_ratios(rows, fixed) if fixed else rows)
     restless = noise([launch.record for launch in launches])
     said = [*experiment.warnings, *warnings, *restless, *idle_threads(compared)]
     return Summary(compared, fixed, said)
@@ -172,12 +184,10 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         if outcome == "wrong"
         else positive_location([one.step_time_ns for one in timed if one.step_time_ns])
     )
+    held = [one.record.memory.held for one in speed if one.record.memory.held is not None]
     peaks = [one.record.memory.steady_peak for one in speed if one.record.memory.steady_peak is not None]
-    finals = [
-        one.record.evaluations[-1].accuracy
-        for one in launches
-        if one.record.purpose == "learning" and one.record.outcome == "ok" and one.record.evaluations
-    ]
+    walls = [one.times for one in timed if one.times] if step else []
+    stretch = positive_location([one.wall_per_step_ns / one.estimate_ns for one in walls])
     last = (speed or launches)[-1].record if launches else None
     percent = _percent_of_peak(case, step, parity, last, experiment)
     return Row(
@@ -189,10 +199,11 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=_samples_per_s(case, last, step),
+        samples_per_s=_samples_per_s(case, last, walls),
+        mean_over_median=stretch.estimate if stretch else None,
         percent_of_peak=percent,
-        peak_memory_bytes=int(median(peaks)) if peaks else None,
-        accuracy=bounded_mean(finals),
+        peak_memory_bytes=int(median(held)) if held else None,
+        resident_peak_bytes=int(median(peaks)) if peaks else None,
         parity=parity,
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
@@ -201,6 +212,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
             *_missing(speed, experiment),
             *_unsteady(timed),
             *_two_levels(timed),
+            *_hidden(stretch),
             *beyond_peak(percent),
             *_warnings(launches, parity),
         ],
@@ -215,9 +227,13 @@ def speed_of(launches: Sequence[Launch]) -> list[Launch]:
     return [one for one in launches if one.record.purpose == "speed"]
 
 
-def _samples_per_s(case: CaseRecord, launch: LaunchRecord | None, step: Estimate | None) -> float | None:
+def _samples_per_s(
+    case: CaseRecord, launch: LaunchRecord | None, times: Sequence[StepTimes]
+) -> Estimate | None:
     samples = launch.samples_per_step(case.batch_size) if launch else None
-    return samples / (step.estimate * 1e-9) if samples and step else None
+    if not samples:
+        return None
+    return positive_location([samples / (one.wall_per_step_ns * 1e-9) for one in times])
 
 
 def _percent_of_peak(
@@ -244,17 +260,43 @@ def peak_flops_of(
     return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
 
 
-def _with_ratios(rows: list[Row], fixed: Mapping[str, Any]) -> list[Row]:
+def _with_step_times(rows: Sequence[Row]) -> list[Row]:
+    """Each row that has a step time with the interval that rows of equal threads lend it degrees of freedom
+    for (scatter.py)."""
+    timed = [row for row in rows if row.step_time_ns is not None and row.outcome == "ok"]
+    found: dict[str, Estimate | None] = {}
+    for group in _of_equal_threads(timed):
+        values = [list(by_block(row).values()) for row in group]
+        found |= zip((row.case.id for row in group), positive_locations(values), strict=True)
+    return [replace(row, step_time_ns=found.get(row.case.id) or row.step_time_ns) for row in rows]
+
+
+def _with_ratios(rows: Sequence[Row], fixed: Mapping[str, Any]) -> list[Row]:
     facts = [facts_of(row.case) for row in rows]
-    result = []
+    bases: dict[str, Row | None] = {}
+    ratios: dict[str, list[float]] = {}
     for index, row in enumerate(rows):
         other = reference_of(index, facts, fixed)
         base = rows[other] if other is not None else None
-        ratio = None
+        bases[row.case.id] = base
         if base is not None and base is not row and base.outcome == "ok" and row.outcome == "ok":
-            ratio = paired_ratio(by_block(row), by_block(base))
-        result.append(replace(row, reference=base.case.id if base else None, ratio=ratio))
-    return result
+            ratios[row.case.id] = paired_ratios(by_block(row), by_block(base))
+    found: dict[str, Estimate | None] = {}
+    for group in _of_equal_threads([row for row in rows if row.case.id in ratios]):
+        names = [row.case.id for row in group]
+        found |= zip(names, positive_locations([ratios[name] for name in names]), strict=True)
+    return [
+        replace(row, reference=base.case.id if base else None, ratio=found.get(row.case.id))
+        for row, base in ((row, bases[row.case.id]) for row in rows)
+    ]
+
+
+def _of_equal_threads(rows: Sequence[Row]) -> list[list[Row]]:
+    """How launches scatter depends on how many CPUs they take."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(str(row.case.axes.get("threads")), []).append(row)
+    return list(groups.values())
 
 
 def by_block(row: Row) -> dict[int, float]:
@@ -284,11 +326,27 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     return said + sorted(adjusted) + notes
 
 
+HIDDEN = 1.05  # mean over median of the steady steps
+
+
+def _hidden(stretch: Estimate | None) -> list[str]:
+    """A warning where the median step hides time that was spent."""
+    if stretch is None or stretch.estimate <= HIDDEN:
+        return []
+    return [
+        f"its steady part took {stretch.estimate:.2f} times its median step for each step: some steps stall, "
+        "collect or do what others put off. samples/s counts that time, the median step does not"
+    ]
+
+
 def beyond_peak(percent: float | None) -> list[str]:
-    """A warning where the percent of the peak cannot be."""
+    """What it means that more than the peak was reached."""
     if percent is None or percent <= 100:
         return []
-    return ["faster than the measured peak: something disturbed the measurement of the peak. Measure again"]
+    return [
+        "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "
+        "(Winograd, FFT) or multiplies in a shorter type"
+    ]
 
 
 def _unsteady(timed: Sequence[Launch]) -> list[str]:

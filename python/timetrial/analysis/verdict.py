@@ -26,6 +26,7 @@ from scipy import special
 from timetrial.analysis.trimmed import Trimmed, trimmed_mean
 
 Verdict = Literal["better", "worse", "same", "inconclusive"]
+DIFFERENT: tuple[Verdict, ...] = ("worse", "better")
 Direction = Literal["lower", "higher"]  # which values of a metric are good
 
 EARLY = 0.8  # of an equal share of the error: what each look but the last may spend

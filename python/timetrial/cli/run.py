@@ -76,13 +76,10 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
             facts["visible_difference"] = None
         typer.echo(json.dumps(facts, indent=1, allow_nan=False))
         return
-    more = ""
-    if expected.further_seconds >= 1:
-        more = f", and up to {seconds(expected.further_seconds)} more where intervals are wide"
     typer.echo(
         f"{experiment.spec.name}: {len(ready)} cases, {expected.launches} launches "
         f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning), "
-        f"about {seconds(expected.seconds)}{more}."
+        f"about {seconds(expected.seconds)}."
     )
     sizes = experiment.sizes
     typer.echo(

@@ -13,7 +13,7 @@ from timetrial.core import _core
 class Peak:
     """Multiply-adds in registers, of all threads together; one counts as two operations."""
 
-    isa: str  # the widest of avx512, avx2, sse2
+    isa: str  # the fastest of avx512, avx2, sse2 on this machine
     threads: int
     flops_per_s: float
 
@@ -29,7 +29,8 @@ def cpu_flags() -> frozenset[str]:
 
 
 def measure_peak_flops(threads: int = 1, seconds: float = 0.3) -> Peak:
-    """Best of several short windows, n threads at once, pinned nowhere. Nothing else should run meanwhile."""
+    """Best of several short windows, of each ISA that the CPU has in turn, n threads at once, pinned nowhere.
+    Nothing else should run meanwhile."""
     peak = _core.measure_peak_flops(threads, seconds)
     return Peak(isa=peak.isa, threads=peak.threads, flops_per_s=peak.flops_per_s)
 

@@ -32,6 +32,8 @@ class Observation:
     cpu_ns: int  # ended threads included, and ended children: reaped ones to the kernel's tick
     rss_bytes: int
     peak_rss_bytes: int  # since the start or reset_peak()
+    file_rss_bytes: int  # of it pages of mapped files
+    shared_rss_bytes: int  # of it shared memory
     minor_faults: int
     major_faults: int
     processes: int
@@ -83,6 +85,8 @@ class Observer:
             cpu_ns=seen.cpu_ns,
             rss_bytes=seen.rss_bytes,
             peak_rss_bytes=seen.peak_rss_bytes,
+            file_rss_bytes=seen.file_rss_bytes,
+            shared_rss_bytes=seen.shared_rss_bytes,
             minor_faults=seen.minor_faults,
             major_faults=seen.major_faults,
             processes=seen.processes,

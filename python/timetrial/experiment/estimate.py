@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
@@ -29,8 +30,7 @@ class Forecast:
     speed: int
     learning: int
     unavailable: int
-    seconds: float  # without further launches
-    further_seconds: float  # of further launches where intervals are wide, at most
+    seconds: float
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
 
     @property
@@ -46,21 +46,19 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     proofs = {one.case.content_id: one for one in live}
     learners = [one for one in live if train and one.case.task == "train" and _has_network(one)]
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
-    speed_s = sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
-    seconds += speed_s
+    seconds += sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
     for one in learners:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
     n = sizes.launches
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
-    visible = float(stats.t.ppf(0.975, n - 1)) * scatter / math.sqrt(n) if n > 1 else math.inf
+    visible = float(stats.t.ppf(0.975, degrees_of(n))) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
         proof=len(proofs),
         speed=len(live) * sizes.launches,
         learning=len(learners) * sizes.learning_seeds,
         unavailable=len(ready) - len(live),
         seconds=seconds,
-        further_seconds=sizes.further * speed_s,
         visible_difference=visible,
     )
 

@@ -1,7 +1,6 @@
 """Runs an experiment: everything validated first, then proofs, then speed, then learning. A failure is data.
 
-The order within one purpose is in order.py, the sizes in effort.py, who is launched further in further.py,
-what a launch is in timetrial.launch.
+The order within one purpose is in order.py, the sizes in effort.py, what a launch is in timetrial.launch.
 """
 
 from __future__ import annotations
@@ -11,20 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timetrial.analysis.summary import Launch, summarize
 from timetrial.errors import InputError
 from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.further import further_block
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.records.profile import Profile
-from timetrial.records.results import LaunchFiles, Results, analyzed
+from timetrial.records.results import Results
 
 if TYPE_CHECKING:
     from timetrial.launch import Measure
@@ -57,7 +54,6 @@ class _Run:
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
     )  # by content id; a proven or unproven case is here
-    measured: list[Launch] = field(default_factory=list)  # proofs and speed launches
 
 
 def run_experiment(
@@ -147,28 +143,8 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
         _prove(run, one, position)
     for block in range(sizes.launches):
         _block(run, live, "speed", block, run.experiment.spec.seed)
-    _further(run, live)
     for block in range(learning_seeds):
         _block(run, learners, "learning", block, run.experiment.spec.seed + block)
-
-
-def _further(run: _Run, live: Sequence[ReadyCase]) -> None:
-    """Speed launches beyond the number that all cases get, for the cases that are known least well."""
-    sizes = run.experiment.sizes
-    left_s = sizes.further * sum(
-        one.record.duration_s for one in run.measured if one.record.purpose == "speed"
-    )
-    block = sizes.launches
-    while left_s > 0:
-        rows = summarize(run.record, run.measured).rows
-        chosen = further_block(rows, sizes.half_width, left_s)
-        if not chosen:
-            return
-        before = len(run.measured)
-        run.progress.more(len(chosen))
-        _block(run, [one for one in live if one.case.id in chosen], "speed", block, run.experiment.spec.seed)
-        left_s -= sum(one.record.duration_s for one in run.measured[before:])
-        block += 1
 
 
 def _check(run: _Run, live: Sequence[ReadyCase]) -> None:
@@ -232,8 +208,6 @@ def _launch(
     )
     record = run.engine.launch(plan)
     run.progress.done(record)
-    if purpose in ("proof", "speed"):
-        run.measured.append(analyzed(LaunchFiles(record, folder)))
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -137,9 +138,15 @@ class Watch:
             where = cores if len(cores) < (os.cpu_count() or 1) else None
             used_s = busiest(self._programs, read_programs(), os.getpid(), where)
             self.others = {name: seconds / wall_s for name, seconds in used_s.items()}
-        peak = max(one.seen.peak_rss_bytes or 0 for one in self._borders[first + 1 :])
+        counted = [one.seen for one in self._borders[first:]]
+        peak = max(one.peak_rss_bytes or 0 for one in counted[1:])
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
-        self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
+        self.memory = self.memory.model_copy(
+            update={
+                "steady_peak": max(0, peak - window_bytes),
+                "steady_anonymous_peak": anonymous_peak(counted, window_bytes),
+            }
+        )
 
     def end(self, segments: Iterable[Segment]) -> None:
         """The last look, while the contender is still there."""
@@ -192,6 +199,23 @@ class Watch:
             sonames={one.setting: one.soname for one in chosen if one.soname},
             mapped=self._mapped,
         )
+
+
+def anonymous_peak(seen: Sequence[Observation], window_bytes: int) -> int:
+    """The most that was held between looks, without pages of mapped files and the recorder's window.
+
+    The kernel keeps a peak of all resident pages only. When it was reached, no more pages of files were there
+    than at the look before or after, as long as these become only more or fewer between two looks: so it is
+    at least the peak without the larger of the two, and exactly that where the files' pages stay.
+    """
+    most = 0
+    for before, after in itertools.pairwise(seen):
+        files = max(before.file_rss_bytes, after.file_rss_bytes)
+        at_peak = after.peak_rss_bytes - files
+        at_looks = max(one.rss_bytes - one.file_rss_bytes for one in (before, after))
+        window = min(window_bytes, after.shared_rss_bytes)  # elsewhere than in /dev/shm it is a mapped file
+        most = max(most, max(at_peak, at_looks) - window)
+    return max(0, most)
 
 
 def _mapped_files(pid: int) -> frozenset[Path]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
+from timetrial.launch.answers import answers_of
 from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.cpus import allowed_cpus, parse_cpus
@@ -57,7 +58,7 @@ from timetrial.records.model import (
     Phase,
     Setting,
 )
-from timetrial.records.store import write_launch
+from timetrial.records.store import write_answers, write_launch
 
 
 def run_launch(
@@ -397,7 +398,8 @@ class _Launch:
 
     def _evaluate(self, process: ContenderProcess, steps: int, epoch: int) -> None:
         began = time.monotonic_ns()
-        answer = self._ask(process, "evaluate")
+        predictions = self.plan.folder.resolve() / "tmp" / "predictions.npy"
+        answer = self._ask(process, f"evaluate {predictions}")
         accuracy, loss = answer.get("accuracy"), answer.get("loss")
         if not isinstance(accuracy, (int, float)) or not isinstance(loss, (int, float)):
             raise LaunchError("nan", f"the evaluation after {steps} steps is not finite: {answer}")
@@ -411,6 +413,8 @@ class _Launch:
                 duration_ns=time.monotonic_ns() - began,
             )
         )
+        labels = Path(self.plan.prepared.job["streams"]["test"]["labels"])
+        write_answers(self.plan.folder, answers_of(predictions, labels, self.evaluations[-1]))
 
     def _last_look(self) -> None:
         """While the contender is still there; after its death there is nothing to see."""

@@ -10,11 +10,11 @@ launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (analysis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from timetrial.analysis.verdict import Rule
+from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.races.racing import RaceInterrupted, run_race
 from timetrial.races.result import Duel, Race
 from timetrial.races.side import Side, experiment_of, side_of
@@ -31,6 +31,7 @@ def race(
     results: str | Path = "results",
     seed: int = 1,
     confirm: bool = True,
+    confirms: Sequence[Verdict] = DIFFERENT,
     isolated: bool = False,
     quiet: bool = False,
     **keys: Any,
@@ -39,10 +40,17 @@ def race(
 
     A side: a backend's name, "package.module:make_step", a Side, a mapping of keys, or results of one row.
     `keys` hold for all sides: network="lenet5", threads=1. `metric`: step_time, samples_per_s (then batch
-    sizes may differ) or peak_memory. `confirm`: every `worse` is raced once more before it is said.
+    sizes may differ) or peak_memory. `confirm`: a verdict of `confirms` is raced once more before it is said.
     `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
     """
     experiment = experiment_of([side_of(side) for side in sides], keys, seed)
     return run_race(
-        experiment, Path(results), metric=metric, rule=rule, confirm=confirm, isolated=isolated, quiet=quiet
+        experiment,
+        Path(results),
+        metric=metric,
+        rule=rule,
+        confirm=confirm,
+        confirms=confirms,
+        isolated=isolated,
+        quiet=quiet,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
-from timetrial.analysis.verdict import Rule
+from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -82,11 +82,13 @@ def run_race(
     metric: Metric = "step_time",
     rule: Rule | None = None,
     confirm: bool = True,
+    confirms: Sequence[Verdict] = DIFFERENT,
     isolated: bool = False,
     quiet: bool = False,
     engine: Engine | None = None,
 ) -> Race:
-    """Races the cases of an experiment against the first of them.
+    """Races the cases of an experiment against the first of them. `confirm`: a verdict of `confirms` is raced
+    once more before it is said.
 
     Raises InputError before anything starts, RaceInterrupted on Ctrl-C, MeasurementError if records can no
     longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
@@ -107,7 +109,7 @@ def run_race(
         try:
             with progress(quiet=quiet) as bar:
                 ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
-                end = _ride(ride, described, confirm=confirm)
+                end = _ride(ride, described, confirms if confirm else ())
         except KeyboardInterrupt:
             end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
             if records.is_race(folder):
@@ -135,7 +137,7 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
     return experiment.again_with("race") + options
 
 
-def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool) -> RaceEnd:
+def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict]) -> RaceEnd:
     refused = _prove_all(ride)
     why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, ride.names)
     ride.isolated = ride.isolated or why is not None
@@ -146,7 +148,8 @@ def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool) -> RaceEnd
             metric=ride.metric,
             rule=RuleRecord(**{**vars(ride.rule), "looks": list(ride.rule.looks)}),
             rounds=ROUNDS,
-            confirm=confirm,
+            confirm=bool(confirms),
+            confirms=tuple(confirms),
             isolated=ride.isolated,
             why_isolated=why,
         ),
@@ -157,7 +160,7 @@ def _ride(ride: _Ride, described: ExperimentRecord, *, confirm: bool) -> RaceEnd
     ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
     for one in ride.sides[1:]:
         first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, GOOD[ride.metric])
-        if ended is None and confirm and first is not None and first.verdict == "worse":
+        if ended is None and first is not None and first.verdict in confirms:
             ended = _until_decided(ride, "confirm", [one.case.id])
     if ended is not None:
         return RaceEnd(stop_reason="voids", reason=ended, seconds=0)
@@ -275,7 +278,7 @@ def _log_ratios(
 ) -> dict[str, float]:
     (_, _, base_launch), (_, _, launch) = both
     if metric == "peak_memory":
-        held = [one.memory.steady_peak for one in (base_launch, launch)]
+        held = [one.memory.held for one in (base_launch, launch)]
         if not all(held):
             raise ValueError("the kernel did not say how much memory was held")
         return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}

@@ -41,7 +41,7 @@ class Duel:
     void: int  # pairs in which a side failed
     p_value: float | None
     minimal_detectable_effect: float | None
-    confirmed: bool | None  # of `worse`: by an independent second race; None: none was asked for or needed
+    confirmed: bool | None  # of a difference: by an independent second race; None: not asked for or needed
     log_ratios: list[float]
     other_statistics: dict[str, float]  # what the mean and the lower quartile of turns say, as effects
     settings: list[str]  # effective settings that differ, in words
@@ -154,7 +154,7 @@ class Race:
 
     def _value(self, case: str, files: LaunchFiles) -> float | None:
         if self.metric == "peak_memory":
-            return files.record.memory.steady_peak
+            return files.record.memory.held
         turns = turns_of(files.record, files.steps())
         if not turns:
             return None
@@ -223,7 +223,7 @@ class Race:
         first = self._judge(values)
         last: Decision | None = first
         confirmed, reason = None, None
-        if first is not None and first.verdict == "worse" and self.record.confirm:
+        if first is not None and self.record.confirm and first.verdict in self.record.confirms:
             last, confirmed, reason = self._confirmed(case, first)
         if first is None:
             reason = self._why_not_judged(case)
@@ -247,13 +247,13 @@ class Race:
         return judge(values, self.rule, GOOD[self.metric])
 
     def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
-        """A `worse` stands only if a second race, with pairs of its own, says it too. None: that race ended
-        before it could say anything."""
+        """A difference stands only if a second race, with pairs of its own, says the same. None: that race
+        ended before it could say anything."""
         second = self._judge(self._log_ratios(case.id, "confirm"))
         found = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one"
         if second is None:
             return None, False, f"{found} was not judged: {self._why_not_judged(case)}"
-        if second.verdict == "worse":
+        if second.verdict == first.verdict:
             return first, True, None
         reason = f"{found} found {100 * second.effect.estimate:+.1f} %"
         unsure = Decision(

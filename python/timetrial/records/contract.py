@@ -37,9 +37,13 @@ def _case(row: Row) -> dict[str, Any]:
         "launches": {"asked": row.asked, "ok": row.ok},
         "step_time_ns": _interval(row.step_time_ns),
         "ratio": _interval(row.ratio),
-        "samples_per_s": row.samples_per_s,
+        "interval": _basis(row.ratio or row.step_time_ns),
+        "samples_per_s": row.samples_per_s.estimate if row.samples_per_s else None,
+        "samples_per_s_interval": _ends(row.samples_per_s),
+        "mean_over_median": row.mean_over_median,
         "percent_of_peak": row.percent_of_peak,
         "peak_memory_bytes": row.peak_memory_bytes,
+        "resident_peak_bytes": row.resident_peak_bytes,
         "cpus_used": row.cpus_used,
         **phases(row),
         "accuracy": accuracy.estimate if accuracy else None,
@@ -47,7 +51,10 @@ def _case(row: Row) -> dict[str, Any]:
             "low": accuracy.low if accuracy else None,
             "high": accuracy.high if accuracy else None,
             "seeds": accuracy.n if accuracy else 0,
+            "rows": row.accuracy_rows if accuracy else 0,
         },
+        "accuracy_own": _interval(row.accuracy_own),
+        "accuracy_against_reference": vars(row.accuracy_against) if row.accuracy_against else None,
         "parity": _parity(row),
         "settings": [setting.model_dump() for setting in row.settings],
         "stop_reason": row.stop_reason,
@@ -55,6 +62,16 @@ def _case(row: Row) -> dict[str, Any]:
         "steps": _steps(row.distribution),
         "warnings": [*([row.reason] if row.reason else []), *row.warnings],
         "records": [launch.folder for launch in row.launches],
+    }
+
+
+def _basis(estimate: Estimate | None) -> dict[str, Any]:
+    """What the interval of the ratio, or else of the step time, stands on."""
+    return {
+        "method": estimate.method if estimate else None,
+        "launches": estimate.n if estimate else 0,
+        "degrees_of_freedom": estimate.df if estimate else None,
+        "borrowed": estimate.borrowed if estimate else 0,
     }
 
 
@@ -86,6 +103,10 @@ def _steps(found: Distribution | None) -> dict[str, Any]:
         "spread_between": found.spread_between if found else None,
         "levels_apart": found.levels_apart if found else None,
     }
+
+
+def _ends(estimate: Estimate | None) -> dict[str, float | None]:
+    return {"low": estimate.low if estimate else None, "high": estimate.high if estimate else None}
 
 
 def _interval(estimate: Estimate | None) -> dict[str, float | None]:

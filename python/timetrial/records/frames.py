@@ -47,7 +47,9 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "samples_per_s",
         "percent_of_peak",
         "peak_memory_bytes",
+        "resident_peak_bytes",
         "cpus_used",
+        "mean_over_median",
         "import_s",
         "build_s",
         "first_step_s",
@@ -108,7 +110,8 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
                 "after_import_bytes": record.memory.after_import,
                 "after_build_bytes": record.memory.after_build,
                 "after_first_step_bytes": record.memory.after_first_step,
-                "peak_memory_bytes": record.memory.steady_peak,
+                "peak_memory_bytes": record.memory.held,
+                "resident_peak_bytes": record.memory.steady_peak,
                 "cpus_used": record.witnesses.get("cpus_used"),
                 "accuracy": last.accuracy if last else None,
                 "disturbed": is_disturbed(record),
@@ -127,6 +130,7 @@ def _times(times: StepTimes | None) -> dict[str, Any]:
         "step_time_ns_low": median.low if median else None,
         "step_time_ns_high": median.high if median else None,
         "mean_ns": times.mean_ns if times else None,
+        "wall_per_step_ns": times.wall_per_step_ns if times else None,
         **{
             f"p{percent}_ns": percentiles[percent].estimate if percent in percentiles else None
             for percent in PERCENTILES

@@ -70,13 +70,20 @@ class Evaluation(Model):
 
 
 class Memory(Model):
-    """From the kernel, in bytes; the recorder's window is taken off the peaks. None: not reached."""
+    """From the kernel, in bytes resident; the recorder's window is taken off the peaks. None: not reached."""
 
     after_import: int | None = None
     after_build: int | None = None
     after_first_step: int | None = None
     steady_peak: int | None = None
     lifetime_peak: int | None = None
+    # Of the steady peak, without pages of mapped files (the data set, libraries). None: an older record.
+    steady_anonymous_peak: int | None = None
+
+    @property
+    def held(self) -> int | None:
+        """What the contender held while steady, at most: without mapped files where that is known."""
+        return self.steady_peak if self.steady_anonymous_peak is None else self.steady_anonymous_peak
 
 
 class Thread(Model):

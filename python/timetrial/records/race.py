@@ -18,6 +18,7 @@ from timetrial.records.store import read_record, to_bytes
 
 Metric = Literal["step_time", "samples_per_s", "peak_memory"]
 Stage = Literal["judge", "confirm"]
+Verdict = Literal["better", "worse", "same", "inconclusive"]
 
 RACE_FILE = "race.json"
 PAIR_FILE = "pair.json"
@@ -41,7 +42,8 @@ class RaceRecord(Model):
     metric: Metric
     rule: RuleRecord
     rounds: int  # turns of each side in a pair
-    confirm: bool  # every `worse` is raced once more
+    confirm: bool  # every verdict of `confirms` is raced once more
+    confirms: tuple[Verdict, ...] = ("worse",)  # older races: that alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
 

@@ -66,7 +66,12 @@ class Results:
     @property
     def rows(self) -> list[Row]:
         """One row per selected case, in the experiment's order."""
-        return [row for row in self._summary.rows if self._selected is None or row.case.id in self._selected]
+        return [row for row in self.all_rows if self._selected is None or row.case.id in self._selected]
+
+    @property
+    def all_rows(self) -> list[Row]:
+        """One row per case of the whole experiment, selected or not: a reference may lie outside."""
+        return self._summary.rows
 
     @property
     def reference(self) -> dict[str, Any] | None:
@@ -166,7 +171,8 @@ def analyzed(files: LaunchFiles) -> Launch:
     times = step_times_of(steps, record.purpose) if record.purpose in TIMED else None
     is_steady = times is not None and times.steady is not None and times.steady.accepted
     counting = times.counting if times is not None and is_steady else None
-    return Launch(record, times, str(files.folder), phases_of(record, steps, counting))
+    answers = store.read_answers(files.folder) if record.purpose == "learning" else None
+    return Launch(record, times, str(files.folder), phases_of(record, steps, counting), answers)
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:

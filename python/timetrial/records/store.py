@@ -3,6 +3,7 @@
 results/<id>/experiment.json
 results/<id>/proof/<case>/{record.json,stamps.bin,losses.bin}
 results/<id>/launches/<nnn>/{record.json,stamps.bin,losses.bin}
+results/<id>/launches/<nnn>/answers.npy          of launches that learn
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from timetrial.errors import InputError
-from timetrial.records.files import write_once
+from timetrial.records.files import explained, write_once
 from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, LaunchRecord, Model
 
 RecordType = TypeVar("RecordType", bound=Model)
@@ -28,6 +29,8 @@ RECORD_FILE = "record.json"
 STAMPS_FILE = "stamps.bin"  # u64, little-endian: nanoseconds << 8 | boundary
 LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
 LAYERS_FILE = "layers.bin"  # u64, little-endian: nanoseconds, a row per profiled layer and direction
+
+ANSWERS_FILE = "answers.npy"  # i16 (2, test images): predicted class after the last evaluation, true class
 
 
 def check_writable(results: Path) -> None:
@@ -96,6 +99,26 @@ def read_stamps(folder: Path) -> npt.NDArray[np.uint64]:
 def read_losses(folder: Path) -> npt.NDArray[np.float64]:
     """losses.bin; empty where a launch made no step."""
     return _array(folder / LOSSES_FILE, "<f8").astype(np.float64, copy=False)
+
+
+def write_answers(folder: Path, answers: npt.NDArray[np.int16]) -> None:
+    """answers.npy of a learning launch; a later evaluation takes the place of an earlier one."""
+    with explained(folder):
+        np.save(folder / ANSWERS_FILE, answers)
+
+
+def read_answers(folder: Path) -> npt.NDArray[np.int16] | None:
+    """answers.npy; None: a launch that evaluated nothing, or a record older than these files."""
+    file = folder / ANSWERS_FILE
+    if not file.is_file():
+        return None
+    try:
+        answers: npt.NDArray[np.int16] = np.load(file, allow_pickle=False)
+    except ValueError as error:
+        raise InputError(f"'{file}' is damaged: {error}.") from None
+    if answers.ndim != 2 or answers.shape[0] != 2:
+        raise InputError(f"'{file}' is damaged: its shape is {answers.shape}, expected (2, images).")
+    return answers
 
 
 def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64]:

@@ -14,7 +14,7 @@ from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.summary import Launch, Row
 from timetrial.records.model import TIMED, LaunchRecord, Library
-from timetrial.report.numbers import duration, memory
+from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
@@ -80,13 +80,12 @@ class CaseDetail:
             yield "step time", f"{_with_interval(step)} ({step.in_words()})"
         yield from self._steps()
         if row.samples_per_s:
-            yield "samples/s", f"{row.samples_per_s:,.0f}"
+            yield "samples/s", _samples_words(row)
         if row.case.multiply_accumulates:
             yield "multiply-accumulates", f"{row.case.multiply_accumulates:,} per step"
         if row.percent_of_peak is not None:
-            yield "of measured peak", f"{row.percent_of_peak:.1f} %"
-        if row.accuracy:
-            yield "accuracy", f"{100 * row.accuracy.estimate:.2f} % over {row.accuracy.n} seeds"
+            yield "of peak", f"{row.percent_of_peak:.1f} % of {OF_PEAK}"
+        yield from self._accuracy()
         if row.parity:
             yield from self._proof()
         first = next((launch.record for launch in row.launches if launch.record.purpose in TIMED), None)
@@ -117,6 +116,23 @@ class CaseDetail:
             yield "environment dropped", f"{len(first.dropped_environment)} variables of the caller"
         for warning in row.warnings:
             yield "warning", warning
+
+    def _accuracy(self) -> Iterator[tuple[str, str]]:
+        """The table's figure, the row's own if that is another, and the comparison with the reference."""
+        row = self._row
+        if row.accuracy is None:
+            return
+        of = f", of {row.accuracy_rows} rows proven to compute the same" if row.accuracy_rows > 1 else ""
+        yield "accuracy", f"{accuracy_words(row.accuracy)}{of} ({row.accuracy.in_words()})"
+        if row.accuracy_rows > 1 and row.accuracy_own is not None:
+            yield "accuracy, its own", accuracy_words(row.accuracy_own)
+        found = row.accuracy_against
+        if found is not None:
+            yield (
+                "against the reference",
+                f"more often right on {found.only_first} test images, less often on {found.only_second}: "
+                f"exact sign test (McNemar), p = {found.p_value:.2g}",
+            )
 
     def _steps(self) -> Iterator[tuple[str, str]]:
         """How the steady steps scatter, within a launch and between launches."""
@@ -208,7 +224,7 @@ class CaseDetail:
         )
         for launch in self._row.launches:
             record = launch.record
-            peak = record.memory.steady_peak
+            peak = record.memory.held
             table.add_row(
                 record.id,
                 record.purpose,
@@ -229,6 +245,13 @@ def _disturbed(record: LaunchRecord) -> str:
     """'disturbed: another program (make) used 0.8 of the 2 CPUs'."""
     causes = causes_of(record)
     return f"disturbed: {in_words([causes])}" if causes else ""
+
+
+def _samples_words(row: Row) -> str:
+    """'3,270 (all of the steady part; 1.02 times its median step)'."""
+    assert row.samples_per_s is not None
+    stretch = f"; {row.mean_over_median:.2f} times the median step" if row.mean_over_median else ""
+    return f"{row.samples_per_s.estimate:,.0f} (all time of the steady part{stretch})"
 
 
 def _launch_words(launch: Launch) -> tuple[str, str, str]:

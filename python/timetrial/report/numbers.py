@@ -43,6 +43,21 @@ def plus_minus(estimate: Estimate) -> str:
     return "" if half is None else f"±{100 * half:.{1 if half < 0.095 else 0}f} %"
 
 
+OF_PEAK = "the machine's f32 multiply-add peak, nominal work"
+
+
+def accuracy_words(accuracy: Estimate) -> str:
+    """'97.2 % ±0.8'; of a small half-width the first digit that is not 0."""
+    center = 100 * accuracy.estimate
+    if accuracy.low is None or accuracy.high is None:
+        return f"{center:.1f} %"
+    half = 100 * max(accuracy.high - accuracy.estimate, accuracy.estimate - accuracy.low)
+    digits = 1
+    while round(half, digits) == 0 and digits < 6:
+        digits += 1
+    return f"{center:.{digits}f} % ±{half:.{digits}f}"
+
+
 def ratio_words(ratio: Estimate) -> str:
     """'2.19x faster [2.12, 2.25]'. Where the interval holds 1, nothing was shown."""
     faster = ratio.estimate < 1

@@ -10,10 +10,11 @@ from rich.text import Text
 
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.noise import noise
-from timetrial.analysis.verdict import Effect
+from timetrial.analysis.verdict import DIFFERENT, Effect
 from timetrial.records.files import near
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
+from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
@@ -57,9 +58,16 @@ class RaceTable:
                 ("challenger", "dim"),
                 (race.names[case.id], ""),
                 (level_words(race, case.id), "bold"),
-                (verdict_words(race, duel), _STYLES[duel.verdict]),
+                self._verdict(duel, case.id),
                 (pairs, "dim"),
             ]
+
+    def _verdict(self, duel: Duel, challenger: str) -> tuple[str, str]:
+        words = verdict_words(self._race, duel)
+        sides = (_shown(self._race, case) for case in (self._race.cases[0].id, challenger))
+        if duel.effect is None or all(side.is_proven for side in sides):
+            return words, _STYLES[duel.verdict]
+        return f"{words} {UNPROVEN}", UNPROVEN_STYLE
 
 
 def header(race: Race) -> str:
@@ -80,9 +88,11 @@ def header(race: Race) -> str:
 
 
 def _proof_words(race: Race) -> str:
-    proofs = {case.id: race.parity(case.id) for case in race.cases}
-    unproven = [race.names[case] for case, one in proofs.items() if one is None or one.status != "passed"]
-    return "all proven equal" if not unproven else f"not proven: {', '.join(unproven)}"
+    return proof_words([_shown(race, case.id) for case in race.cases], "all proven equal")
+
+
+def _shown(race: Race, case: str) -> Shown:
+    return Shown(race.names[case], race.parity(case))
 
 
 def level_words(race: Race, case: str) -> str:
@@ -144,7 +154,7 @@ def notes(race: Race) -> list[str]:
             found.append(f"{duel.challenger}: {duel.reason}")
         if duel.confirmed:
             found.append(f"{duel.challenger}: confirmed by an independent second race")
-        elif duel.verdict == "worse":
+        elif duel.verdict in DIFFERENT:
             found.append(f"{duel.challenger}: not raced a second time, so not confirmed")
         gap = [f"{name} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()]
         if duel.effect is not None and any(

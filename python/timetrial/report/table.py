@@ -16,7 +16,16 @@ from timetrial.analysis.summary import Row
 from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
 from timetrial.report.columns import GAP, aligned, closing_lines, column_widths, outcome_style
-from timetrial.report.numbers import duration, first_line, memory, plus_minus, ratio_words
+from timetrial.report.numbers import (
+    OF_PEAK,
+    accuracy_words,
+    duration,
+    first_line,
+    memory,
+    plus_minus,
+    ratio_words,
+)
+from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
@@ -47,6 +56,7 @@ class CasesTable:
         self._sections = [axis for axis in SECTIONS if axis in self._axes]
         self._axes = [axis for axis in self._axes if axis not in self._sections]
         self._facts = _shown_facts(rows, self._axes)
+        self._by_id = {row.case.id: row for row in results.all_rows}
         self._accuracy = any(row.accuracy for row in rows)
         lines = [self._line(row) for row in rows]
         order = list(dict.fromkeys(line.section for line in lines))
@@ -78,6 +88,9 @@ class CasesTable:
             yield start
             for more in wrapped[1:]:
                 yield Text(" " * (len(start.plain) - len(wrapped[0])) + more, style=line.reason[1])
+        columns = legend(self._results.rows)
+        if columns:
+            yield Text(f"  {columns}", style="dim", overflow="fold")
         for warning in warnings(self._results):
             yield Text(f"! {warning}", style="yellow")
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
@@ -108,13 +121,14 @@ class CasesTable:
             cells.append((_accuracy(row), ""))
         return _Line(section, axes, cells)
 
-    @staticmethod
-    def _versus(row: Row) -> tuple[str, str]:
+    def _versus(self, row: Row) -> tuple[str, str]:
         if row.is_reference:
             return "reference", "dim"
         if row.ratio is None:
             return "", ""
         words = ratio_words(row.ratio)
+        if not all(shown(one).is_proven for one in (row, self._by_id[row.reference or ""])):
+            return f"{words} {UNPROVEN}", UNPROVEN_STYLE
         style = "green" if "faster" in words else "red" if "slower" in words else ""
         return words, style
 
@@ -156,7 +170,7 @@ def header(results: Results) -> str:
 
 
 def _launches(asked: int, rows: list[Row]) -> str:
-    """'5 launches each', or '5 to 8' where some cases got further ones."""
+    """'6 launches each', or '6 to 8' in records of versions that launched wide rows further."""
     most = max([asked, *(row.ok for row in rows)])
     return f"{asked}{f' to {most}' if most > asked else ''} launch{'es' if most != 1 else ''} each"
 
@@ -176,19 +190,14 @@ def common_facts(experiment: ExperimentRecord, rows: list[Row], measured: str) -
     return [part for part in parts if part]
 
 
+def shown(row: Row) -> Shown:
+    """What was shown of a row's contender."""
+    return Shown(row.case.backend, row.parity, is_wrong=row.outcome == "wrong")
+
+
 def proof_state(rows: list[Row]) -> str:
     """Whether the contenders were shown to compute the same."""
-    measured = [row for row in rows if row.outcome not in ("unavailable", None)]
-    states = {row.case.id: row.parity.status if row.parity else "unproven" for row in measured}
-    failed = sorted({row.case.backend for row in measured if states[row.case.id] == "failed"})
-    unproven = sorted({row.case.backend for row in measured if states[row.case.id] == "unproven"})
-    if not measured:
-        return ""
-    if failed:
-        return f"NOT equal: {', '.join(failed)}"
-    if unproven:
-        return f"not proven: {', '.join(unproven)}"
-    return "all contenders proven equal" if len(measured) > 1 else "proven"
+    return proof_words([shown(row) for row in rows if row.outcome not in ("unavailable", None)])
 
 
 def reference_name(results: Results) -> str:
@@ -246,13 +255,22 @@ def _common(words: Iterable[str]) -> list[str]:
 
 
 def _accuracy(row: Row) -> str:
-    if row.accuracy is None:
-        return "-"
-    interval = row.accuracy
-    if interval.low is None or interval.high is None:
-        return f"{100 * interval.estimate:.1f} %"
-    half = max(interval.high - interval.estimate, interval.estimate - interval.low)
-    return f"{100 * interval.estimate:.1f} % ±{100 * half:.1f}"
+    return "-" if row.accuracy is None else accuracy_words(row.accuracy)
+
+
+def legend(rows: list[Row]) -> str:
+    """What the columns are of, in one line; only of those that hold something."""
+    timed = [row for row in rows if row.outcome == "ok" and row.step_time_ns is not None]
+    words = []
+    if any(row.percent_of_peak is not None for row in timed):
+        words.append(f"of peak: {OF_PEAK}")
+    if any(row.peak_memory_bytes is not None for row in timed):
+        known = all(row.peak_memory_bytes != row.resident_peak_bytes for row in timed)
+        words.append(f"memory: {'without' if known else 'with'} mapped files")
+    most = max((row.accuracy_rows for row in timed if row.accuracy), default=1)
+    if most > 1:
+        words.append(f"accuracy: of {most} rows proven to compute the same, together")
+    return " · ".join(words)
 
 
 def _word(value: Any) -> str:

@@ -110,17 +110,20 @@ class Contender(Timed):
         np.save(path, np.ascontiguousarray(self._predict(), dtype=np.float32))
         return {}
 
-    def evaluate(self):
-        """Accuracy and loss over the test stream."""
+    def evaluate(self, path):
+        """Accuracy and loss over the test stream; every prediction as a file."""
         stream = self._stream("test")
         gather = self._gathers["test"]
         score = Score(self._job.node(self._job.loss).kind)
+        predictions = []
         for batch in range(stream.batches):
             gather.next = batch
             gather.fill()
             # The last batch is filled up with samples that were scored already.
             count = min(self._job.batch_size, stream.samples - score.samples)
-            score.add(self._predict()[:count], self._labels[:count])
+            predictions.append(np.array(self._predict()[:count], dtype=np.float32))
+            score.add(predictions[-1], self._labels[:count])
+        np.save(path, np.concatenate(predictions))
         result = score.result()
         if not math.isfinite(result["loss"]):
             result["loss"] = None

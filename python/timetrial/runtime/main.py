@@ -88,9 +88,9 @@ def obey(contender, line):
     if command == "dump":
         role, _, folder = rest.partition(" ")
         return contender.dump(role, folder)
-    if command in ("stream", "outputs", "profile"):
+    if command in ("stream", "outputs", "evaluate", "profile"):
         return getattr(contender, command)(rest)
-    if command in ("reset", "gradient", "evaluate"):
+    if command in ("reset", "gradient"):
         return getattr(contender, command)()
     raise failures.ContenderError("crash", "unknown command '{}'".format(command))
 

@@ -92,8 +92,8 @@ def _work(units: int) -> dict[str, Any]:
     return {"backend": "null", "network": "mlp", "null.work_units": units}
 
 
-def _own(name: str) -> dict[str, Any]:
-    return {"callable": f"timetrial.selfcheck.steps:{name}"}
+def _own(name: str, module: str = "steps") -> dict[str, Any]:
+    return {"callable": f"timetrial.selfcheck.{module}:{name}"}
 
 
 _NATIVE = {"network": "mlp"}
@@ -112,12 +112,22 @@ CHECKS = (
         ({"backend": "onednn", **_NATIVE},) * 2,
         0.0, quick=2, full=60, threads=2,
     ),
+    Check(
+        "22 equal, LeNet-5, steps of 10 ms and more",
+        ({"backend": "eigen", "network": "lenet5", "batch_size": 128},) * 2,
+        0.0, quick=1, full=40,
+    ),
     Check("23 5 % more work", (_work(20), _work(21)), 0.05, quick=5, full=120),
     Check("23 5 % more work, 1 ms", (_work(900), _work(945)), 0.05, quick=2, full=40),
     Check(
         "23 5 % more products, OpenBLAS, 2 threads",
         (_own("products_20"), _own("products_21")),
         0.05, quick=1, full=40, threads=2,
+    ),
+    Check(
+        "23 5 % more updates of LeNet-5, steps of 10 ms and more",
+        (_own("updates_20", "training"), _own("updates_21", "training")),
+        0.05, quick=1, full=40,
     ),
     Check(
         "24 equal, disturbed from pair 4 on",

@@ -192,8 +192,9 @@ class Bench:
             self._note("not slower", "passed", words, chance)
         elif duel.verdict == "worse" and adjusted <= LEVEL:
             accidental = (
-                f"  accident    chance at most {adjusted:.1g} if both were alike, corrected for this "
-                f"session's timing assertions; up to {LEVEL:g} fails"
+                f"  accident    chance at most {adjusted:.1g} if both were alike, by the model of Yuen's t: "
+                "pairs independent of one another, alike in scatter. Corrected for this session's timing "
+                f"assertions; up to {LEVEL:g} fails"
             )
             self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance)
         else:

@@ -83,7 +83,16 @@ class RealEngine:
         from timetrial.races import race
 
         with self._turn():
-            found = race(*sides, metric=metric, rule=rule, results=self.results, seed=seed, quiet=True)
+            # No test fails because something is better.
+            found = race(
+                *sides,
+                metric=metric,
+                rule=rule,
+                confirms=("worse",),
+                results=self.results,
+                seed=seed,
+                quiet=True,
+            )
         if len(sides) == 2:
             _all_there(found.cases, found.names)
             _all_found(found)
@@ -145,7 +154,7 @@ def _ran(results: Results, again: str) -> Ran:
     _all_there(results.experiment.cases, names)
     records = [one.record for one in results.launches]
     failed = next((one for one in records if one.outcome != "ok"), None)
-    peaks = [one.memory.steady_peak for one in records if one.purpose == "speed" and one.memory.steady_peak]
+    peaks = [one.memory.held for one in records if one.purpose == "speed" and one.memory.held]
     return Ran(
         name=names[failed.case] if failed else ", ".join(names.values()),
         outcome=failed.outcome if failed else "ok",

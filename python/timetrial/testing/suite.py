@@ -25,7 +25,9 @@ def accident(duel: Duel, rule: Rule) -> float:
 
     A race looks `len(rule.looks)` times, so its one-sided p-value counts that often (Bonferroni); the
     confirmation, which is independent, says worse of identical code at most looks * (1 - confidence) / 2
-    times. What was not called worse, or not confirmed, has 1: it fails nothing.
+    times. What was not called worse, or not confirmed, has 1: it fails nothing. It is a bound by a model, not
+    a rate that was counted: that pairs are independent of one another and that their trimmed mean follows
+    Student's t (Yuen), far out in its tails. What was counted is in docs/statistics.md.
     """
     if duel.verdict != "worse" or not duel.confirmed or duel.p_value is None:
         return 1.0

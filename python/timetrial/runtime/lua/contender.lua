@@ -128,17 +128,21 @@ function Contender:outputs(path)
   return {}
 end
 
--- Accuracy and loss over the test stream.
-function Contender:evaluate()
+-- Accuracy and loss over the test stream; every prediction as a file.
+function Contender:evaluate(path)
   local job, stream = self._job, self:_stream("test")
+  local all = ffi.new("float[?]", stream.samples * job.classes)
   local score = Score.new(job:node(job.loss).kind)
   for batch = 0, stream.batches - 1 do
     stream.next = batch
     stream:fill()
     -- The last batch is filled up with samples that were scored already.
     local count = math.min(job.batch_size, stream.samples - score.samples)
-    score:add(self._adapter:evaluate(), self._labels, count, job.classes)
+    local predictions = self._adapter:evaluate()
+    ffi.copy(all + score.samples * job.classes, predictions, count * job.classes * ffi.sizeof("float"))
+    score:add(predictions, self._labels, count, job.classes)
   end
+  npy.save(path, all, { stream.samples, job.classes })
   return score:result()
 end
 

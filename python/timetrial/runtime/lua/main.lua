@@ -28,9 +28,9 @@ local function obey(contender, line)
     return contender[command](contender, rest:match("(%d+) (%d+) (%d+)"))
   elseif command == "dump" then
     return contender:dump(rest:match("^(%S+) (.*)$"))
-  elseif command == "stream" or command == "outputs" then
+  elseif command == "stream" or command == "outputs" or command == "evaluate" then
     return contender[command](contender, rest)
-  elseif command == "reset" or command == "gradient" or command == "evaluate" then
+  elseif command == "reset" or command == "gradient" then
     return contender[command](contender)
   elseif command == "profile" then
     failures.unsupported("the backend does not time its layers")

@@ -1,0 +1,106 @@
+"""Accuracy of rows, from their learning launches: each row's own, one figure for rows proven to compute the
+same, and each row's answers against its reference's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
+
+if TYPE_CHECKING:
+    from timetrial.analysis.summary import Launch, Row
+
+SAME_TRAINING = ("network", "dataset", "batch_size", "optimizer", "task")
+SAME_NUMBERS = ("dtype", "semantics", "device")
+
+
+def with_accuracy(rows: Sequence[Row]) -> list[Row]:
+    """The rows, with what their learning launches say of accuracy."""
+    right = {row.case.id: _right(row) for row in rows}
+    found = {row.case.id: _with_own(row, right[row.case.id]) for row in rows}
+    for group in _proven_equal(rows, right):
+        figure, alike = pooled([_matrix(right[row.case.id]) for row in group])
+        for row, is_alike in zip(group, alike, strict=True):
+            own = found[row.case.id]
+            if is_alike:
+                found[row.case.id] = replace(own, accuracy=figure, accuracy_rows=sum(alike))
+            else:
+                words = (
+                    "its answers to test images differ, beyond chance, from those of most of the "
+                    f"{len(group)} rows that were proven to compute the same: its accuracy is its own"
+                )
+                found[row.case.id] = replace(own, warnings=[*own.warnings, words])
+    return [_against(found[row.case.id], right) for row in rows]
+
+
+_Answers = dict[int, npt.NDArray[np.bool_]]  # by seed: of each test image, whether it was right
+
+
+def _learned(row: Row) -> list[Launch]:
+    return [
+        one
+        for one in row.launches
+        if one.record.purpose == "learning" and one.record.outcome == "ok" and one.record.evaluations
+    ]
+
+
+def _right(row: Row) -> _Answers:
+    """Empty where a launch has no answers: records older than these."""
+    found = {one.record.seed: one.answers for one in _learned(row)}
+    if any(answers is None for answers in found.values()):
+        return {}
+    return {seed: answers[0] == answers[1] for seed, answers in sorted(found.items()) if answers is not None}
+
+
+def _matrix(right: _Answers) -> npt.NDArray[np.bool_]:
+    return np.stack([right[seed] for seed in sorted(right)])
+
+
+def _with_own(row: Row, right: _Answers) -> Row:
+    learned = _learned(row)
+    if not learned:
+        return row
+    if right:
+        own = accuracy_of(_matrix(right))
+    else:
+        last = [one.record.evaluations[-1] for one in learned]
+        own = accuracy_of_shares([one.accuracy for one in last], min(one.samples for one in last))
+    return replace(row, accuracy=own, accuracy_own=own)
+
+
+def _proven_equal(rows: Sequence[Row], right: dict[str, _Answers]) -> list[list[Row]]:
+    """Rows that were proven to train the same network in the same way, and answered with the same seeds."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if right[row.case.id] and row.outcome == "ok" and row.parity and row.parity.status == "passed":
+            groups.setdefault(repr(_training(row, right[row.case.id])), []).append(row)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _training(row: Row, right: _Answers) -> list[Any]:
+    images = {len(one) for one in right.values()}
+    return [
+        *(getattr(row.case, key) for key in SAME_TRAINING),
+        *(row.case.axes.get(key) for key in SAME_NUMBERS),
+        sorted(right),
+        images,
+    ]
+
+
+def _against(row: Row, right: dict[str, _Answers]) -> Row:
+    """With the comparison of its answers with those of its reference, on the seeds and images of both."""
+    own, base = right[row.case.id], right.get(row.reference or "", {})
+    seeds = sorted(own.keys() & base.keys())
+    if (
+        row.is_reference
+        or not seeds
+        or {len(own[seed]) for seed in seeds} != {len(base[seed]) for seed in seeds}
+    ):
+        return row
+    both = [np.stack([answers[seed] for seed in seeds]) for answers in (own, base)]
+    return replace(row, accuracy_against=discordance(*both))
