@@ -10,6 +10,7 @@ from typing import Any
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
+from timetrial.launch.float_mode import with_float_modes
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.settings import Evidence
 from timetrial.launch.threads import ThreadEvidence, is_helper
@@ -103,6 +104,10 @@ class Watch:
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
         self.memory = self.memory.model_copy(update={"steady_peak": max(0, peak - window_bytes)})
 
+    def read_float_modes(self) -> None:
+        """Of the threads that were counted; when nothing is timed any more."""
+        self.threads = with_float_modes(self.threads)
+
     def end(self, segments: Iterable[Segment]) -> None:
         """The last look, while the contender is still there."""
         self._read()
@@ -150,6 +155,7 @@ class Watch:
             interpreter=interpreter,
             libraries={one.setting: one.path for one in chosen},
             sonames={one.setting: one.soname for one in chosen if one.soname},
+            computed=tuple(self.threads),
             mapped=self._mapped,
         )
 

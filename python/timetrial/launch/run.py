@@ -31,6 +31,7 @@ from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
 from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
 from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
+from timetrial.launch.passes import PASSED_PURPOSES, PassCheck, can_reset, pass_steps, passes_record
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import FIRST_CALLS, Proof, run_proof
@@ -162,6 +163,9 @@ class _Launch:
             phases=self.phases,
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
+            passes=passes_record(self.runner.passes, self.runner.segments)
+            if self.runner and plan.purpose in PASSED_PURPOSES
+            else None,
             evaluations=self.evaluations,
             memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
@@ -285,6 +289,8 @@ class _Launch:
             losses_matter=self.plan.case.task != "forward",
             cancelled=self._cancelled,
         )
+        if self.plan.purpose in PASSED_PURPOSES:
+            self._begin_passes(process, self.runner)
         if self.plan.purpose == "proof":
             self._run_proof(contender, process, files)
         elif self.plan.purpose == "learning":
@@ -292,11 +298,20 @@ class _Launch:
         elif self.plan.purpose == "profile":
             self._run_profile(process, files)
         elif self.seat is not None:
-            warning = run_turns(self.seat, process, self.runner, self.watch, self.plan.measure)
+            warning = run_turns(
+                self.seat,
+                process,
+                self.runner,
+                self.watch,
+                self.plan.measure,
+                rewind=lambda: self._rewind(process),
+            )
             self.warnings += [warning] if warning else []
             self.stop = "rounds"
         else:
             self._run_speed()
+        self._end_passes(process, self.runner)
+        self.watch.read_float_modes()
         self._check_end(process, files)
         self._last_look()
         process.finish(limits.progress_timeout_s)
@@ -337,6 +352,25 @@ class _Launch:
     @property
     def _unprovable(self) -> bool:
         return "unprovable" in self.ready.get("backend", {}).get("flags", [])
+
+    def _begin_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+        if can_reset(self.ready.get("backend", {}).get("flags", [])):
+            prepared = self.plan.prepared
+            steps = pass_steps(prepared.job["optimizer"], prepared.steps_per_epoch)
+            self._ask(process, f"passes {steps}")
+            runner.passes = PassCheck(steps, proven=not self._unprovable)
+
+    def _rewind(self, process: ContenderProcess) -> None:
+        """To the first step of a pass, where there are passes."""
+        if self.runner is not None and self.runner.passes:
+            self._ask(process, "reset")
+            self.runner.passes.restarted()
+
+    def _end_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+        """What comes now finds the contender where the last timed step left it."""
+        if runner.passes:
+            self._ask(process, "passes 0")
+            self.warnings += [runner.passes.warning] if runner.passes.warning else []
 
     def _run_speed(self) -> None:
         assert self.runner is not None
