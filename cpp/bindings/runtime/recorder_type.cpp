@@ -103,6 +103,14 @@ int call_python(void* user, double* loss) {
     return 0;
 }
 
+// The same for what leads back to the initial state: whatever it returns.
+int call_reset(void* user, double*) {
+    PyObject* result = PyObject_CallObject(static_cast<PyObject*>(user), nullptr);
+    if (result == nullptr) return 1;
+    Py_DECREF(result);
+    return 0;
+}
+
 // The parts of a step. Owns a reference to each callable while the loop runs.
 class Parts {
   public:
@@ -162,9 +170,8 @@ class Parts {
 };
 
 PyObject* recorder_run(PyObject* self, PyObject* args, PyObject* kwargs) {
-    static const char* const keywords[] = {"parts",       "max_steps", "max_ns",     "window",
-                                           "stop_at_nan", "reset",     "pass_steps", "pass_done",
-                                           nullptr};
+    static const char* const keywords[] = {"parts", "max_steps",  "max_ns",    "window", "stop_at_nan",
+                                           "reset", "pass_steps", "pass_done", nullptr};
     PyObject* sequence = nullptr;
     long long max_steps = 0;
     long long max_ns = 0;
@@ -193,7 +200,7 @@ PyObject* recorder_run(PyObject* self, PyObject* args, PyObject* kwargs) {
     segment.max_steps = static_cast<uint32_t>(max_steps);
     segment.max_ns = static_cast<uint64_t>(max_ns);
     segment.stop_at_nan = static_cast<uint32_t>(stop_at_nan);
-    const tt_loop_part begin_pass{TT_RESET, call_python, reset};
+    const tt_loop_part begin_pass{TT_RESET, call_reset, reset};
     segment.reset = &begin_pass;
     segment.pass_steps = static_cast<uint32_t>(pass_steps);
     segment.pass_done = static_cast<uint32_t>(pass_done);

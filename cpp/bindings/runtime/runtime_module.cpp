@@ -36,7 +36,8 @@ PyObject* module_set_float_mode(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"float_mode", module_float_mode, METH_NOARGS,
-     "float_mode() -> int\n\nHow this thread treats subnormals: 1, results are 0; 2, operands are 0; 3, both."},
+     "float_mode() -> int\n\nHow this thread treats subnormals: 1, results are 0; 2, operands are 0; 3, "
+     "both."},
     {"set_float_mode", module_set_float_mode, METH_VARARGS,
      "set_float_mode(mode)\n\nSets it, for this thread and those that it starts from now on."},
     {"now_ns", module_now_ns, METH_NOARGS, "now_ns() -> int\n\nThe clock of the stamps: CLOCK_MONOTONIC."},

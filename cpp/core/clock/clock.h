@@ -18,7 +18,8 @@ inline std::uint64_t now_ns() noexcept {
 inline std::uint64_t process_cpu_ns() noexcept {
     timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(used.tv_nsec);
+    return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(used.tv_nsec);
 }
 
 // What one read costs, in nanoseconds: the smallest mean of several short bursts, because everything

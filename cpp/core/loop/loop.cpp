@@ -35,18 +35,25 @@ bool begin_pass(Recorder& recorder, tt_segment& segment) {
     return true;
 }
 
+std::uint32_t passed(const tt_segment& segment) noexcept {
+    return std::min(segment.pass_done, segment.pass_steps);
+}
+
 // At most so many resets lie among the next steps.
-std::uint32_t resets_among(std::uint32_t steps, const tt_segment& segment) {
-    if (segment.pass_steps == 0) return 0;
-    return (std::min(segment.pass_done, segment.pass_steps) + steps) / segment.pass_steps;
+std::uint32_t resets_among(std::uint32_t steps, const tt_segment& segment) noexcept {
+    return segment.pass_steps == 0 ? 0 : (passed(segment) + steps) / segment.pass_steps;
 }
 
 // Steps for which a window has room, with the stamps of the resets among them.
-std::uint32_t steps_with_room(std::uint32_t capacity, std::uint32_t stamps_per_step, const tt_segment& segment) {
-    const std::uint32_t steps = std::min(segment.max_steps, steps_that_fit(capacity, stamps_per_step));
-    const std::uint32_t resets = resets_among(steps, segment);
-    if (1 + std::uint64_t{steps} * stamps_per_step + resets <= capacity) return steps;
-    return resets + 1 >= capacity ? 0 : steps_that_fit(capacity - resets, stamps_per_step);
+std::uint32_t steps_with_room(std::uint32_t capacity, std::uint32_t stamps_per_step,
+                              const tt_segment& segment) noexcept {
+    if (segment.pass_steps == 0)
+        return std::min(segment.max_steps, steps_that_fit(capacity, stamps_per_step));
+    const std::uint64_t length = segment.pass_steps;
+    const std::uint64_t room = (capacity - 1) * length;  // in stamps, times the length of a pass
+    const std::uint64_t steps =
+        room < passed(segment) ? 0 : (room - passed(segment)) / (stamps_per_step * length + 1);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.max_steps, steps));
 }
 
 }  // namespace

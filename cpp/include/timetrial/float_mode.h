@@ -1,5 +1,6 @@
-/* How a thread treats subnormal numbers: two bits of its MXCSR register. A thread inherits them from the one that
- * starts it, so what is set before a library makes its threads reaches these too, unless they set their own.
+/* How a thread treats subnormal numbers: two bits of its MXCSR register. A thread inherits them from the one
+ * that starts it, so what is set before a library makes its threads reaches these too, unless they set their
+ * own.
  *
  * The functions are exported by libtimetrial-c.so.
  */

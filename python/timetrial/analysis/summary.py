@@ -271,6 +271,12 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
         for one in launch.record.settings
         if one.status in ("adjusted", "unverifiable") and one.asked is not None
     }
+    slow = sorted({one.tensor for launch in timed for one in launch.record.subnormals or ()})
+    if slow:
+        said.append(
+            f"subnormal numbers at the end of a launch in {', '.join(slow)}: arithmetic on them is slower. "
+            "How many: timetrial show"
+        )
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
     if parity and parity.deterministic is False:
         notes.append("not deterministic: five steps, taken twice from the same weights, differ")

@@ -72,6 +72,10 @@ class Watch:
         self._borders.append(_Border(steps, now_ns, self._read()))
         self._observer.reset_peak()
 
+    def first_and_last(self) -> tuple[Observation, Observation] | None:
+        """What was seen at the borders of all that was timed; None: nobody looked twice."""
+        return (self._borders[0].seen, self._borders[-1].seen) if len(self._borders) > 1 else None
+
     def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
         `stopped_ns`: time in between in which the contender could not run."""

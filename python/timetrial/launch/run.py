@@ -16,6 +16,7 @@ from typing import Any
 
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
+from timetrial.launch.accounts import Accounts
 from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
@@ -45,6 +46,7 @@ from timetrial.launch.settings import (
     mismatch,
     setting_environment,
 )
+from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.launch.witnesses import MachineTimes, witnesses
 from timetrial.records.files import explained
@@ -57,6 +59,7 @@ from timetrial.records.model import (
     Parity,
     Phase,
     Setting,
+    Subnormals,
 )
 from timetrial.records.store import write_launch
 
@@ -110,6 +113,7 @@ class _Launch:
         self.ready: dict[str, Any] = {}
         self.settings: list[Setting] = []
         self.evaluations: list[Evaluation] = []
+        self.subnormals: list[Subnormals] | None = None
         self.parity: Parity | None = None
         self.proof: Proof | None = None
         self.stepwise = True
@@ -166,6 +170,7 @@ class _Launch:
             passes=passes_record(self.runner.passes, self.runner.segments)
             if self.runner and plan.purpose in PASSED_PURPOSES
             else None,
+            subnormals=self.subnormals,
             evaluations=self.evaluations,
             memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
@@ -311,6 +316,7 @@ class _Launch:
         else:
             self._run_speed()
         self._end_passes(process, self.runner)
+        self._check_accounts(contender, process.pid, self.runner, self.watch)
         self.watch.read_float_modes()
         self._check_end(process, files)
         self._last_look()
@@ -371,6 +377,20 @@ class _Launch:
         if runner.passes:
             self._ask(process, "passes 0")
             self.warnings += [runner.passes.warning] if runner.passes.warning else []
+        if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
+            self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
+
+    def _check_accounts(
+        self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch
+    ) -> None:
+        """Whether stamps and CPU time go together, in launches that are timed."""
+        seen = watch.first_and_last()
+        if seen is None or self.plan.purpose not in PASSED_PURPOSES:
+            return
+        accounts = Accounts.between(pid, *seen, runner.spans)
+        accounts.check()
+        computes = contender.kind != "native" or not self._unprovable  # `null` may sleep if it likes
+        self.warnings += [accounts.warning] if computes and accounts.warning else []
 
     def _run_speed(self) -> None:
         assert self.runner is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from timetrial.analysis.steps import PLAIN, StampedSteps, may_count, stamped_steps
 from timetrial.core.recorder import gave_no_loss, read_window, stamp_times_ns
 from timetrial.errors import MeasurementError
+from timetrial.launch.accounts import check_order
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.outcome import LaunchError
@@ -35,6 +37,7 @@ class Pending:
     kind: SegmentKind
     window: int
     order: Order
+    ordered_ns: int
 
 
 class SampleFiles:
@@ -94,6 +97,7 @@ class SegmentRunner:
     ):
         self.segments: list[Segment] = []
         self.passes: PassCheck | None = None
+        self.spans: list[tuple[int, int]] = []  # first and last stamp of each segment
         self._stamped: list[StampedSteps] = []
         self._process = process
         self._fd = recorder_fd
@@ -180,8 +184,9 @@ class SegmentRunner:
 
     def _send(self, kind: SegmentKind, order: Order, *, parts: bool) -> None:
         verb = "parts" if parts else "run"
+        ordered_ns = time.monotonic_ns()
         self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}")
-        self._pending.append(Pending(kind, self._next_window, order))
+        self._pending.append(Pending(kind, self._next_window, order, ordered_ns))
         self._next_window = (self._next_window + 1) % WINDOWS
 
     def _finish_one(self) -> tuple[int, int]:
@@ -193,6 +198,7 @@ class SegmentRunner:
             progress=lambda: len(read_window(self._fd, pending.window)[0]),
             cancelled=self._cancelled,
         )
+        answered_ns = time.monotonic_ns()
         if event.get("event") != "done":
             raise LaunchError("crash", f"the contender answered a segment with {event}")
         stamps, losses = read_window(self._fd, pending.window)
@@ -200,6 +206,7 @@ class SegmentRunner:
         if not 0 < said <= len(stamps):
             raise MeasurementError(f"the contender says {said} stamps, the recorder has {len(stamps)}")
         self._pending.popleft()
+        check_order(stamp_times_ns(stamps[:said]), pending.ordered_ns, self._last_ns, answered_ns)
         steps = int(event["steps"])
         ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
         if self.passes:
@@ -239,6 +246,7 @@ class SegmentRunner:
         self._steps += steps
         self._stamped.append(stamped)
         times = stamp_times_ns(stamps)
+        self.spans.append((int(times[0]), int(times[-1])))
         self._last_ns = int(times[-1])
         return int(times[-1] - times[0])
 

@@ -69,6 +69,14 @@ class Passes(Model):
     reset_ns: int = 0  # of all resets together, outside every step
 
 
+class Subnormals(Model):
+    """A tensor with numbers so small that arithmetic on them is slow."""
+
+    tensor: str
+    count: int
+    size: int  # of all its numbers
+
+
 class Evaluation(Model):
     """After `steps` steps. Its time is in no step."""
 
@@ -174,6 +182,8 @@ class LaunchRecord(Model):
     settings: list[Setting] = Field(default_factory=list)
     segments: list[Segment] = Field(default_factory=list)
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
+    # Parameters and states with some, behind the last timed step; None: nobody looked.
+    subnormals: list[Subnormals] | None = None
     evaluations: list[Evaluation] = Field(default_factory=list)
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)

@@ -13,7 +13,7 @@ from rich.text import Text
 from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.summary import Launch, Row
-from timetrial.records.model import TIMED, Library
+from timetrial.records.model import TIMED, LaunchRecord, Library
 from timetrial.report.numbers import duration, memory
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class CaseDetail:
         if first.phases:
             start = first.phases[0].ns
             yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])
+        yield from _repeated(first)
         yield from self._before_steady()
         sizes = {name: value for name, value in first.memory.model_dump().items() if value is not None}
         if sizes:
@@ -223,6 +224,23 @@ class CaseDetail:
                 "disturbed" if is_disturbed(record) else "",
             )
         return table
+
+
+def _repeated(record: LaunchRecord) -> Iterator[tuple[str, str]]:
+    """Which steps were timed, and what they left behind."""
+    passes = record.passes
+    if passes is not None and passes.steps is not None:
+        words = f"the first {passes.steps} from the initial state, again and again"
+        if passes.resets:
+            words += f"; {passes.resets} resets between them took {duration(passes.reset_ns)}, in no step"
+        yield "steps timed", words
+    elif passes is not None:
+        yield "steps timed", "on and on: the contender has no reset, or nothing to be reset"
+    if record.subnormals:
+        yield (
+            "subnormal numbers",
+            "\n".join(f"{one.tensor}: {one.count:,} of {one.size:,}" for one in record.subnormals),
+        )
 
 
 def _launch_words(launch: Launch) -> tuple[str, str, str]:
