@@ -108,6 +108,8 @@ class Adapter:
             return
         if self.behavior == "sleep":
             time.sleep(0.02)
+        elif self.behavior == "flush":
+            sys.modules["timetrial_adapter"].runtime.set_float_mode(3)
         elif self.behavior == "raise":
             raise RuntimeError("planted: an exception in a step")
         elif self.behavior == "memory":
