@@ -360,7 +360,7 @@ class _Launch:
         return "unprovable" in self.ready.get("backend", {}).get("flags", [])
 
     def _begin_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
-        if can_reset(self.ready.get("backend", {}).get("flags", [])):
+        if self.plan.measure.passes and can_reset(self.ready.get("backend", {}).get("flags", [])):
             prepared = self.plan.prepared
             steps = pass_steps(prepared.job["optimizer"], prepared.steps_per_epoch)
             self._ask(process, f"passes {steps}")
