@@ -1,8 +1,9 @@
 """Step time against step number: `step_number.py [STEPS [BACKEND ...]]`.
 
-Trains MLP for so many steps (2,000) with every native stack, twice: repeated in passes from the initial state, as
-every timed launch does it, and on and on. Launches of all alternate, so that a slow machine is slow for each; a
-block of 100 steps is told by the fastest launch of its 10th percentile, over that of the first block.
+Trains MLP for so many steps (2,000) with every native stack, twice: repeated in passes from the initial
+state, as every timed launch does it, and on and on. Launches of all alternate, so that a slow machine is slow
+for each; a block of 100 steps is told by the fastest launch of its 10th percentile, over that of the first
+block.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.analysis.stopping import StopRule
 from timetrial.analysis.steps import steps_of
+from timetrial.analysis.stopping import StopRule
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
@@ -51,12 +52,14 @@ def main(steps: int, backends: list[str]) -> None:
     for (backend, way), times in blocks.items():
         ratio = times / times[0]
         verdict = "flat" if ratio.max() <= 1 + FLAT else f"up to {ratio.max():.2f}"
-        print(f"{backend:8} {way:10}" + "".join(f"{one:6.2f}" for one in ratio) + f"  {verdict}{_why(last[backend, way])}")
+        print(
+            f"{backend:8} {way:10}"
+            + "".join(f"{one:6.2f}" for one in ratio)
+            + f"  {verdict}{_why(last[backend, way])}"
+        )
 
 
-def _launch(
-    folder: Path, backend: str, way: str, steps: int
-) -> tuple[NDArray[np.float64], LaunchRecord]:
+def _launch(folder: Path, backend: str, way: str, steps: int) -> tuple[NDArray[np.float64], LaunchRecord]:
     plan = LaunchPlan(
         case=Case(backend=backend, workload=WORKLOAD, settings={"threads": "1"}),
         prepared=prepare(WORKLOAD, seed=1, epochs=1 + steps // 50),

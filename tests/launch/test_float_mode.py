@@ -24,7 +24,8 @@ CHILD = f"""
 import importlib.machinery, importlib.util, sys, threading
 path = {str(native.runtime_dir())!r} + "/_timetrial_runtime.abi3.so"
 loader = importlib.machinery.ExtensionFileLoader("_timetrial_runtime", path)
-runtime = importlib.util.module_from_spec(importlib.util.spec_from_loader("_timetrial_runtime", loader, origin=path))
+spec = importlib.util.spec_from_loader("_timetrial_runtime", loader, origin=path)
+runtime = importlib.util.module_from_spec(spec)
 loader.exec_module(runtime)
 early = threading.Event()
 def wait(numbers):

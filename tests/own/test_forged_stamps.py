@@ -152,6 +152,10 @@ def test_who_waits_for_a_processor_is_not_asleep() -> None:
 def test_a_segment_lies_between_its_order_and_its_answer() -> None:
     times = np.array([1_000_000, 2_000_000, 3_000_000])
     check_order(times, 900_000, 500_000, 3_000_100)
-    for ordered, before, answered in ((1_100_000, 0, 4_000_000), (0, 1_100_000, 4_000_000), (0, 0, 2_900_000)):
+    for ordered, before, answered in (
+        (1_100_000, 0, 4_000_000),
+        (0, 1_100_000, 4_000_000),
+        (0, 0, 2_900_000),
+    ):
         with pytest.raises(LaunchError, match="by its stamps"):
             check_order(times, ordered, before, answered)

@@ -1,4 +1,4 @@
-"""A step of the user's own may say how it is led back to its start; then it is, like every other contender."""
+"""A step of the user's own may say how it is led back to its start; then it is, as every contender."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_a_step_without_a_reset_is_marked(launch: Callable[[str], LaunchRecord])
 def test_a_reset_that_is_none(launch: Callable[[str], LaunchRecord], name: str, said: str) -> None:
     record = launch(STEP.format(reset="pass", name=name))
     assert record.outcome == "crash"
-    assert f"reset of the step is {said}; expected a function that leads back to its first step" in str(record.reason)
+    assert f"reset of the step is {said}; expected a function that leads back to its first step" in str(
+        record.reason
+    )
 
 
 def test_a_reset_that_raises(launch: Callable[[str], LaunchRecord]) -> None:

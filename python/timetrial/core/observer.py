@@ -46,9 +46,11 @@ class MappedLibrary:
 
 
 def float_mode_of(tid: int) -> str:
-    """How a thread of another process treats subnormal numbers, by its MXCSR: as zero "on" or "off", or only in
-    its "results" or "operands". It is stopped for some microseconds: nothing of it may be timed. OSError:
-    ProcessLookupError for a thread that is gone, PermissionError where the kernel does not let us."""
+    """How a thread of another process treats subnormal numbers, by its MXCSR: as zero "on" or "off", or only
+    in its "results" or "operands". It is stopped for some microseconds: nothing of it may be timed.
+
+    Raises ProcessLookupError for a thread that is gone, PermissionError where the kernel does not let us.
+    """
     return _core.float_mode_of(tid)
 
 

@@ -1,11 +1,11 @@
-"""Whether a contender's stamps can be true: against the parent's clock, and against its CPU time by the kernel.
+"""Whether a contender's stamps can be true: against the parent's clock, and against its CPU time.
 
-A contender writes its stamps itself, and could write others. What it cannot do is be at work while nobody sees
-it: a segment lies between the order for it and its answer, one segment behind another, and the thread that runs
-the steps uses no processor but for what the stamps account for. So stamps that claim less time than passed leave
-time over, in which that thread was on a processor; only where others take much of it, there is room for a lie.
-(Stamps that keep their sum and only make most steps short and
-a few long pass here: such a launch has a mean far above its median.)
+A contender writes its stamps itself, and could write others. What it cannot do is be at work while nobody
+sees it: a segment lies between the order for it and its answer, one segment behind another, and the thread
+that runs the steps uses no processor but for what the stamps account for. So stamps that claim less time than
+passed leave time over, in which that thread was on a processor; only where others take much of it, there is
+room for a lie. (Stamps that keep their sum and only make most steps short and a few long pass here: such a
+launch has a mean far above its median.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from timetrial.core.observer import Observation
 from timetrial.launch.outcome import LaunchError
 
 CLOCK_SLACK_NS = 1_000  # between two processors' readings of one clock
-# The processor time of the thread of the steps beside them: between two segments it answers, and maps a window.
+# CPU time of the thread of the steps beside them: between two segments it answers and maps a window.
 BESIDE_SHARE = 0.1
 BESIDE_NS = 20_000_000
 BESIDE_SEGMENT_NS = 2_000_000
@@ -29,8 +29,8 @@ FEWEST_NS = 50_000_000
 
 
 def check_order(times: NDArray[np.int64], ordered_ns: int, before_ns: int, answered_ns: int) -> None:
-    """One segment's stamps. LaunchError unless they go forward, from behind its order (and behind the stamps of
-    the segment before it) to ahead of its answer."""
+    """One segment's stamps. LaunchError unless they go forward, from behind its order (and behind the stamps
+    of the segment before it) to ahead of its answer."""
     if np.any(np.diff(times) < 0):
         raise LaunchError("wrong", "its stamps go backward: they are not the clock's")
     early = max(ordered_ns, before_ns) - int(times[0])

@@ -1,10 +1,11 @@
 """The setting `flush_to_zero`: whether subnormal numbers count as zero in a contender's arithmetic.
 
-Arithmetic on subnormals costs up to a hundred cycles more, so who flushes them is faster where they are many, and
-computes something slightly different. The mode belongs to a thread (two bits of its MXCSR), and threads inherit
-it: a contender sets it before it loads its library, and again before its steps. That does not reach threads that
-set their own (TensorFlow's pool flushes, whatever is asked) or that were there before (the BLAS of NumPy in a
-framework's interpreter). So every thread that computed is read by the kernel, behind the last timed step.
+Arithmetic on subnormals costs up to a hundred cycles more, so who flushes them is faster where they are many,
+and computes something slightly different. The mode belongs to a thread (two bits of its MXCSR), and threads
+inherit it: a contender sets it before it loads its library, and again before its steps. That does not reach
+threads that set their own (TensorFlow's pool flushes, whatever is asked) or that were there before (the BLAS
+of NumPy in a framework's interpreter). So every thread that computed is read by the kernel, behind the last
+timed step.
 """
 
 from __future__ import annotations

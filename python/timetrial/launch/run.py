@@ -380,9 +380,7 @@ class _Launch:
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
             self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
 
-    def _check_accounts(
-        self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch
-    ) -> None:
+    def _check_accounts(self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch) -> None:
         """Whether stamps and CPU time go together, in launches that are timed."""
         seen = watch.first_and_last()
         if seen is None or self.plan.purpose not in PASSED_PURPOSES:

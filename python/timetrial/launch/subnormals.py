@@ -1,7 +1,7 @@
 """Subnormal numbers in what a contender carries from step to step: counted behind the last timed step.
 
-They are the numbers below 1.2e-38 (f32), where velocities of units that died end up; a processor takes up to a
-hundred cycles more for each, so a step that meets many is slow for a reason that its row should name.
+They are the numbers below 1.2e-38 (f32), where velocities of units that died end up; a processor takes up to
+a hundred cycles more for each, so a step that meets many is slow for a reason that its row should name.
 """
 
 from __future__ import annotations

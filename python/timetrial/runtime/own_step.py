@@ -102,7 +102,9 @@ class StepContender(Timed):
     def reset(self):
         """The initial state, first batch included: the step's own function of this name."""
         if self._reset is None:
-            raise UnsupportedError("the step has no attribute `reset`, a function that leads back to its start")
+            raise UnsupportedError(
+                "the step has no attribute `reset`, a function that leads back to its start"
+            )
         self._reset()
         return super().reset()
 
