@@ -14,6 +14,7 @@ from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate, bounded_mean, paired_ratio, positive_location
 from timetrial.analysis.noise import disturbance
 from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
 from timetrial.experiment.grammar import as_values
@@ -105,7 +106,11 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     fixed, warnings = choose_reference(experiment, rows)
     compared = _with_ratios(rows, fixed) if fixed else rows
     noise = disturbance([launch.record for launch in launches])
-    return Summary(compared, fixed, [*experiment.warnings, *warnings, *([noise] if noise else [])])
+    unequal = unequal_steps(
+        [(case.backend, one.record) for case in experiment.cases for one in by_case[case.id]]
+    )
+    said = [*experiment.warnings, *warnings, *unequal, *([noise] if noise else [])]
+    return Summary(compared, fixed, said)
 
 
 def choose_reference(
