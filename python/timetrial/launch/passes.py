@@ -26,7 +26,8 @@ from timetrial.records.model import Passes, Purpose, Segment
 
 # A launch is enough with 100 steps behind its warm-up at the earliest (analysis/stopping.py), so what
 # converged has been once round a pass, however slow it is. Much shorter passes would spend the time of a slow
-# framework on resets. With momentum 0.9 a velocity falls to 3e-5 of its size in 100 steps; subnormals begin behind 700.
+# framework on resets. With momentum 0.9 a velocity falls to 3e-5 of its size in 100 steps; subnormals begin
+# behind some 700.
 MOST_STEPS = 100
 # By so many powers of ten a velocity may decay within a pass. f32 has 38 between 1 and its subnormals: one
 # that began above 1e-18 stays a normal number.
