@@ -29,8 +29,11 @@ FEWEST_NS = 50_000_000
 
 
 def check_order(times: NDArray[np.int64], ordered_ns: int, before_ns: int, answered_ns: int) -> None:
-    """One segment's stamps. LaunchError unless they go forward, from behind its order (and behind the stamps
-    of the segment before it) to ahead of its answer."""
+    """The times of one segment's stamps.
+
+    LaunchError unless they go forward, from behind its order (and behind the segment before it) to ahead of its
+    answer.
+    """
     if np.any(np.diff(times) < 0):
         raise LaunchError("wrong", "its stamps go backward: they are not the clock's")
     early = max(ordered_ns, before_ns) - int(times[0])
@@ -56,12 +59,13 @@ class Accounts:
     ) -> Accounts:
         """`spans`: first and last stamp of each segment."""
         before = {thread.tid: thread for thread in first.threads}
-        main_cpu = awake = 0
+        main_cpu = 0
+        awake = last.cpu_ns - first.cpu_ns  # with threads that have ended since
         for thread in last.threads:
             old = before.get(thread.tid)
-            cpu_ns = thread.cpu_ns - (old.cpu_ns if old else 0)
-            awake += cpu_ns + thread.wait_ns - (old.wait_ns if old else 0)
-            main_cpu += cpu_ns if thread.tid == pid else 0
+            awake += thread.wait_ns - (old.wait_ns if old else 0)
+            if thread.tid == pid:
+                main_cpu = thread.cpu_ns - (old.cpu_ns if old else 0)
         inside = [(max(a, first.time_ns), min(b, last.time_ns)) for a, b in spans]
         counted = [b - a for a, b in inside if b > a]
         return cls(sum(counted), len(counted), main_cpu, awake)
