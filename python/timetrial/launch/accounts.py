@@ -31,8 +31,8 @@ FEWEST_NS = 50_000_000
 def check_order(times: NDArray[np.int64], ordered_ns: int, before_ns: int, answered_ns: int) -> None:
     """The times of one segment's stamps.
 
-    LaunchError unless they go forward, from behind its order (and behind the segment before it) to ahead of its
-    answer.
+    LaunchError unless they go forward, from behind its order (and behind the segment before it) to ahead of
+    its answer.
     """
     if np.any(np.diff(times) < 0):
         raise LaunchError("wrong", "its stamps go backward: they are not the clock's")
