@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from launching import MS, SHORT, make_plan, words
+from numpy.typing import NDArray
 
 from timetrial.analysis.steps import steps_of
 from timetrial.launch import run_launch
@@ -27,9 +28,9 @@ THREE_PASSES = dataclasses.replace(
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
-def segment(pieces: list[list[float]], *, begins_with_reset: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def segment(pieces: list[list[float]]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Stamps and losses of a segment: pieces of passes, a reset between them."""
-    numbers = [0, *([6] if begins_with_reset else [])]
+    numbers = [0]
     for number, piece in enumerate(pieces):
         numbers += [6] * (number > 0) + [1] * len(piece)
     times = np.arange(len(numbers), dtype=np.uint64) * np.uint64(1000)
