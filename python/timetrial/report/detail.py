@@ -232,7 +232,7 @@ def _repeated(record: LaunchRecord) -> Iterator[tuple[str, str]]:
     if passes is not None and passes.steps is not None:
         words = f"the first {passes.steps} from the initial state, again and again"
         if passes.resets:
-            words += f"; {passes.resets} resets between them took {duration(passes.reset_ns)}, in no step"
+            words += f"; resets in between: {passes.resets}, {duration(passes.reset_ns)} in all, in no step"
         yield "steps timed", words
     elif passes is not None:
         yield "steps timed", "on and on: the contender has no reset, or nothing to be reset"
