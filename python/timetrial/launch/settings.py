@@ -41,8 +41,8 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
             # In an axis that spans every contender, some lack what others have.
             raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
-    words = (("parallel", PARALLEL), ("cache", CACHE_STATES), (float_mode.NAME, float_mode.VALUES))
-    for name, values in words:
+    known_words = (("parallel", PARALLEL), ("cache", CACHE_STATES), (float_mode.NAME, float_mode.VALUES))
+    for name, values in known_words:
         word = case.settings.get(name)
         if word is not None and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
