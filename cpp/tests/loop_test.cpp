@@ -42,7 +42,12 @@ class Loop : public testing::Test {
 
     int fd_ = -1;
     Recorder recorder_;
-    tt_segment segment_{sizeof(tt_segment), 0, 5, 0, 0, 0, 0, 0, 0};
+    tt_segment segment_ = [] {
+        tt_segment segment{};
+        segment.size = sizeof segment;
+        segment.max_steps = 5;
+        return segment;
+    }();
 };
 
 // Hands out losses one by one; a call after the last fails with 7.
@@ -137,6 +142,74 @@ TEST_F(Loop, EndsWithItsTimeOnTheStampJustTaken) {
     EXPECT_LE(segment_.steps, 3u);
     const auto stamps = content().stamps;
     EXPECT_GE(tt_stamp_time_ns(stamps.back()) - tt_stamp_time_ns(stamps.front()), segment_.max_ns);
+}
+
+// What a contender with a state does: its loss says how many steps it is from its initial state.
+struct Trained {
+    int steps = 0;
+    int resets = 0;
+
+    static int step(void* user, double* loss) {
+        *loss = static_cast<Trained*>(user)->steps++;
+        return 0;
+    }
+    static int reset(void* user, double*) {
+        auto* trained = static_cast<Trained*>(user);
+        trained->steps = 0;
+        ++trained->resets;
+        return 0;
+    }
+};
+
+TEST_F(Loop, ResetsBeforeEachPassAndStampsIt) {
+    Trained trained;
+    const tt_loop_part reset{TT_SEGMENT, Trained::reset, &trained};
+    segment_.reset = &reset;
+    segment_.pass_steps = 3;
+    segment_.max_steps = 6;
+    ASSERT_EQ(run({{TT_STEP, Trained::step, &trained}}), 0);
+    EXPECT_EQ(boundaries(), (Boundaries{0, 1, 1, 1, 6, 1, 1, 1}));
+    EXPECT_EQ(content().losses, (std::vector<double>{0, 1, 2, 0, 1, 2}));
+    EXPECT_EQ(segment_.pass_done, 3u);  // the next reset waits for the next step
+    EXPECT_EQ(trained.resets, 1);
+    segment_.max_steps = 2;
+    ASSERT_EQ(run({{TT_STEP, Trained::step, &trained}}), 0);
+    EXPECT_EQ(boundaries(), (Boundaries{0, 6, 1, 1}));
+    EXPECT_EQ(segment_.pass_done, 2u);
+    segment_.max_steps = 2;
+    ASSERT_EQ(run({{TT_STEP, Trained::step, &trained}}), 0);
+    EXPECT_EQ(boundaries(), (Boundaries{0, 1, 6, 1}));
+    EXPECT_EQ(content().losses, (std::vector<double>{2, 0}));
+}
+
+TEST_F(Loop, FindsRoomForTheStampsOfResets) {
+    for (std::uint32_t pass = 1; pass <= kCapacity; ++pass) {
+        for (const std::uint32_t done : {0u, pass / 2, pass, 1'000'000u}) {
+            Trained trained;
+            const tt_loop_part reset{TT_SEGMENT, Trained::reset, &trained};
+            segment_.reset = &reset;
+            segment_.pass_steps = pass;
+            segment_.pass_done = done;
+            segment_.max_steps = 1'000'000;
+            ASSERT_EQ(run({{TT_STEP, Trained::step, &trained}}), 0);
+            EXPECT_EQ(segment_.stamps, 1 + segment_.steps + static_cast<std::uint32_t>(trained.resets));
+            EXPECT_LE(segment_.stamps, kCapacity);
+            EXPECT_GE(segment_.stamps, kCapacity - 3);
+            EXPECT_EQ(content().losses.size(), segment_.steps);
+        }
+    }
+}
+
+TEST_F(Loop, EndsAtAResetThatFails) {
+    Trained trained;
+    const tt_loop_part reset{TT_SEGMENT, [](void*, double*) { return 7; }, nullptr};
+    segment_.reset = &reset;
+    segment_.pass_steps = 2;
+    ASSERT_EQ(run({{TT_STEP, Trained::step, &trained}}), 0);
+    EXPECT_EQ(segment_.call_status, 7);
+    EXPECT_EQ(segment_.steps, 2u);
+    segment_.reset = nullptr;
+    EXPECT_EQ(run({{TT_STEP, Trained::step, &trained}}), EINVAL);
 }
 
 TEST_F(Loop, EndsWhenTheWindowIsFull) {

@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "metrics/observer.h"
 #include "metrics/peak.h"
+#include "process/float_mode.h"
 
 namespace py = pybind11;
 
@@ -80,6 +81,10 @@ void register_metrics(py::module_& module) {
         .def_readonly("isa", &Peak::isa)
         .def_readonly("threads", &Peak::threads)
         .def_readonly("flops_per_s", &Peak::flops_per_s);
+    module.def(
+        "float_mode_of",
+        [](pid_t tid) { return float_mode_word(with_os_errors([&] { return float_mode_of(tid); })); },
+        py::arg("tid"));
     module.def("measure_peak_flops", &measure_peak_flops, py::arg("threads"), py::arg("seconds"),
                py::call_guard<py::gil_scoped_release>());
 }

@@ -103,6 +103,14 @@ int call_python(void* user, double* loss) {
     return 0;
 }
 
+// The same for what leads back to the initial state: whatever it returns.
+int call_reset(void* user, double*) {
+    PyObject* result = PyObject_CallObject(static_cast<PyObject*>(user), nullptr);
+    if (result == nullptr) return 1;
+    Py_DECREF(result);
+    return 0;
+}
+
 // The parts of a step. Owns a reference to each callable while the loop runs.
 class Parts {
   public:
@@ -162,19 +170,28 @@ class Parts {
 };
 
 PyObject* recorder_run(PyObject* self, PyObject* args, PyObject* kwargs) {
-    static const char* const keywords[] = {"parts", "max_steps", "max_ns", "window", "stop_at_nan", nullptr};
+    static const char* const keywords[] = {"parts", "max_steps",  "max_ns",    "window", "stop_at_nan",
+                                           "reset", "pass_steps", "pass_done", nullptr};
     PyObject* sequence = nullptr;
     long long max_steps = 0;
     long long max_ns = 0;
     long long window = 0;
     int stop_at_nan = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OLLL|p:run", names(keywords), &sequence, &max_steps,
-                                     &max_ns, &window, &stop_at_nan))
+    PyObject* reset = Py_None;
+    long long pass_steps = 0;
+    long long pass_done = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OLLL|pOLL:run", names(keywords), &sequence, &max_steps,
+                                     &max_ns, &window, &stop_at_nan, &reset, &pass_steps, &pass_done))
         return nullptr;
     State& state = Object::of(self);
     if (refuse_while_running(state) || !in_range("max_steps", max_steps, 1, UINT_MAX) ||
-        !in_range("max_ns", max_ns, 0, LLONG_MAX) || !in_range("window", window, 0, INT_MAX))
+        !in_range("max_ns", max_ns, 0, LLONG_MAX) || !in_range("window", window, 0, INT_MAX) ||
+        !in_range("pass_steps", pass_steps, 0, UINT_MAX) || !in_range("pass_done", pass_done, 0, UINT_MAX))
         return nullptr;
+    if (pass_steps != 0 && PyCallable_Check(reset) == 0) {
+        PyErr_SetString(PyExc_TypeError, "passes need reset, a callable");
+        return nullptr;
+    }
     Parts parts;
     if (!parts.read(sequence)) return nullptr;
     tt_segment segment{};
@@ -183,6 +200,10 @@ PyObject* recorder_run(PyObject* self, PyObject* args, PyObject* kwargs) {
     segment.max_steps = static_cast<uint32_t>(max_steps);
     segment.max_ns = static_cast<uint64_t>(max_ns);
     segment.stop_at_nan = static_cast<uint32_t>(stop_at_nan);
+    const tt_loop_part begin_pass{TT_RESET, call_reset, reset};
+    segment.reset = &begin_pass;
+    segment.pass_steps = static_cast<uint32_t>(pass_steps);
+    segment.pass_done = static_cast<uint32_t>(pass_done);
     state.running = true;
     const int error =
         tt_loop_run(state.recorder, parts.get().data(), static_cast<uint32_t>(parts.get().size()), &segment);
@@ -192,8 +213,10 @@ PyObject* recorder_run(PyObject* self, PyObject* args, PyObject* kwargs) {
         return raise_errno(error, error == EBUSY    ? "a window is open already: call end() first"
                                   : error == EINVAL ? "the window is too small for one step"
                                                     : "no room for the window");
-    return Py_BuildValue("{s:I,s:I,s:K}", "steps", segment.steps, "stamps", segment.stamps, "window_bytes",
-                         static_cast<unsigned long long>(segment.window_bytes));
+    return Py_BuildValue("{s:I,s:I,s:K,s:I,s:K}", "steps", segment.steps, "stamps", segment.stamps,
+                         "window_bytes", static_cast<unsigned long long>(segment.window_bytes), "pass_done",
+                         segment.pass_done, "reset_cpu_ns",
+                         static_cast<unsigned long long>(segment.reset_cpu_ns));
 }
 
 }  // namespace
@@ -205,12 +228,15 @@ PyObject* make_recorder_type() {
         {"stamp", recorder_stamp, METH_VARARGS, "stamp(boundary=1)\n\nWrites a stamp with the time now."},
         {"end", recorder_end, METH_NOARGS, "end() -> (stamps, bytes)\n\nUnmaps the window."},
         {"run", method(recorder_run), METH_VARARGS | METH_KEYWORDS,
-         "run(parts, max_steps, max_ns, window, stop_at_nan=True) -> dict(steps, stamps, window_bytes)\n\n"
+         "run(parts, max_steps, max_ns, window, stop_at_nan=True, reset=None, pass_steps=0, pass_done=0)\n"
+         "-> dict(steps, stamps, window_bytes, pass_done, reset_cpu_ns)\n\n"
          "Runs a segment: parts are tuples (boundary, callable or Gather); boundary 0 means no stamp, the "
          "last\n"
          "part's is 1. A callable takes nothing and returns the step's loss as a number, or None. max_ns 0 "
          "is\n"
-         "no limit. An exception ends the segment and goes on to the caller; the stamps stay in the file."},
+         "no limit. reset() is called before a step that would be number pass_steps + 1 since the last one,\n"
+         "and stamped with 6; pass_done steps lie before this segment. An exception\n"
+         "ends the segment and goes on to the caller; the stamps stay in the file."},
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

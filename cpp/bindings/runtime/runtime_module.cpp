@@ -2,6 +2,7 @@
 // That has no buffer protocol, so arrays are passed as addresses.
 #include "clock/clock.h"
 #include "python_api.h"
+#include "timetrial/float_mode.h"
 #include "timetrial/recorder.h"
 
 namespace timetrial::runtime {
@@ -23,7 +24,22 @@ namespace {
 
 PyObject* module_now_ns(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(now_ns()); }
 
+PyObject* module_float_mode(PyObject*, PyObject*) { return PyLong_FromUnsignedLong(tt_float_mode()); }
+
+PyObject* module_set_float_mode(PyObject*, PyObject* args) {
+    long long mode = 0;
+    if (!PyArg_ParseTuple(args, "L:set_float_mode", &mode)) return nullptr;
+    if (!in_range("mode", mode, 0, TT_FLUSH_TO_ZERO | TT_DENORMALS_ARE_ZERO)) return nullptr;
+    tt_set_float_mode(static_cast<uint32_t>(mode));
+    Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
+    {"float_mode", module_float_mode, METH_NOARGS,
+     "float_mode() -> int\n\nHow this thread treats subnormals: 1, results are 0; 2, operands are 0; 3, "
+     "both."},
+    {"set_float_mode", module_set_float_mode, METH_VARARGS,
+     "set_float_mode(mode)\n\nSets it, for this thread and those that it starts from now on."},
     {"now_ns", module_now_ns, METH_NOARGS, "now_ns() -> int\n\nThe clock of the stamps: CLOCK_MONOTONIC."},
     {"libraries", list_libraries, METH_NOARGS,
      "libraries() -> list of dicts\n\nThe BLAS and OpenMP libraries of this process: path, kind, vendor, "

@@ -4,7 +4,9 @@
 
 #include "loop/gather.h"
 #include "loop/loop.h"
+#include "process/float_mode.h"
 #include "recorder/recorder.h"
+#include "timetrial/float_mode.h"
 #include "timetrial/recorder.h"
 
 struct tt_recorder {
@@ -47,5 +49,9 @@ int tt_loop_run(tt_recorder* recorder, const tt_loop_part* parts, uint32_t n_par
 void tt_gather(void* dst, const void* src, uint64_t row_bytes, const int64_t* indices, uint64_t n) {
     timetrial::gather_rows(dst, src, row_bytes, indices, n);
 }
+
+uint32_t tt_float_mode(void) { return timetrial::float_mode(); }
+
+void tt_set_float_mode(uint32_t mode) { timetrial::set_float_mode(mode); }
 
 }  // extern "C"

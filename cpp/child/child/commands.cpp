@@ -44,6 +44,7 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
     if (command == "run" || command == "parts") return run(contender, rest, command == "parts");
     if (command == "stream") return contender.use_stream(rest);
     if (command == "reset") return contender.reset();
+    if (command == "passes") return contender.use_passes(take_number<std::uint32_t>(rest, "STEPS"));
     if (command == "gradient") return contender.gradient();
     if (command == "profile") return contender.profile(take_number<std::uint32_t>(rest, "STEPS"));
     if (command == "outputs") return contender.write_outputs(rest);
@@ -53,8 +54,8 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
         return contender.dump(role, rest);
     }
     throw std::invalid_argument("unknown command '" + command + "'." +
-                                nearest(command, {"run", "parts", "stream", "reset", "gradient", "profile",
-                                                  "outputs", "evaluate", "dump", "finish"}));
+                                nearest(command, {"run", "parts", "stream", "reset", "passes", "gradient",
+                                                  "profile", "outputs", "evaluate", "dump", "finish"}));
 }
 
 }  // namespace

@@ -5,14 +5,18 @@
 #include <new>
 #include <system_error>
 
+#include "clock/clock.h"
 #include "events.h"
 #include "loop/loop.h"
+#include "process/float_mode.h"
 #include "text/text.h"
+#include "timetrial/float_mode.h"
 #include "words.h"
 
 namespace timetrial {
 namespace {
 
+constexpr char float_mode_setting[] = "flush_to_zero";
 constexpr std::uint32_t all_parts = TT_PART_FORWARD | TT_PART_LOSS | TT_PART_BACKWARD | TT_PART_UPDATE;
 
 Network make_network(const Job& job) {
@@ -43,7 +47,19 @@ Contender::Contender(Job job, int recorder_fd)
     }
 }
 
+// Threads inherit it: those that the plug-in starts have it too, unless they set their own.
+void Contender::apply_float_mode() const {
+    for (const auto& [name, value] : job_.settings) {
+        if (name != float_mode_setting) continue;
+        if (value != "on" && value != "off") {
+            throw JobError(name + " = '" + value + "'; expected on or off");
+        }
+        set_float_mode(value == "on" ? TT_FLUSH_TO_ZERO | TT_DENORMALS_ARE_ZERO : 0);
+    }
+}
+
 void Contender::load() {
+    apply_float_mode();
     for (const std::string& library : job_.preload) preload_library(library);
     plugin_.emplace(job_.plugin);
     check_wants();
@@ -63,7 +79,9 @@ void Contender::check_wants() const {
 }
 
 void Contender::apply_settings() {
-    for (const auto& [name, value] : job_.settings) context_->configure(name, value);
+    for (const auto& [name, value] : job_.settings) {
+        if (name != float_mode_setting) context_->configure(name, value);
+    }
 }
 
 void Contender::build() {
@@ -96,6 +114,7 @@ void Contender::build() {
     build.optimizer = job_.optimizer.empty() ? nullptr : &optimizer_;
     build.dtype = job_.dtype == "f64" ? TT_F64 : TT_F32;  // check_wants() knows that the backend has it
     context_->build(build);
+    apply_float_mode();  // a library may have changed it
 }
 
 void Contender::open_streams() {
@@ -107,7 +126,8 @@ Contender::Json Contender::read_settings() {
     std::vector<std::string> names = word_list(plugin_->description().settings);
     Json readings = Json::object();
     for (const auto& [name, value] : job_.settings) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+        if (!is_known && name != float_mode_setting) names.push_back(name);
     }
     for (const std::string& name : names) {
         try {
@@ -117,6 +137,8 @@ Contender::Json Contender::read_settings() {
             readings[name] = {{"effective", nullptr}, {"how_read", error.what()}};
         }
     }
+    readings[float_mode_setting] = {{"effective", float_mode_word(float_mode())},
+                                    {"how_read", "MXCSR of the thread that runs the steps"}};
     return readings;
 }
 
@@ -178,9 +200,16 @@ Contender::Json Contender::run(std::uint32_t steps, std::uint64_t max_ns, std::u
     segment.max_steps = steps;
     segment.max_ns = max_ns;
     segment.stop_at_nan = job_.task != TT_FORWARD;
+    passes_.call = calls_.front();
+    if (Stream* data = current_stream()) passes_.gather = &data->gather();
+    const tt_loop_part reset{TT_RESET, Passes::reset, &passes_};
+    segment.pass_steps = passes_.steps;
+    segment.pass_done = passes_.done;
+    segment.reset = &reset;
     const std::uint64_t cpu_before = process_cpu_ns();
     const int error = run_segment(recorder_, parts.data(), static_cast<std::uint32_t>(parts.size()), segment);
-    const std::uint64_t cpu_ns = process_cpu_ns() - cpu_before;
+    const std::uint64_t cpu_ns = process_cpu_ns() - cpu_before - segment.reset_cpu_ns;
+    passes_.done = segment.pass_done;
     if (segment.call_status != 0) context_->fail(static_cast<tt_status>(segment.call_status));
     if (error == ENOMEM) throw std::bad_alloc();
     if (error != 0) {
@@ -199,6 +228,8 @@ Contender::Json Contender::profile(std::uint32_t steps) {
     std::vector<std::pair<std::string, tt_direction>> order;
     std::map<std::pair<std::string, tt_direction>, std::vector<std::uint64_t>> times;
     for (std::uint32_t step = 0; step < steps; ++step) {
+        if (passes_.steps != 0 && passes_.done >= passes_.steps) reset();
+        ++passes_.done;
         if (Stream* data = current_stream()) Gather::call(&data->gather(), nullptr);
         std::map<std::pair<std::string, tt_direction>, std::uint64_t> sums;  // a node may come more than once
         for (const ProfiledTime& time : context_->profile(batch_.c_form())) {
@@ -218,12 +249,19 @@ Contender::Json Contender::profile(std::uint32_t steps) {
 Contender::Json Contender::use_stream(const std::string& name) {
     if (Stream* data = stream(name)) data->gather().next = 0;
     stream_name_ = name;
+    passes_.done = 0;
     return Json::object();
 }
 
 Contender::Json Contender::reset() {
     context_->reset();
     if (Stream* data = current_stream()) data->gather().next = 0;
+    passes_.done = 0;
+    return Json::object();
+}
+
+Contender::Json Contender::use_passes(std::uint32_t steps) {
+    passes_.steps = steps;
     return Json::object();
 }
 

@@ -14,6 +14,7 @@
 #include "network/c_network.h"
 #include "network/network.h"
 #include "npy/npy.h"
+#include "passes.h"
 #include "recorder/recorder.h"
 
 namespace timetrial {
@@ -26,7 +27,7 @@ class Contender {
     Contender(Job job, int recorder_fd);
 
     // In this order, once each.
-    void load();            // the plug-in and its library
+    void load();            // the plug-in and its library; how this thread treats subnormals before it
     void apply_settings();  // asked ones, before build
     void build();           // the network with its initial weights
     Json read_settings();   // after build: what is in force when steps run
@@ -38,6 +39,7 @@ class Contender {
     Json profile(std::uint32_t steps);
     Json use_stream(const std::string& name);
     Json reset();
+    Json use_passes(std::uint32_t steps);
     Json gradient();
     Json write_outputs(const std::string& file);
     // Of the test stream: accuracy and loss, and every prediction as `file`.
@@ -46,6 +48,7 @@ class Contender {
 
   private:
     bool reads_no_data() const { return (plugin_->description().flags & TT_READS_NO_DATA) != 0; }
+    void apply_float_mode() const;
     void check_wants() const;
     void open_streams();
     Stream* stream(const std::string& name);
@@ -67,6 +70,7 @@ class Contender {
     std::string stream_name_ = "train";
     std::optional<Plugin> plugin_;
     std::vector<PluginCall> calls_;
+    Passes passes_;
     std::optional<PluginContext> context_;  // last: it goes before all that it points to
 };
 

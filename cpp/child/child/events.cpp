@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <ctime>
 
 #include "process/small_file.h"
 
@@ -27,13 +26,6 @@ std::uint64_t resident_bytes() {
     if (second == std::string::npos) return 0;
     return std::strtoull(statm.c_str() + second, nullptr, 10) *
            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::uint64_t process_cpu_ns() {
-    timespec used{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u +
-           static_cast<std::uint64_t>(used.tv_nsec);
 }
 
 }  // namespace timetrial

@@ -20,7 +20,4 @@ class Events {
 // Resident memory of this process, from the kernel.
 std::uint64_t resident_bytes();
 
-// CPU time of this process, all threads.
-std::uint64_t process_cpu_ns();
-
 }  // namespace timetrial

@@ -31,12 +31,13 @@ enum {
 
 /* Boundaries. What lies before a boundary belongs to it: the stamp TT_STEP ends a step. */
 enum {
-    TT_SEGMENT = 0, /* start of a segment: the only stamp that ends nothing */
+    TT_SEGMENT = 0, /* start of a segment: with TT_RESET the only stamp that ends no step or part */
     TT_STEP = 1,    /* end of a step (also the end of its last part) */
     TT_DATA = 2,    /* end of the part: batch gathered */
     TT_FORWARD_END = 3,
     TT_LOSS_END = 4,
     TT_BACKWARD_END = 5,
+    TT_RESET = 6, /* end of a reset to the initial state: what lies before it belongs to no step */
     TT_FIRST_USER_BOUNDARY = 64, /* 64 to 255 are free for users of Recorder */
 };
 
@@ -76,6 +77,8 @@ typedef struct tt_loop_part {
     void* user;
 } tt_loop_part;
 
+/* A segment may be made of passes: before a step that would be number pass_steps + 1 of its pass, `reset` is
+ * called and TT_RESET stamped, so that every pass is the same steps again. A pass may span segments. */
 typedef struct tt_segment {
     uint32_t size;
     uint32_t window;
@@ -87,6 +90,11 @@ typedef struct tt_segment {
     uint32_t stamps;       /* written, the segment's own first stamp included */
     uint64_t window_bytes; /* of memory mapped while it ran */
     int call_status;       /* what the call() that ended the segment returned, else 0 */
+    /* passes */
+    uint32_t pass_steps;       /* of a pass; 0: no pass ends */
+    uint32_t pass_done;        /* in and out: steps since the last reset */
+    const tt_loop_part* reset; /* its boundary is not looked at; needed where pass_steps is not 0 */
+    uint64_t reset_cpu_ns;     /* out: the CPU time of this process in all resets together */
 } tt_segment;
 
 /* Runs a segment: stamp TT_SEGMENT, then the parts in order, step by step. Every step's loss goes to the

@@ -25,13 +25,16 @@ FEWEST_WITH_COLD = 10
 
 
 def turns_of(record: LaunchRecord, steps: Steps) -> list[npt.NDArray[np.float64]]:
-    """Step durations [ns] of each turn, without those that the pause before has cooled."""
+    """Step durations [ns] of each turn, without those that the pause before has cooled, and without the
+    first behind each reset."""
     turns = []
     for number, segment in enumerate(record.segments):
         if segment.kind == "race":
-            times = steps.duration_ns[steps.segment == number].astype(np.float64)
+            own = steps.segment == number
+            times = steps.duration_ns[own].astype(np.float64)
             cold = COLD_STEPS if len(times) >= FEWEST_WITH_COLD else min(1, len(times) - 1)
-            turns.append(times[cold:])
+            inner = ~steps.first_in_pass[own][cold:]
+            turns.append(times[cold:][inner] if inner.any() else times[cold:])
     return turns
 
 

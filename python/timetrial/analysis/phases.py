@@ -25,6 +25,7 @@ class Phases:
     build_s: float | None = None
     first_step_s: float | None = None  # of a proof: its first command that computes
     to_steady_s: float | None = None  # from the beginning of the first step to that of the first steady one
+    resets_s: float | None = None  # all resets together, between the passes of steps that are timed
     before_steady_s: float | None = None  # from the start of the process to the first steady step
 
 
@@ -43,7 +44,12 @@ def phases_of(record: LaunchRecord, steps: Steps, counting: npt.NDArray[np.bool_
         to_steady_s = (begin_ns - int(steps.end_ns[0] - steps.duration_ns[0])) / 1e9
         before_steady_s = (begin_ns - record.phases[0].ns) / 1e9 if record.phases else None
     return Phases(
-        seconds("import"), seconds("build"), _first_step_s(record, steps), to_steady_s, before_steady_s
+        seconds("import"),
+        seconds("build"),
+        _first_step_s(record, steps),
+        to_steady_s,
+        record.passes.reset_ns / 1e9 if record.passes and record.passes.resets else None,
+        before_steady_s,
     )
 
 

@@ -10,60 +10,94 @@ import numpy.typing as npt
 from timetrial.analysis.steady import Steady, find_steady
 from timetrial.records.model import LaunchRecord, Purpose, SegmentKind
 
-SEGMENT_BOUNDARY, STEP_BOUNDARY = 0, 1  # TT_SEGMENT and TT_STEP of recorder.h
+SEGMENT_BOUNDARY, STEP_BOUNDARY, RESET_BOUNDARY = 0, 1, 6  # TT_SEGMENT, TT_STEP, TT_RESET of recorder.h
 PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One entry per step, in order: duration, end, loss, its segment, whether it is the first there."""
+    """One entry per step, in order: duration, end, loss, its segment, whether it is the first there, and
+    whether it is the first behind a reset to the initial state."""
 
     duration_ns: npt.NDArray[np.int64]
     end_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
     loss: npt.NDArray[np.float64]
     segment: npt.NDArray[np.int64]
     first_in_segment: npt.NDArray[np.bool_]
+    first_in_pass: npt.NDArray[np.bool_]
     kind: npt.NDArray[np.object_]
 
     def __len__(self) -> int:
         return len(self.duration_ns)
 
+    @property
+    def follows_break(self) -> npt.NDArray[np.bool_]:
+        """Which steps come behind a pause or a reset: what they find in their caches is not a step's."""
+        return self.first_in_segment | self.first_in_pass
+
+
+@dataclass(frozen=True)
+class StampedSteps:
+    """The steps of one segment, and the time of its resets."""
+
+    duration_ns: npt.NDArray[np.int64]
+    end_ns: npt.NDArray[np.int64]
+    first_in_segment: npt.NDArray[np.bool_]
+    first_in_pass: npt.NDArray[np.bool_]
+    reset_ns: npt.NDArray[np.int64]  # of each reset
+
+
+def stamped_steps(stamps: npt.NDArray[np.uint64]) -> StampedSteps:
+    """Of one segment's stamps. A step begins where the one before it ended, or the reset, or the pause;
+    stamps of parts are skipped: they belong to their step."""
+    numbers = stamps & np.uint64(0xFF)
+    is_border = (numbers <= STEP_BOUNDARY) | (numbers == RESET_BOUNDARY)
+    times, numbers = (stamps[is_border] >> np.uint64(8)).astype(np.int64), numbers[is_border]
+    before, ends, taken = numbers[:-1], numbers[1:], np.diff(times)
+    is_step = ends == STEP_BOUNDARY
+    n = int(np.count_nonzero(is_step))
+    return StampedSteps(
+        duration_ns=taken[is_step],
+        end_ns=times[1:][is_step],
+        first_in_segment=np.arange(n) == 0,
+        first_in_pass=before[is_step] == RESET_BOUNDARY,
+        reset_ns=taken[ends == RESET_BOUNDARY],
+    )
+
 
 def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.NDArray[np.float64]) -> Steps:
-    """All steps of a launch. Stamps of parts are skipped: they belong to their step."""
-    durations, ends, numbers, firsts, kinds, step_losses = [], [], [], [], [], []
+    """All steps of a launch."""
+    found, numbers, kinds, step_losses = [], [], [], []
     for number, segment in enumerate(record.segments):
-        own = stamps[segment.first_stamp : segment.first_stamp + segment.stamps]
-        borders = own[(own & np.uint64(0xFF)) <= STEP_BOUNDARY]
-        times = (borders >> np.uint64(8)).astype(np.int64)
-        n = max(len(times) - 1, 0)
-        durations.append(np.diff(times))
-        ends.append(times[1:])
+        own = stamped_steps(stamps[segment.first_stamp : segment.first_stamp + segment.stamps])
+        n = len(own.duration_ns)
+        found.append(own)
         numbers.append(np.full(n, number))
-        firsts.append(np.arange(n) == 0)
         kinds.append(np.full(n, segment.kind, dtype=object))
         loss = np.full(n, np.nan)
         known = losses[segment.first_loss : segment.first_loss + min(segment.losses, n)]
         loss[: len(known)] = known
         step_losses.append(loss)
-    if not durations:
-        empty = np.empty(0, np.int64)
-        return Steps(empty, empty, np.empty(0), empty, np.empty(0, np.bool_), np.empty(0, object))
+    if not found:
+        empty, none = np.empty(0, np.int64), np.empty(0, np.bool_)
+        return Steps(empty, empty, np.empty(0), empty, none, none, np.empty(0, object))
     return Steps(
-        duration_ns=np.concatenate(durations),
-        end_ns=np.concatenate(ends),
+        duration_ns=np.concatenate([one.duration_ns for one in found]),
+        end_ns=np.concatenate([one.end_ns for one in found]),
         loss=np.concatenate(step_losses),
         segment=np.concatenate(numbers),
-        first_in_segment=np.concatenate(firsts),
+        first_in_segment=np.concatenate([one.first_in_segment for one in found]),
+        first_in_pass=np.concatenate([one.first_in_pass for one in found]),
         kind=np.concatenate(kinds),
     )
 
 
-def may_count(first_in_segment: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which plain steps may count for the step time. The first step of each segment may not: a pause has
-    cooled its caches. Steps so long that every segment holds only one all may."""
-    inner = ~first_in_segment
-    return inner if inner.any() else first_in_segment
+def may_count(follows_break: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which plain steps may count for the step time. The first step of each segment and of each pass may
+    not: a pause has cooled its caches, or a reset has filled them. Steps so long that each is the first all
+    may."""
+    inner = ~follows_break
+    return inner if inner.any() else follows_break
 
 
 def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], Steady | None]:
@@ -98,7 +132,7 @@ def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
 def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:
     """Numbers of the steps in segments of these kinds that may count."""
     own = np.flatnonzero(np.isin(steps.kind.astype(str), kinds))
-    return own[may_count(steps.first_in_segment[own])]
+    return own[may_count(steps.follows_break[own])]
 
 
 def cpu_time_per_step_ns(record: LaunchRecord) -> float | None:

@@ -20,6 +20,7 @@ from timetrial.analysis.intervals import Estimate, paired_ratios, positive_locat
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
 from timetrial.experiment.grammar import as_values
@@ -123,7 +124,10 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     fixed, warnings = choose_reference(experiment, rows)
     compared = with_accuracy(_with_ratios(rows, fixed) if fixed else rows)
     restless = noise([launch.record for launch in launches])
-    said = [*experiment.warnings, *warnings, *restless, *idle_threads(compared)]
+    unequal = unequal_steps(
+        [(case.backend, one.record) for case in experiment.cases for one in by_case[case.id]]
+    )
+    said = [*experiment.warnings, *warnings, *unequal, *restless, *idle_threads(compared)]
     return Summary(compared, fixed, said)
 
 
@@ -320,6 +324,12 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
         for one in launch.record.settings
         if one.status in ("adjusted", "unverifiable") and one.asked is not None
     }
+    slow = sorted({one.tensor for launch in timed for one in launch.record.subnormals or ()})
+    if slow:
+        said.append(
+            f"subnormal numbers at the end of a launch in {', '.join(slow)}: arithmetic on them is slower. "
+            "How many: timetrial show"
+        )
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
     if parity and parity.deterministic is False:
         notes.append("not deterministic: five steps, taken twice from the same weights, differ")

@@ -22,6 +22,7 @@ __all__: list[str] = [
     "ThreadObservation",
     "clock_cost_ns",
     "create_recorder_file",
+    "float_mode_of",
     "glorot_uniform",
     "layer_kinds",
     "measure_peak_flops",
@@ -187,6 +188,7 @@ def clock_cost_ns() -> float: ...
 def create_recorder_file(
     windows: typing.SupportsInt | typing.SupportsIndex, capacity: typing.SupportsInt | typing.SupportsIndex
 ) -> int: ...
+def float_mode_of(tid: typing.SupportsInt | typing.SupportsIndex) -> str: ...
 def glorot_uniform(
     seed: typing.SupportsInt | typing.SupportsIndex,
     parameter: str,

@@ -49,6 +49,15 @@ class MappedLibrary:
     kind: str  # blas, openmp, onednn, framework, allocator, backend
 
 
+def float_mode_of(tid: int) -> str:
+    """How a thread of another process treats subnormal numbers, by its MXCSR: as zero "on" or "off", or only
+    in its "results" or "operands". It is stopped for some microseconds: nothing of it may be timed.
+
+    Raises ProcessLookupError for a thread that is gone, PermissionError where the kernel does not let us.
+    """
+    return _core.float_mode_of(tid)
+
+
 class Observer:
     """Watches a process tree through /proc. It reads when asked and costs nothing in between.
 

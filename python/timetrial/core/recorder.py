@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from timetrial.core import _core
 from timetrial.errors import InputError
 
-SEGMENT = 0  # boundary: start of a segment, the only stamp that ends nothing
+SEGMENT = 0  # boundary: start of a segment
 STEP = 1  # boundary: end of a step
 DATA = 2  # boundary: batch gathered
 FORWARD_END = 3
 LOSS_END = 4
 BACKWARD_END = 5
+RESET = 6  # boundary: end of a reset to the initial state, which belongs to no step
 FIRST_USER_BOUNDARY = 64  # 64 to 255 are free
 _HEADER_BYTES = 4096
 _NO_LOSS_BITS = np.uint64(0x7FF8_0000_0000_6E6F)  # kNoLossBits of the timed loop

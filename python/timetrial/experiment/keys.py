@@ -23,6 +23,7 @@ PROCESS_SETTINGS = (
     "mode",
     "cache",
     "python",
+    "flush_to_zero",
 )  # without a dot: any backend may have them
 PARALLEL = ("images", "product")  # what `parallel` can be, the default first
 CACHE_STATES = ("warm", "cold")  # what `cache` can be, the default first

@@ -12,6 +12,7 @@ from typing import Any
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
+from timetrial.launch.float_mode import with_float_modes
 from timetrial.launch.habits import Habits, is_helper
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.programs import Programs, busiest, read_programs
@@ -92,6 +93,10 @@ class Watch:
         self._borders.append(_Border(steps, now_ns, seen, self._machine.look(self.habits.cpus)))
         self._observer.reset_peak()
 
+    def first_and_last(self) -> tuple[Observation, Observation] | None:
+        """What was seen at the borders of all that was timed; None: nobody looked twice."""
+        return (self._borders[0].seen, self._borders[-1].seen) if len(self._borders) > 1 else None
+
     def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
         `stopped_ns`: time in between in which the contender could not run."""
@@ -148,6 +153,10 @@ class Watch:
             }
         )
 
+    def read_float_modes(self) -> None:
+        """Of the threads that were counted; when nothing is timed any more."""
+        self.threads = with_float_modes(self.threads)
+
     def end(self, segments: Iterable[Segment]) -> None:
         """The last look, while the contender is still there."""
         self._read()
@@ -197,6 +206,7 @@ class Watch:
             interpreter=interpreter,
             libraries={one.setting: one.path for one in chosen},
             sonames={one.setting: one.soname for one in chosen if one.soname},
+            computed=tuple(self.threads),
             mapped=self._mapped,
         )
 

@@ -69,6 +69,8 @@ def run_profile(
             files.first_losses_end()
             steps = profiled_steps(plain)
             times.add(ask(f"profile {steps}"), steps)
+            if runner.passes:
+                runner.passes.skip(steps)
         elif stage.kind == "steady":
             watch.begin_steady()
         progress = runner.run_stage(stage)

@@ -16,6 +16,7 @@ from typing import Any
 
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
+from timetrial.launch.accounts import Accounts
 from timetrial.launch.answers import answers_of
 from timetrial.launch.compile_cache import compiled, judge_cache
 from timetrial.launch.contender_process import Command, ContenderProcess
@@ -33,6 +34,7 @@ from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
 from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
 from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
+from timetrial.launch.passes import PASSED_PURPOSES, PassCheck, can_reset, pass_steps, passes_record
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import FIRST_CALLS, Proof, run_proof
@@ -46,6 +48,7 @@ from timetrial.launch.settings import (
     mismatch,
     setting_environment,
 )
+from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.records.files import explained
 from timetrial.records.model import (
@@ -57,6 +60,7 @@ from timetrial.records.model import (
     Parity,
     Phase,
     Setting,
+    Subnormals,
 )
 from timetrial.records.store import write_answers, write_launch
 
@@ -110,6 +114,7 @@ class _Launch:
         self.ready: dict[str, Any] = {}
         self.settings: list[Setting] = []
         self.evaluations: list[Evaluation] = []
+        self.subnormals: list[Subnormals] | None = None
         self.parity: Parity | None = None
         self.proof: Proof | None = None
         self.stepwise = True
@@ -160,6 +165,10 @@ class _Launch:
             phases=self.phases,
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
+            passes=passes_record(self.runner.passes, self.runner.segments)
+            if self.runner and plan.purpose in PASSED_PURPOSES
+            else None,
+            subnormals=self.subnormals,
             evaluations=self.evaluations,
             memory=self.watch.memory if self.watch else Memory(),
             threads=self.watch.threads if self.watch else [],
@@ -285,6 +294,8 @@ class _Launch:
             losses_matter=self.plan.case.task != "forward",
             cancelled=self._cancelled,
         )
+        if self.plan.purpose in PASSED_PURPOSES:
+            self._begin_passes(process, self.runner)
         if self.plan.purpose == "proof":
             self._run_proof(contender, process, files)
         elif self.plan.purpose == "learning":
@@ -292,11 +303,21 @@ class _Launch:
         elif self.plan.purpose == "profile":
             self._run_profile(process, files)
         elif self.seat is not None:
-            warning = run_turns(self.seat, process, self.runner, self.watch, self.plan.measure)
+            warning = run_turns(
+                self.seat,
+                process,
+                self.runner,
+                self.watch,
+                self.plan.measure,
+                rewind=lambda: self._rewind(process),
+            )
             self.warnings += [warning] if warning else []
             self.stop = "rounds"
         else:
             self._run_speed()
+        self._end_passes(process, self.runner)
+        self._check_accounts(contender, process.pid, self.runner, self.watch)
+        self.watch.read_float_modes()
         self._check_end(process, files)
         self._last_look()
         process.finish(limits.progress_timeout_s)
@@ -337,6 +358,37 @@ class _Launch:
     @property
     def _unprovable(self) -> bool:
         return "unprovable" in self.ready.get("backend", {}).get("flags", [])
+
+    def _begin_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+        if self.plan.measure.passes and can_reset(self.ready.get("backend", {}).get("flags", [])):
+            prepared = self.plan.prepared
+            steps = pass_steps(prepared.job["optimizer"], prepared.steps_per_epoch)
+            self._ask(process, f"passes {steps}")
+            runner.passes = PassCheck(steps, proven=not self._unprovable)
+
+    def _rewind(self, process: ContenderProcess) -> None:
+        """To the first step of a pass, where there are passes."""
+        if self.runner is not None and self.runner.passes:
+            self._ask(process, "reset")
+            self.runner.passes.restarted()
+
+    def _end_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+        """What comes now finds the contender where the last timed step left it."""
+        if runner.passes:
+            self._ask(process, "passes 0")
+            self.warnings += [runner.passes.warning] if runner.passes.warning else []
+        if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
+            self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
+
+    def _check_accounts(self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch) -> None:
+        """Whether stamps and CPU time go together, in launches that are timed."""
+        seen = watch.first_and_last()
+        if seen is None or self.plan.purpose not in PASSED_PURPOSES:
+            return
+        accounts = Accounts.between(pid, *seen, runner.spans)
+        accounts.check()
+        computes = contender.kind != "native" or not self._unprovable  # `null` may sleep if it likes
+        self.warnings += [accounts.warning] if computes and accounts.warning else []
 
     def _run_speed(self) -> None:
         assert self.runner is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -13,12 +14,20 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.analysis.steps import PLAIN, may_count
-from timetrial.core.recorder import gave_no_loss, read_window, stamp_times_ns
+from timetrial.analysis.steps import PLAIN, StampedSteps, may_count, stamped_steps
+from timetrial.core.recorder import (
+    FIRST_USER_BOUNDARY,
+    gave_no_loss,
+    read_window,
+    stamp_boundaries,
+    stamp_times_ns,
+)
 from timetrial.errors import MeasurementError
+from timetrial.launch.accounts import check_order
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.outcome import LaunchError
+from timetrial.launch.passes import PassCheck
 from timetrial.records.files import explained
 from timetrial.records.model import Segment, SegmentKind
 
@@ -34,6 +43,7 @@ class Pending:
     kind: SegmentKind
     window: int
     order: Order
+    ordered_ns: int
 
 
 class SampleFiles:
@@ -92,7 +102,9 @@ class SegmentRunner:
         cancelled: Callable[[], bool] | None,
     ):
         self.segments: list[Segment] = []
-        self._durations: list[NDArray[np.int64]] = []
+        self.passes: PassCheck | None = None
+        self.spans: list[tuple[int, int]] = []  # first and last stamp of each segment
+        self._stamped: list[StampedSteps] = []
         self._process = process
         self._fd = recorder_fd
         self._files = files
@@ -113,10 +125,10 @@ class SegmentRunner:
     def _plain(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """All steps between the first and those with parts, and which of them may count."""
         own = self._of(PLAIN)
-        firsts = [np.arange(len(one)) == 0 for one in own]
+        breaks = [one.first_in_segment | one.first_in_pass for one in own]
         return (
-            np.concatenate([np.empty(0, np.int64), *own]),
-            may_count(np.concatenate([np.empty(0, np.bool_), *firsts])),
+            np.concatenate([np.empty(0, np.int64), *(one.duration_ns for one in own)]),
+            may_count(np.concatenate([np.empty(0, np.bool_), *breaks])),
         )
 
     @property
@@ -125,12 +137,13 @@ class SegmentRunner:
         return self._steps
 
     def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
-        """Of all steps in segments of this kind so far, in order; segments with parts have none here."""
-        return np.concatenate([np.empty(0, np.int64), *self._of((kind,))])
+        """Of all steps in segments of this kind so far, in order."""
+        own = [one.duration_ns for one in self._of((kind,))]
+        return np.concatenate([np.empty(0, np.int64), *own])
 
-    def _of(self, kinds: Collection[str]) -> list[NDArray[np.int64]]:
-        pairs = zip(self.segments, self._durations, strict=True)
-        return [durations for segment, durations in pairs if segment.kind in kinds]
+    def _of(self, kinds: Collection[str]) -> list[StampedSteps]:
+        pairs = zip(self.segments, self._stamped, strict=True)
+        return [stamped for segment, stamped in pairs if segment.kind in kinds]
 
     def run_stage(self, stage: Stage) -> Progress:
         """All segments of a stage, one always queued ahead."""
@@ -177,8 +190,9 @@ class SegmentRunner:
 
     def _send(self, kind: SegmentKind, order: Order, *, parts: bool) -> None:
         verb = "parts" if parts else "run"
+        ordered_ns = time.monotonic_ns()
         self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}")
-        self._pending.append(Pending(kind, self._next_window, order))
+        self._pending.append(Pending(kind, self._next_window, order, ordered_ns))
         self._next_window = (self._next_window + 1) % WINDOWS
 
     def _finish_one(self) -> tuple[int, int]:
@@ -190,6 +204,7 @@ class SegmentRunner:
             progress=lambda: len(read_window(self._fd, pending.window)[0]),
             cancelled=self._cancelled,
         )
+        answered_ns = time.monotonic_ns()
         if event.get("event") != "done":
             raise LaunchError("crash", f"the contender answered a segment with {event}")
         stamps, losses = read_window(self._fd, pending.window)
@@ -197,8 +212,13 @@ class SegmentRunner:
         if not 0 < said <= len(stamps):
             raise MeasurementError(f"the contender says {said} stamps, the recorder has {len(stamps)}")
         self._pending.popleft()
+        # Stamps with boundaries of the step's own may have been given a time.
+        own = stamps[:said][stamp_boundaries(stamps[:said]) < FIRST_USER_BOUNDARY]
+        check_order(stamp_times_ns(own), pending.ordered_ns, self._last_ns, answered_ns)
         steps = int(event["steps"])
         ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
+        if self.passes:
+            self.passes.add(stamps[:said], losses[:steps])
         bad = float(losses[steps - 1]) if steps else 0.0
         if self._losses_matter and not math.isfinite(bad) and not gave_no_loss(losses[:steps])[-1]:
             raise LaunchError("nan", f"the loss is {bad} at step {self._steps}")
@@ -214,6 +234,7 @@ class SegmentRunner:
         steps: int,
         event: dict[str, Any],
     ) -> int:
+        stamped = stamped_steps(stamps)
         self.segments.append(
             Segment(
                 kind=kind,
@@ -225,12 +246,15 @@ class SegmentRunner:
                 cpu_ns=event.get("cpu_ns"),
                 rss_bytes=event.get("rss_bytes"),
                 window_bytes=int(event.get("window_bytes") or 0),
+                resets=len(stamped.reset_ns),
+                reset_ns=int(stamped.reset_ns.sum()),
             )
         )
         self._files.append(stamps, losses)
         self._steps += steps
+        self._stamped.append(stamped)
         times = stamp_times_ns(stamps)
-        self._durations.append(np.diff(times) if len(times) == steps + 1 else np.empty(0, np.int64))
+        self.spans.append((int(times[0]), int(times[-1])))
         self._last_ns = int(times[-1])
         return int(times[-1] - times[0])
 

@@ -15,6 +15,7 @@ from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.experiment.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
+from timetrial.launch import float_mode
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.launch.kernels import ANNOUNCE, CORE_TYPE, judge_core_type
 from timetrial.launch.libraries import fortran_problem, judge_library, link_libraries
@@ -22,11 +23,11 @@ from timetrial.launch.manners import judge_affinity, judge_manners
 from timetrial.launch.plugins import try_settings
 from timetrial.launch.registry import Contender
 from timetrial.launch.threads import ThreadEvidence, judge_threads
-from timetrial.records.model import Setting, SettingStatus
+from timetrial.records.model import Setting, SettingStatus, Thread
 
 # Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
 PARENT_SETTINGS = ("affinity", "cache", "isa", "python")
-COMMON_SETTINGS = ("threads", "affinity", "isa", "python")  # that every backend has
+COMMON_SETTINGS = ("threads", "affinity", "isa", "python", float_mode.NAME)  # that every backend has
 
 
 def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
@@ -41,7 +42,8 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
             # In an axis that spans every contender, some lack what others have.
             raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
-    for name, values in (("parallel", PARALLEL), ("cache", CACHE_STATES)):
+    known_words = (("parallel", PARALLEL), ("cache", CACHE_STATES), (float_mode.NAME, float_mode.VALUES))
+    for name, values in known_words:
         word = case.settings.get(name)
         if word is not None and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
@@ -87,6 +89,7 @@ def _check_libraries(case: Case, contender: Contender, spanned: Collection[str])
 def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) -> None:
     """What only the plug-in and its library can judge: a file that is no CBLAS, an ISA that is none."""
     settings = job_settings(case, contender)
+    settings.pop(float_mode.NAME, None)  # the contender's program applies it, not its plug-in
     if contender.kind != "native" or not settings.keys() - {"threads"}:
         return
     environment = setting_environment(case, contender)
@@ -174,6 +177,7 @@ class Evidence:
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
     cache: Setting | None = None
     given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
+    computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
@@ -190,6 +194,8 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
             judged.append(judge_threads(int(asked), effective, source, evidence.threads))
         elif name == "affinity":
             judged.append(judge_affinity(parse_cpus(asked), evidence.threads))
+        elif name == float_mode.NAME:
+            judged.append(float_mode.judge_float_mode(asked, reading, evidence.computed))
         elif name == "cache" and evidence.cache is not None:
             judged.append(evidence.cache)
         elif name == CORE_TYPE and effective is None and evidence.loaded:
@@ -206,7 +212,9 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
         soname = evidence.sonames.get(name, "")
         judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped, soname))
     for name, reading in evidence.readings.items():
-        if name not in case.settings and name not in evidence.libraries:
+        if name == float_mode.NAME and name not in case.settings:
+            judged.append(float_mode.judge_float_mode(None, reading, evidence.computed))
+        elif name not in case.settings and name not in evidence.libraries:
             judged.append(
                 Setting(
                     name=name,

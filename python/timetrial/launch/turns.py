@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,17 @@ ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
 def run_turns(
-    seat: Seat, process: ContenderProcess, runner: SegmentRunner, watch: Watch, measure: Measure
+    seat: Seat,
+    process: ContenderProcess,
+    runner: SegmentRunner,
+    watch: Watch,
+    measure: Measure,
+    *,
+    rewind: Callable[[], None],
 ) -> str | None:
     """From the first step to the last turn; the contender runs again when it returns. What to warn of, if
-    anything."""
+    anything. Warm-up takes as many steps as it needs; `rewind` leads to the step with which all sides begin
+    their turns: as these have the same number of steps on every side, they are the same ones."""
     warning: str | None = None
     for stage in race_warmup_stages(measure):
         runner.run_stage(stage)
@@ -40,6 +48,7 @@ def run_turns(
             break
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
+    rewind()
     watch.begin_steady()
     stopped_ns = 0  # all other time counts: pools spin between the last step and the stop
     while (wait := _wait(process, seat, step_ns)).steps is not None:

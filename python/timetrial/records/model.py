@@ -17,6 +17,7 @@ TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain
 Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
+FloatMode = Literal["on", "off", "results", "operands"]  # subnormals count as 0: in both, in one of them
 SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race"]
 
 
@@ -56,6 +57,24 @@ class Segment(Model):
     cpu_ns: int | None = None
     rss_bytes: int | None = None
     window_bytes: int = 0
+    resets: int = 0  # to the initial state, within the segment
+    reset_ns: int = 0  # of all of them, outside every step
+
+
+class Passes(Model):
+    """The steps that are timed: the first `steps` from the initial state, again and again."""
+
+    steps: int | None  # None: the contender cannot be reset, so its steps go on and on
+    resets: int = 0
+    reset_ns: int = 0  # of all resets together, outside every step
+
+
+class Subnormals(Model):
+    """A tensor with numbers so small that arithmetic on them is slow."""
+
+    tensor: str
+    count: int
+    size: int  # of all its numbers
 
 
 class Evaluation(Model):
@@ -94,6 +113,7 @@ class Thread(Model):
     cpu_ns: int
     allowed_cpus: str
     wait_ns: int = 0  # ready to run, while others had the CPUs
+    flush_to_zero: FloatMode | None = None  # behind the last timed step; None: not read
 
 
 class Library(Model):
@@ -169,6 +189,9 @@ class LaunchRecord(Model):
     phases: list[Phase] = Field(default_factory=list)
     settings: list[Setting] = Field(default_factory=list)
     segments: list[Segment] = Field(default_factory=list)
+    passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
+    # Parameters and states with some, behind the last timed step; None: nobody looked.
+    subnormals: list[Subnormals] | None = None
     evaluations: list[Evaluation] = Field(default_factory=list)
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)

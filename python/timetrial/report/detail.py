@@ -100,6 +100,7 @@ class CaseDetail:
         if first.phases:
             start = first.phases[0].ns
             yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])
+        yield from _repeated(first)
         yield from self._before_steady()
         sizes = {name: value for name, value in first.memory.model_dump().items() if value is not None}
         if sizes:
@@ -252,6 +253,23 @@ def _samples_words(row: Row) -> str:
     assert row.samples_per_s is not None
     stretch = f"; {row.mean_over_median:.2f} times the median step" if row.mean_over_median else ""
     return f"{row.samples_per_s.estimate:,.0f} (all time of the steady part{stretch})"
+
+
+def _repeated(record: LaunchRecord) -> Iterator[tuple[str, str]]:
+    """Which steps were timed, and what they left behind."""
+    passes = record.passes
+    if passes is not None and passes.steps is not None:
+        words = f"the first {passes.steps} from the initial state, again and again"
+        if passes.resets:
+            words += f"; resets in between: {passes.resets}, {duration(passes.reset_ns)} in all, in no step"
+        yield "steps timed", words
+    elif passes is not None:
+        yield "steps timed", "on and on: the contender has no reset, or nothing to be reset"
+    if record.subnormals:
+        yield (
+            "subnormal numbers",
+            "\n".join(f"{one.tensor}: {one.count:,} of {one.size:,}" for one in record.subnormals),
+        )
 
 
 def _launch_words(launch: Launch) -> tuple[str, str, str]:

@@ -71,6 +71,9 @@ class Contender(Timed):
             raise UnsupportedError("the backend does not time its layers")
         steps, times = int(steps), {}
         for _ in range(steps):
+            if self._pass_steps and self._pass_done >= self._pass_steps:
+                self.reset()
+            self._pass_done += 1
             self._gather()()
             taken = {}
             for node, direction, ns in self._adapter.profile():
@@ -85,6 +88,7 @@ class Contender(Timed):
         self._stream(name)
         self._current = name
         self._gather().next = 0
+        self._pass_done = 0
         return {}
 
     def reset(self):
@@ -92,7 +96,7 @@ class Contender(Timed):
         self._adapter.reset()
         self._adapter.wait()
         self._gather().next = 0
-        return {}
+        return super().reset()
 
     def gradient(self):
         """One step without update on the current batch."""

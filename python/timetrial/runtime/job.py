@@ -46,6 +46,7 @@ class Job(object):
         self.dtype = table["dtype"]
         self.batch_size = table["batch_size"]  # None: a callable that was given none
         self.settings = dict(table["settings"])
+        self.flush_to_zero = self.settings.pop("flush_to_zero", None)  # nothing that an adapter applies
         self.optimizer = dict(table["optimizer"])
         self.streams = dict(table["streams"])
         self.sys_path = list(table.get("sys_path", []))

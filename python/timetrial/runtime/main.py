@@ -88,7 +88,7 @@ def obey(contender, line):
     if command == "dump":
         role, _, folder = rest.partition(" ")
         return contender.dump(role, folder)
-    if command in ("stream", "outputs", "evaluate", "profile"):
+    if command in ("stream", "outputs", "evaluate", "profile", "passes"):
         return getattr(contender, command)(rest)
     if command in ("reset", "gradient"):
         return getattr(contender, command)()
@@ -121,6 +121,7 @@ def serve(job_path, doing):
     job = job_module.Job(job_path)
     doing.own = job.callable
     runtime = loading.load_runtime_module(job.runtime)
+    timed.apply_float_mode(runtime, job.flush_to_zero)
     use_parents_path(job)
     leave_the_path()
     doing.what = "load"
@@ -142,6 +143,7 @@ def serve(job_path, doing):
     changed = loaded.changes(environment, os.environ)
     doing.what = "build"
     contender.build()
+    timed.apply_float_mode(runtime, job.flush_to_zero)  # a library may have changed it
     phases.append(phase("build"))
     doing.what = "settings"
     ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}

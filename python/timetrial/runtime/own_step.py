@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 
-from failures import ContenderError
+from failures import ContenderError, UnsupportedError
 from timed import STEP, Timed
 
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -70,6 +70,7 @@ class StepContender(Timed):
         self._step = step
         self._known = None  # what the loop calls, once a first result has been seen
         self._samples = samples_of(step)
+        self._reset = reset_of(step)
 
     def check_wants(self):
         """Task, device and dtype: a step is what it is."""
@@ -93,10 +94,19 @@ class StepContender(Timed):
             "version": str(getattr(package, "__version__", "")),
             "library": "",
             "isa": "",
-            "flags": ["reads_no_data", "unprovable"],
+            "flags": ["reads_no_data", "unprovable"] + (["resets"] if self._reset else []),
             "parts": [],
             "samples": self._samples,
         }
+
+    def reset(self):
+        """The initial state, first batch included: the step's own function of this name."""
+        if self._reset is None:
+            raise UnsupportedError(
+                "the step has no attribute `reset`, a function that leads back to its start"
+            )
+        self._reset()
+        return super().reset()
 
     def run(self, steps, max_ns, window, in_parts=False):
         """A segment."""
@@ -162,6 +172,19 @@ def samples_of(step):
             "crash", "samples of the step is {!r}; expected a whole number, at least 1".format(samples)
         )
     return int(samples)
+
+
+def reset_of(step):
+    """Its attribute `reset`: a function that leads back to its first step; None where it has none."""
+    reset = getattr(step, "reset", None)
+    if reset is not None and (not callable(reset) or inspect.isclass(reset)):
+        raise ContenderError(
+            "crash",
+            "reset of the step is {}; expected a function that leads back to its first step".format(
+                described(reset)
+            ),
+        )
+    return reset
 
 
 def facts_of(factory):

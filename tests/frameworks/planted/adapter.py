@@ -14,6 +14,7 @@ DEFECTS = (
     "none", "wrong_stride", "swapped_padding", "transposed_weight", "transposed_square", "missing_bias",
     "forgotten_mean", "zero_gradient_through_pool", "no_update", "evaluation_mode", "reduced_precision",
     "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset", "chance", "gradient_leaves_a_trace",
+    "kept_velocity",
 )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ class Adapter:
         if self.defect == "no_reset" and hasattr(self, "parameters"):
             return
         self.parameters = {name: np.array(values) for name, values in self.job.parameters.items()}
-        self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
+        if self.defect != "kept_velocity" or not hasattr(self, "velocity"):
+            self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
         self.gradients = {}
         self.stale = dict(self.parameters)
         self.traced = False
@@ -106,6 +108,8 @@ class Adapter:
             return
         if self.behavior == "sleep":
             time.sleep(0.02)
+        elif self.behavior == "flush":
+            sys.modules["timetrial_adapter"].runtime.set_float_mode(3)
         elif self.behavior == "raise":
             raise RuntimeError("planted: an exception in a step")
         elif self.behavior == "memory":

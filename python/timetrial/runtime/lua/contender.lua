@@ -10,8 +10,9 @@ local Stream = require("lua.stream")
 local system = require("lua.system")
 
 -- Boundaries of timetrial/recorder.h.
-local SEGMENT, STEP, DATA = 0, 1, 2
+local SEGMENT, STEP, DATA, RESET = 0, 1, 2, 6
 local ENDS = { forward = 3, loss = 4, backward = 5, update = STEP }
+local FLOAT_MODES = { [0] = "off", "results", "operands", "on" } -- of timetrial/float_mode.h
 local LINE = 64 -- bytes: a cache line and the widest vector
 
 local Contender = {}
@@ -29,6 +30,7 @@ function Contender.new(job, adapter, library, recorder_fd)
   self._images, self._images_memory = aligned("float *", npy.count(job.image_shape), 4)
   self._labels, self._labels_memory = aligned("int64_t *", job.batch_size, 8)
   self._streams, self._current = {}, "train"
+  self._pass_steps, self._pass_done = 0, 0 -- steps of a pass (0: none ends), and since the last reset
   local recorder = ffi.new("tt_recorder *[1]")
   local problem = library.tt_recorder_open(recorder, recorder_fd, 0)
   if problem ~= 0 then
@@ -76,6 +78,8 @@ function Contender:describe()
     local value = reading[1]
     settings[name] = { effective = value == nil and json.null or tostring(value), how_read = reading[2] }
   end
+  local mode = FLOAT_MODES[self._library.tt_float_mode()]
+  settings.flush_to_zero = { effective = mode, how_read = "MXCSR of the thread that runs the steps" }
   for name, word in pairs(adapter:facts()) do
     facts[name] = tostring(word)
   end
@@ -97,7 +101,7 @@ end
 -- The next steps use this stream, from its first batch.
 function Contender:stream(name)
   self:_stream(name).next = 0
-  self._current = name
+  self._current, self._pass_done = name, 0
   return {}
 end
 
@@ -106,6 +110,13 @@ function Contender:reset()
   self._adapter:reset()
   self._adapter:wait()
   self:_stream(self._current).next = 0
+  self._pass_done = 0
+  return {}
+end
+
+-- From here on every so many steps are one pass, and before the next one comes a reset; 0: none ends any more.
+function Contender:passes(steps)
+  self._pass_steps = tonumber(steps)
   return {}
 end
 
@@ -192,6 +203,9 @@ function Contender:_make_parts()
     stream:fill()
     stream:advance()
   end)
+  self._begin_pass = ffi.new("tt_loop_part", { RESET, c_function(function()
+    self:reset()
+  end) })
   local step = ({ train = adapter.step, gradient = adapter.gradient })[self._job.task]
     or function()
       adapter:forward()
@@ -212,12 +226,14 @@ function Contender:_segment(parts, steps, max_ns, window)
   segment.size = ffi.sizeof("tt_segment")
   segment.window, segment.max_steps, segment.max_ns = tonumber(window), tonumber(steps), tonumber(max_ns)
   segment.stop_at_nan = self._job.task ~= "forward" and 1 or 0
+  segment.pass_steps, segment.pass_done, segment.reset = self._pass_steps, self._pass_done, self._begin_pass
   self._problem = nil
   self:_stream(self._current)
   local pieces = ffi.new("tt_loop_part[?]", #parts, parts)
   local cpu_before = system.cpu_ns()
   local problem = self._library.tt_loop_run(self._recorder, pieces, #parts, segment)
-  local cpu_ns = system.cpu_ns() - cpu_before
+  local cpu_ns = system.cpu_ns() - cpu_before - ffi.cast("int64_t", segment.reset_cpu_ns)
+  self._pass_done = segment.pass_done
   if self._problem then
     error(self._problem, 0)
   elseif problem ~= 0 then

@@ -28,6 +28,7 @@ function Job.read(path)
   for _, key in ipairs(KEPT) do
     job[key] = table[key]
   end
+  job.flush_to_zero, job.settings.flush_to_zero = job.settings.flush_to_zero, nil -- nothing for an adapter
   job.name, job.user_path = table.backend.name, table.backend.path
   job.output, job.loss = table.network.output, table.network.loss
   job.nodes, job.inputs, job.parameters = {}, {}, {}

@@ -28,7 +28,7 @@ local function obey(contender, line)
     return contender[command](contender, rest:match("(%d+) (%d+) (%d+)"))
   elseif command == "dump" then
     return contender:dump(rest:match("^(%S+) (.*)$"))
-  elseif command == "stream" or command == "outputs" or command == "evaluate" then
+  elseif command == "stream" or command == "outputs" or command == "evaluate" or command == "passes" then
     return contender[command](contender, rest)
   elseif command == "reset" or command == "gradient" then
     return contender[command](contender)
@@ -38,11 +38,19 @@ local function obey(contender, line)
   failures.fail("crash", "unknown command '" .. tostring(command) .. "'")
 end
 
+-- How this thread treats subnormals: "on", "off", or as it is (nil). Threads that it starts inherit it.
+local function apply_float_mode(job, library)
+  if job.flush_to_zero then
+    library.tt_set_float_mode(job.flush_to_zero == "on" and 3 or 0)
+  end
+end
+
 -- Everything between start and end. True if the parent said goodbye. `place[1]` is what is under way.
 local function serve(job_path, adapter_path, place)
   local phases = json.list({ phase("start", START_NS) })
   local job = Job.read(job_path)
   local library = ffi.load(job.runtime .. "/libtimetrial-c.so")
+  apply_float_mode(job, library)
   place[1] = "load"
   local adapter = dofile(adapter_path)
   local contender = Contender.new(job, adapter, library, RECORDER_FD)
@@ -52,6 +60,7 @@ local function serve(job_path, adapter_path, place)
   phases[2] = phase("import")
   place[1] = "build"
   contender:build()
+  apply_float_mode(job, library) -- a library may have changed it
   phases[3] = phase("build")
   place[1] = "settings"
   local ready = contender:describe()

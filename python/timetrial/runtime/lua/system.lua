@@ -31,9 +31,15 @@ typedef struct {
     uint32_t stamps;
     uint64_t window_bytes;
     int call_status;
+    uint32_t pass_steps;
+    uint32_t pass_done;
+    const tt_loop_part *reset;
+    uint64_t reset_cpu_ns;
 } tt_segment;
 int tt_recorder_open(tt_recorder **recorder, int fd, uint32_t capacity);
 int tt_loop_run(tt_recorder *recorder, const tt_loop_part *parts, uint32_t n_parts, tt_segment *segment);
+uint32_t tt_float_mode(void);
+void tt_set_float_mode(uint32_t mode);
 void tt_gather(void *dst, const void *src, uint64_t row_bytes, const int64_t *indices, uint64_t n);
 ]])
 

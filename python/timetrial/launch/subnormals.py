@@ -1,0 +1,47 @@
+"""Subnormal numbers in what a contender carries from step to step: counted behind the last timed step.
+
+They are the numbers below 1.2e-38 (f32), where velocities of units that died end up; a processor takes up to
+a hundred cycles more for each, so a step that meets many is slow for a reason that its row should name.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.records.files import explained
+from timetrial.records.model import Subnormals
+
+ROLES = ("parameter", "state", "optimizer")
+
+
+def subnormals(array: NDArray[Any]) -> int:
+    """How many there are in an array of floating-point numbers; 0 in one of whole numbers."""
+    if not np.issubdtype(array.dtype, np.floating):
+        return 0
+    size = np.abs(array)
+    return int(np.count_nonzero((size > 0) & (size < np.finfo(array.dtype).smallest_normal)))
+
+
+def count_subnormals(ask: Callable[[str], dict[str, Any]], folder: Path) -> list[Subnormals]:
+    """Dumps parameters and states, one role after the other, and says which tensors have some."""
+    found = []
+    for role in ROLES:
+        dumps = folder / f"last-{role}"
+        with explained(dumps):
+            dumps.mkdir()
+        try:
+            ask(f"dump {role} {dumps.resolve()}")
+            for path in sorted(dumps.glob("*.npy")):
+                array = np.load(path, mmap_mode="r", allow_pickle=False)
+                if count := subnormals(array):
+                    name = path.name[: -len(".npy")]
+                    found.append(Subnormals(tensor=name, count=count, size=array.size))
+        finally:
+            shutil.rmtree(dumps, ignore_errors=True)
+    return found

@@ -1,0 +1,38 @@
+"""All sides of a race take the same steps in their turns, however many their warm-up took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launching import SHORT, make_plan, words
+
+from timetrial.analysis.pairs import turns_of
+from timetrial.launch import race_launches
+from timetrial.records.results import LaunchFiles
+
+ROUNDS = [(0, 1), (1, 0), (1, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("task", ["train", "gradient"])
+def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
+    plans = [make_plan(tmp_path / name, name, task=task, measure=SHORT) for name in ("eigen", "cblas")]
+    pair = race_launches(plans, ROUNDS)
+    sides = []
+    for plan, record in zip(plans, pair.records, strict=True):
+        assert record.outcome == "ok", words(record)
+        assert record.passes is not None
+        assert record.passes.steps is not None
+        steps = LaunchFiles(record, plan.folder).steps()
+        turns = [number for number, one in enumerate(record.segments) if one.kind == "race"]
+        assert len(turns) == len(ROUNDS)
+        sides.append([steps.loss[steps.segment == number] for number in turns])
+        # The first step behind a reset is in no turn's times.
+        for number, times in zip(turns, turns_of(record, steps), strict=True):
+            behind = steps.duration_ns[(steps.segment == number) & steps.first_in_pass]
+            assert not set(behind.tolist()) & set(times.astype(np.int64).tolist())
+    for mine, other in zip(*sides, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-3)
+    together = np.concatenate(sides[0])
+    assert len(np.unique(together[: plans[0].prepared.steps_per_epoch])) > 1  # not one step again and again
