@@ -47,6 +47,7 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
     if (command == "gradient") return contender.gradient();
     if (command == "profile") return contender.profile(take_number<std::uint32_t>(rest, "STEPS"));
     if (command == "outputs") return contender.write_outputs(rest);
+    if (command == "predicted") return contender.write_predicted(rest);
     if (command == "evaluate") return contender.evaluate();
     if (command == "dump") {
         const std::string role = take_word(rest);
@@ -54,7 +55,7 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
     }
     throw std::invalid_argument("unknown command '" + command + "'." +
                                 nearest(command, {"run", "parts", "stream", "reset", "gradient", "profile",
-                                                  "outputs", "evaluate", "dump", "finish"}));
+                                                  "outputs", "predicted", "evaluate", "dump", "finish"}));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ class Contender {
     Json reset();
     Json gradient();
     Json write_outputs(const std::string& file);
+    Json write_predicted(const std::string& file);
     Json evaluate();
     Json dump(const std::string& role, const std::string& folder);
 

@@ -88,7 +88,7 @@ def obey(contender, line):
     if command == "dump":
         role, _, folder = rest.partition(" ")
         return contender.dump(role, folder)
-    if command in ("stream", "outputs", "profile"):
+    if command in ("stream", "outputs", "predicted", "profile"):
         return getattr(contender, command)(rest)
     if command in ("reset", "gradient", "evaluate"):
         return getattr(contender, command)()

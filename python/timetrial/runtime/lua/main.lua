@@ -28,7 +28,7 @@ local function obey(contender, line)
     return contender[command](contender, rest:match("(%d+) (%d+) (%d+)"))
   elseif command == "dump" then
     return contender:dump(rest:match("^(%S+) (.*)$"))
-  elseif command == "stream" or command == "outputs" then
+  elseif command == "stream" or command == "outputs" or command == "predicted" then
     return contender[command](contender, rest)
   elseif command == "reset" or command == "gradient" or command == "evaluate" then
     return contender[command](contender)
