@@ -17,7 +17,7 @@ TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain
 Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
-SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race"]
+SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race", "judged"]
 
 
 class Model(BaseModel):
@@ -127,7 +127,8 @@ class Parity(Model):
     max_error: float | None = None
     tensor: str | None = None  # the tensor of max_error, or the first that failed
     reason: str | None = None  # in words, when failed or unproven
-    notes: list[str] = Field(default_factory=list)  # "ties"
+    notes: list[str] = Field(default_factory=list)  # "flips", "ties"
+    turned: list[str] = Field(default_factory=list)  # each decision that rounding turned, with its margin
     comparisons: list[Comparison] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
     deterministic: bool | None = None  # five steps taken twice gave the same bits; None: nobody looked
@@ -165,7 +166,8 @@ class LaunchRecord(Model):
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)
     libraries: list[Library] = Field(default_factory=list)
-    parity: Parity | None = None
+    parity: Parity | None = None  # of a proof
+    end: Parity | None = None  # of a timed launch: the steps behind its timed part, judged
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)
