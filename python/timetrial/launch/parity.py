@@ -20,7 +20,7 @@ from timetrial.launch.flips import explain, turns
 from timetrial.launch.hints import hint
 from timetrial.launch.judge import Answer, Judge
 from timetrial.launch.observed import Batches, Observation, Plain, Tensors
-from timetrial.launch.rule import Rule, changes, follow, implied_gradient
+from timetrial.launch.rule import Rule, changes, follow, implied_gradient, norm
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
 
@@ -283,12 +283,12 @@ def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
     """Right after a reset everything is as the workload says, to the last bit; only what differs is
     listed."""
     for name, values in initial.items():
-        error = relative_l2(seen.before.parameter[name], values)
-        if error != 0:
+        if not np.array_equal(seen.before.parameter[name], values):
+            error = relative_l2(seen.before.parameter[name], values)
             yield _comparison(_name(seen, f"initial value {name}"), "relative_l2", error, 0.0)
     for name, values in seen.before.velocity.items():
         if np.any(values):
-            error = float(np.linalg.norm(values.astype(np.float64)))
+            error = norm(values.astype(np.float64))
             yield _comparison(_name(seen, f"initial velocity {name}"), "relative_l2", error, 0.0)
 
 
@@ -340,9 +340,8 @@ def _comparison(name: str, measure: Measure, error: float, tolerance: float) -> 
 def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
     """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
     wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
-    norm = float(np.linalg.norm(judged))
-    distance = float(np.linalg.norm(wide - judged))
-    return distance / norm if norm > 0 else distance
+    size, distance = norm(judged), norm(wide - judged)
+    return distance / size if size > 0 else distance
 
 
 def _relative(mine: float, theirs: float) -> float:
