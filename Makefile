@@ -105,8 +105,8 @@ pytest: REQUIRED := TIMETRIAL_REQUIRE=cheap
 endif
 
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
-	$(REQUIRED) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not alone"
-	$(REQUIRED) $(BIN)/python -m pytest -m alone
+	$(REQUIRED) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not alone and not full"
+	$(REQUIRED) $(BIN)/python -m pytest -m "alone and not full"
 
 test-frameworks: $(VENV)/.installed $(VENV)/.test  ## install every framework that comes from packages, and test them all
 	$(BIN)/timetrial frameworks install --all

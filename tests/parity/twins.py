@@ -1,4 +1,4 @@
-"""Contenders without a process: the NumPy framework `planted`, driven as the protocol drives one, and judged."""
+"""Contenders without a process: the NumPy framework `planted`, driven by the protocol, and judged."""
 
 from __future__ import annotations
 
@@ -162,9 +162,13 @@ class Bench:
             proof = run_proof(self.task, twin, own_data=not prefix)
             parities.append(
                 compare(
-                    proof.observations, judge_of(prepared), expected_of(prepared),
-                    plain=proof.plain, losses=proof.losses, prefix=prefix,
-                )  # fmt: skip
+                    proof.observations,
+                    judge_of(prepared),
+                    expected_of(prepared),
+                    plain=proof.plain,
+                    losses=proof.losses,
+                    prefix=prefix,
+                )
             )
         return merged(*parities)
 

@@ -67,9 +67,7 @@ def edges_of(
         if source not in activation:
             continue
         values = activation[source]
-        rms = float(np.sqrt(np.mean(values**2)))
-        if rms == 0:
-            continue
+        rms = float(np.sqrt(np.mean(values**2))) or 1.0  # of a layer that is all 0 every decision is a tie
         if node["kind"] == "relu":
             yield from _relu_edges(node["name"], source, values.ravel(), rms, limit)
         else:

@@ -70,7 +70,7 @@ class Gate:
         return parity.model_copy(update={"deterministic": proof.deterministic})
 
     def judge_stress(self, parity: Parity, launch: Callable[[LaunchPlan], Proof]) -> Parity:
-        """The proof's own recipe added to a parity that passed; `launch` runs its plan."""
+        """The proof's own recipe added to a parity; `launch` runs its plan."""
         plan = self._plan
         try:
             prepared = stressed(plan.case.workload, plan.prepared, plan.seed)

@@ -94,9 +94,11 @@ def compare(
 
 
 def merged(first: Parity, second: Parity) -> Parity:
-    """One verdict of two: the first that failed, otherwise both."""
-    failed = next((one for one in (first, second) if one.status == "failed"), None)
-    named = failed or max((first, second), key=lambda one: one.max_error or 0.0)
+    """One verdict of two: of those that failed the one that says most, otherwise both."""
+    failed = [one for one in (first, second) if one.status == "failed"]
+    # An activation names the layer that is wrong; a loss or a change only says that one is.
+    failed.sort(key=lambda one: "activation " not in (one.tensor or ""))
+    named = failed[0] if failed else max((first, second), key=lambda one: one.max_error or 0.0)
     return first.model_copy(
         update={
             "status": named.status,

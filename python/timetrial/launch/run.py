@@ -453,7 +453,7 @@ class _Launch:
         if self.proof is None:
             return
         self.parity = self.gate.judge_proof(self.proof)
-        if self.parity.status == "passed" and self.outcome == "ok":
+        if self.parity.status != "unproven" and self.outcome == "ok":
             self.parity = self.gate.judge_stress(self.parity, lambda plan: self._stress(plan, contender))
         if self.parity.status == "failed" and self.outcome == "ok":
             self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))

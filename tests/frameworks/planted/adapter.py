@@ -13,10 +13,11 @@ import numpy as np
 # Those with a colon name a layer behind it: "stale_weight:fc2".
 DEFECTS = (
     "none", "ignored_bias:", "stale_weight:", "initial_weight:", "frozen:", "ignored_decay", "doubled_rate",
-    "nesterov", "dampened", "decayed_late", "skipped_later", "bf16_later", "constant",
-    "cached_loss", "other_order", "stale_batch", "ahead", "wrong_stride", "swapped_padding", "transposed_weight", "transposed_square", "missing_bias",
-    "forgotten_mean", "zero_gradient_through_pool", "no_update", "evaluation_mode", "reduced_precision",
-    "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset", "chance", "gradient_leaves_a_trace",
+    "nesterov", "dampened", "decayed_late", "skipped_later", "bf16_later", "constant", "cached_loss",
+    "other_order", "stale_batch", "ahead", "wrong_stride", "swapped_padding", "transposed_weight",
+    "transposed_square", "missing_bias", "forgotten_mean", "zero_gradient_through_pool", "no_update",
+    "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
+    "no_reset", "chance", "gradient_leaves_a_trace",
 )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ class Adapter:
         if self.defect == "ahead":
             self._begin_next_step()
         if self.defect == "chance":
-            self._nudge(np.frombuffer(os.urandom(1), np.uint8)[0] + 1)
+            self._nudge(np.frombuffer(os.urandom(1), np.uint8)[0] % 2)
         elif self.traced:
             self._nudge(1)
         return loss
@@ -136,8 +137,8 @@ class Adapter:
 
     def _nudge(self, units):
         """One weight by a few units in the last place: far below any tolerance."""
-        first = self.parameters[sorted(self.parameters)[0]].reshape(-1)
-        first[0] = np.nextafter(first[0], np.float32(np.inf)) + units * np.spacing(first[0])
+        last = self.parameters[sorted(self.parameters)[-1]].reshape(-1)
+        last[0] += units * np.spacing(last[0])
 
     def forward(self):
         if self.defect == "constant" and self.predicted is not None:
