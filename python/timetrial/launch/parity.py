@@ -41,11 +41,11 @@ def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the workload says: parameters with their initial values, and names of layers, both in the
-    network's order; the optimizer as in the job file; the batches of its streams."""
+    """What the workload says: parameters with their initial values, and layers with their shapes, both in
+    the network's order; the optimizer as in the job file; the batches of its streams."""
 
     initial: Tensors
-    nodes: Sequence[str]
+    nodes: Mapping[str, tuple[int, ...]]
     optimizer: Mapping[str, Any]
     batches: Batches
 
@@ -59,7 +59,7 @@ def expected_of(prepared: Prepared) -> Expected:
             for node in nodes
             for parameter in node["parameters"]
         },
-        nodes=[node["name"] for node in nodes if node["kind"] != "input"],
+        nodes={node["name"]: tuple(node["shape"]) for node in nodes if node["kind"] != "input"},
         optimizer=prepared.job["optimizer"],
         batches=Batches(prepared.job["streams"]),
     )
@@ -96,8 +96,8 @@ def compare(
 def merged(first: Parity, second: Parity) -> Parity:
     """One verdict of two: of those that failed the one that says most, otherwise both."""
     failed = [one for one in (first, second) if one.status == "failed"]
-    # An activation names the layer that is wrong; a loss or a change only says that one is.
-    failed.sort(key=lambda one: "activation " not in (one.tensor or ""))
+    # An activation or a gradient names the layer that is wrong; a loss or a change only says that one is.
+    failed.sort(key=lambda one: not any(kind in (one.tensor or "") for kind in ("activation ", "gradient ")))
     named = failed[0] if failed else max((first, second), key=lambda one: one.max_error or 0.0)
     return first.model_copy(
         update={
@@ -297,6 +297,10 @@ def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
 def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
     """Names and shapes, before any value."""
     shapes = {name: tensor.shape for name, tensor in expected.initial.items()}
+    for node, activation in (seen.activation or {}).items():
+        if activation.shape != expected.nodes.get(node, activation.shape):
+            words = f"activation {node}: shape {activation.shape}, expected {expected.nodes[node]}"
+            return f"activation {node}", words
     groups: list[tuple[str, Tensors]] = [("parameter", seen.before.parameter)]
     if seen.gradient is not None:
         groups.append(("gradient", seen.gradient))
