@@ -91,15 +91,17 @@ def test_what_agrees_passes(expected: Expected) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("group", ["gradient", "activation", "loss", "parameter", "velocity", "output"])
 def test_what_is_not_finite_never_passes(expected: Expected, group: str, value: float) -> None:
-    bad = {**tensors(1), "a.bias": np.full(4, value, np.float32)}
+    def spoiled(good: Tensors) -> Tensors:
+        return {**good, "a.bias": np.full(4, value, np.float32)}
+
     look = second().after
     assert look is not None
     seen = {
-        "gradient": replace(first(), gradient=bad),
+        "gradient": replace(first(), gradient=spoiled(tensors(1))),
         "activation": replace(first(), activation={"a": np.full((2, 4), value)}),
         "loss": replace(first(), loss=value),
-        "parameter": replace(second(), after=replace(look, parameter=bad)),
-        "velocity": replace(second(), after=replace(look, velocity=bad)),
+        "parameter": replace(second(), after=replace(look, parameter=spoiled(look.parameter))),
+        "velocity": replace(second(), after=replace(look, velocity=spoiled(look.velocity))),
         "output": replace(first(), output=np.full((2, 2), value)),
     }[group]
     parity = judged(expected, seen)

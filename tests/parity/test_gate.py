@@ -139,7 +139,7 @@ def test_a_constant_is_no_forward_pass(cache: Path) -> None:
     prepared = bench(cache, task="forward")
     for parity in (prepared.proof("constant"), prepared.end("constant")):
         assert parity.status == "failed", seen(parity)
-        assert (parity.tensor or "").endswith("timed step on proof2: output")
+        assert "timed step on proof" in (parity.tensor or ""), seen(parity)
 
 
 def test_precision_that_falls_after_fifty_forward_passes(cache: Path) -> None:
