@@ -148,6 +148,7 @@ class _Court:
         images, labels = self._expected.batches.batch(seen.stream, seen.row)
         parameters = _ordered(seen.before.parameter, self._expected.initial)
         answer = self._judge.gradient(parameters, images, labels, activations=seen.activation is not None)
+        answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
         found = self._gradient_comparisons(seen, answer)
         if any(not one.passed and one.error is not None for one in found):
             answer, words = self._explained(seen, answer, parameters, images, labels)
