@@ -18,8 +18,8 @@ PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
     ("defect", "task", "tensor"),
     [
         ("skipped_later", "train", "velocity"),
-        ("bf16_later", "train", "loss"),
-        ("constant", "forward", "after 1 steps, timed step on proof2: output"),
+        ("bf16_later", "train", "step "),
+        ("constant", "forward", "after 1 steps, timed step on proof: output"),
         ("bf16_later", "forward", "timed step on proof: output"),
     ],
 )

@@ -202,8 +202,9 @@ def _try_judge(judge: JudgingBackend, network: Network) -> None:
     small = _resized(network, TRIAL_IMAGES)
     rng = np.random.default_rng(1)
     shapes = {one["name"]: tuple(one["shape"]) for one in small.parameters}
+    # Small biases: with large ones a layer of relus may be off for every image, and then proves nothing.
     parameters: Tensors = {
-        name: rng.normal(0, 1 / math.sqrt(max(1, math.prod(shape[1:]))), shape).astype(np.float32)
+        name: rng.normal(0, 1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.1, shape)
         for name, shape in shapes.items()
     }
     images = rng.uniform(0, 1, small.nodes[0]["shape"]).astype(np.float32)
