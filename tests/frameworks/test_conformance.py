@@ -130,7 +130,8 @@ def test_every_layer_is_proven(
         weight_decay=weight_decay,
     )
     compared = {comparison.tensor for comparison in _proven(run_launch(plan)).comparisons}
-    assert {"gradient conv1.weight", "gradient fc1.bias", "parameter conv2.bias", "output"} <= compared
+    expected = {"gradient conv1.weight", "gradient fc1.bias", "evaluation: output"}
+    assert {*expected, "step 1: parameter conv2.bias", "stress: activation fc1"} <= compared
 
 
 @EVERYTHING

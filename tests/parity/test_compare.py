@@ -1,244 +1,175 @@
-"""The judgment itself, on proofs made by hand."""
+"""The judgment's form: names, shapes, what is not finite, and verdicts put together."""
 
 from __future__ import annotations
 
-import copy
-import dataclasses
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from timetrial.launch.flips import follow_rule
-from timetrial.launch.parity import Expected, compare, compare_losses, unproven
-from timetrial.launch.proof import Proof, relative_l2
+from timetrial.launch.judge import Answer, Witness
+from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
+from timetrial.launch.parity import Expected, compare, compare_losses, merged, unproven
+from timetrial.launch.rule import Rule, follow
 from timetrial.records.model import Parity
 
 SGD = {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}
-NAMES = ("a.weight", "a.bias", "b.weight")
+SHAPES = {"a.weight": (4, 3), "a.bias": (4,), "b.weight": (2, 4)}
 
 
-def tensors(seed: int) -> dict[str, Any]:
+def tensors(seed: int) -> Tensors:
     generator = np.random.default_rng(seed)
-    shapes = ((4, 3), (4,), (2, 4))
-    return {
-        name: generator.normal(size=shape).astype(np.float32)
-        for name, shape in zip(NAMES, shapes, strict=True)
-    }
+    return {name: generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
 
 
 INITIAL = tensors(0)
-EXPECTED = Expected(initial=INITIAL, nodes=["a", "b"], optimizer=SGD)
-GRADIENTS = [tensors(seed) for seed in range(1, 6)]
+GRADIENT = {name: values.astype(np.float64) for name, values in tensors(1).items()}
 
 
-def judge_proof() -> Proof:
-    followed = follow_rule(INITIAL, GRADIENTS, SGD)
-    parameter = {name: tensor.astype(np.float32) for name, tensor in followed.items()}
-    return Proof(
-        loss=2.0,
-        activation={"a": np.ones((2, 4), np.float32), "b": np.ones((2, 2), np.float32)},
-        gradient=GRADIENTS[0],
-        other_gradient=tensors(8),
-        losses=[2.0, 1.9, 1.8, 1.7, 1.6],
-        parameter=parameter,
-        output=np.ones((2, 2), np.float32),
-        train_losses=[2.1, 2.0, 1.9, 1.8, 1.7],
-        train_parameter=tensors(9),
-    )
+class OneAnswer:
+    """Says the same of every batch."""
+
+    name = "judge"
+
+    def gradient(self, parameters: Tensors, images: Any, labels: Any, *, activations: bool = False) -> Answer:
+        return Answer(2.0, GRADIENT, {"a": np.ones((2, 4))})
+
+    def output(self, parameters: Tensors, images: Any) -> np.ndarray[Any, Any]:
+        return np.ones((2, 2))
+
+    def witness(self) -> Witness:
+        return NothingClose()
 
 
-def contender_proof() -> Proof:
-    proof = copy.deepcopy(judge_proof())
-    proof.step_gradients = GRADIENTS
-    proof.stepwise_parameter = proof.parameter
-    return proof
+class NothingClose:
+    nodes = ()
+
+    def load(self, parameters: Tensors) -> None: ...
+
+    def gradient(self, image: Any, label: int, nudges: Tensors) -> Answer:
+        return Answer(2.0, GRADIENT, {})
 
 
-def judged(contender: Proof) -> Parity:
-    return compare(contender, judge_proof(), EXPECTED, "judge")
+@pytest.fixture
+def expected(tmp_path: Path) -> Expected:
+    for name, array in (("images", np.ones((2, 3))), ("labels", np.zeros(2)), ("order", np.array([[0, 1]]))):
+        np.save(tmp_path / f"{name}.npy", array)
+    files = {name: str(tmp_path / f"{name}.npy") for name in ("images", "labels", "order")}
+    return Expected(INITIAL, {"a": (2, 4), "b": (2, 2)}, SGD, Batches({"proof": files, "train": files}))
 
 
-def flipped() -> Proof:
-    """In the third step one gradient is a little different, and everything after it follows."""
-    proof = contender_proof()
-    gradients = copy.deepcopy(GRADIENTS)
-    gradients[2]["a.bias"] *= np.float32(1.001)
-    followed = follow_rule(INITIAL, gradients, SGD)
-    proof.step_gradients = gradients
-    proof.parameter = {name: tensor.astype(np.float32) for name, tensor in followed.items()}
-    proof.stepwise_parameter = proof.parameter
-    return proof
+def first() -> Observation:
+    return Observation(
+        "", "proof", 0, Look(INITIAL), fresh=True, loss=2.0, activation={"a": np.ones((2, 4), np.float32)},
+        gradient={name: values.astype(np.float32) for name, values in GRADIENT.items()},
+    )  # fmt: skip
 
 
-def test_equal_proofs_pass() -> None:
-    parity = judged(contender_proof())
-    assert (parity.status, parity.max_error, parity.notes) == ("passed", 0.0, [])
-    assert parity.losses == [2.1, 2.0, 1.9, 1.8, 1.7]
+def second() -> Observation:
+    after = {name: v.astype(np.float32) for name, v in follow(INITIAL, [GRADIENT], Rule.of(SGD)).items()}
+    velocity = {name: (GRADIENT[name] + 0.01 * INITIAL[name]).astype(np.float32) for name in INITIAL}
+    return Observation("step 1", "proof", 0, Look(INITIAL), fresh=True, loss=2.0, after=Look(after, velocity))
 
 
-def test_a_rounded_decision_passes_with_a_note() -> None:
-    proof = flipped()
-    assert relative_l2(proof.parameter["a.bias"], judge_proof().parameter["a.bias"]) > 1e-5
-    parity = judged(proof)
-    assert (parity.status, parity.notes) == ("passed", ["flips"])
-    assert [c.tensor for c in parity.comparisons if not c.passed] == ["parameter a.bias"]
+def judged(expected: Expected, *seen: Observation, **more: Any) -> Parity:
+    return compare(seen, OneAnswer(), expected, **more)
 
 
-def test_losses_follow_a_rounded_decision_and_only_a_little() -> None:
-    proof = flipped()
-    error = relative_l2(proof.parameter["a.bias"], judge_proof().parameter["a.bias"])
-    proof.losses[4] *= 1 + 0.03 * error
-    parity = judged(proof)
-    assert (parity.status, parity.notes) == ("passed", ["flips"])
-    assert {c.tensor for c in parity.comparisons if not c.passed} == {"parameter a.bias", "loss of step 5"}
-    proof.losses[4] *= 1 + 0.03 * error
-    assert judged(proof).tensor == "loss of step 5"
-
-
-def first_loss(proof: Proof) -> None:
-    proof.losses[0] *= 1 + 1e-5
-
-
-def wrong_rule(proof: Proof) -> None:
-    gentle = {**SGD, "momentum": 0.9001}
-    followed = follow_rule(INITIAL, proof.step_gradients, gentle)
-    proof.parameter = {name: tensor.astype(np.float32) for name, tensor in followed.items()}
-    proof.stepwise_parameter = proof.parameter
-
-
-def other_steps(proof: Proof) -> None:
-    proof.stepwise_parameter = {name: tensor * 1.001 for name, tensor in proof.parameter.items()}
-
-
-def no_steps(proof: Proof) -> None:
-    proof.step_gradients = []
-
-
-def lost_gradient(proof: Proof) -> None:
-    proof.step_gradients = [{"a.weight": GRADIENTS[0]["a.weight"]}] * 5
-
-
-def wrong_output(proof: Proof) -> None:
-    assert proof.output is not None
-    proof.output = proof.output * np.float32(1.1)
-
-
-def spoil(gradients: dict[str, Any], factor: float) -> dict[str, Any]:
-    return {**gradients, "b.weight": gradients["b.weight"] * np.float32(factor)}
-
-
-def wrong_gradient(proof: Proof) -> None:
-    proof.gradient = spoil(proof.gradient, 1.001)
-    proof.other_gradient = spoil(proof.other_gradient, 1.001)
-
-
-def far_off_gradient(proof: Proof) -> None:
-    proof.gradient = spoil(proof.gradient, 1.02)
-
-
-@pytest.mark.parametrize("batch", ["gradient", "other_gradient"])
-def test_a_rounded_decision_in_one_gradient_passes_with_a_note(batch: str) -> None:
-    proof = contender_proof()
-    setattr(proof, batch, spoil(getattr(proof, batch), 1.001))
-    parity = judged(proof)
-    assert (parity.status, parity.notes) == ("passed", ["flips"])
-
-
-def wrong_loss(proof: Proof) -> None:
-    proof.losses[4] *= 1.0001
-
-
-def far_away(proof: Proof) -> None:
-    gradients = copy.deepcopy(GRADIENTS)
-    gradients[2]["a.bias"] *= np.float32(2)
-    followed = follow_rule(INITIAL, gradients, SGD)
-    proof.step_gradients = gradients
-    proof.parameter = {name: tensor.astype(np.float32) for name, tensor in followed.items()}
-    proof.stepwise_parameter = proof.parameter
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        wrong_rule,
-        other_steps,
-        no_steps,
-        lost_gradient,
-        wrong_output,
-        wrong_gradient,
-        far_off_gradient,
-        wrong_loss,
-        first_loss,
-        far_away,
-    ],
-)
-def test_nothing_else_is_excused_as_a_rounded_decision(spoil: Any) -> None:
-    proof = flipped()
-    spoil(proof)
-    parity = judged(proof)
-    assert parity.status == "failed"
-    assert parity.notes == []
-    assert parity.tensor is not None
-
-
-def test_ties_excuse_later_losses_and_never_the_first() -> None:
-    proof = contender_proof()
-    proof.train_losses[2] *= 1.001
-    assert judged(proof).notes == ["ties"]
-    proof.train_losses[2] *= 1.1
-    assert judged(proof).tensor == "workload: loss of step 3"
-    proof = contender_proof()
-    proof.train_losses[0] *= 1.00001
-    parity = judged(proof)
-    assert (parity.status, parity.tensor) == ("failed", "workload: loss of step 1")
+def test_what_agrees_passes(expected: Expected) -> None:
+    output = Observation("evaluation", "proof", 0, Look(INITIAL), output=np.ones((2, 2), np.float32))
+    parity = judged(expected, first(), second(), output, losses=[2.0, 1.0])
+    assert parity.status == "passed", parity.reason
+    assert (parity.notes, parity.losses) == ([], [2.0, 1.0])
+    names = [one.tensor for one in parity.comparisons]
+    assert names[:3] == ["activation a", "loss", "gradient b.weight"]
+    assert names[-2:] == ["evaluation: output", "workload: loss of step 1"]
+    assert {"step 1: loss", "step 1: velocity a.bias", "step 1: parameter a.weight"} <= set(names)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("group", ["gradient", "parameter", "train_parameter", "activation"])
-def test_what_is_not_finite_never_passes(group: str, value: float) -> None:
-    proof = contender_proof()
-    found = dict(getattr(proof, group))
-    name = next(iter(found))
-    found[name] = np.full_like(found[name], value)
-    parity = judged(dataclasses.replace(proof, **{group: found}))
+@pytest.mark.parametrize("group", ["gradient", "activation", "loss", "parameter", "velocity", "output"])
+def test_what_is_not_finite_never_passes(expected: Expected, group: str, value: float) -> None:
+    def spoiled(good: Tensors) -> Tensors:
+        return {**good, "a.bias": np.full(4, value, np.float32)}
+
+    look = second().after
+    assert look is not None
+    seen = {
+        "gradient": replace(first(), gradient=spoiled(tensors(1))),
+        "activation": replace(first(), activation={"a": np.full((2, 4), value)}),
+        "loss": replace(first(), loss=value),
+        "parameter": replace(second(), after=replace(look, parameter=spoiled(look.parameter))),
+        "velocity": replace(second(), after=replace(look, velocity=spoiled(look.velocity))),
+        "output": replace(first(), output=np.full((2, 2), value)),
+    }[group]
+    parity = judged(expected, seen)
     assert parity.status == "failed"
     assert "not finite" in (parity.reason or "")
 
 
-def test_missing_losses_never_pass() -> None:
-    proof = contender_proof()
-    proof.losses = proof.losses[:3]
-    assert judged(proof).tensor == "loss of step 4"
-    proof = contender_proof()
-    proof.loss = None
-    assert judged(proof).tensor == "loss"
-    proof = contender_proof()
-    proof.output = None
-    assert judged(proof).tensor == "output"
+def test_names_and_shapes_come_first(expected: Expected) -> None:
+    gradient = first().gradient
+    assert gradient is not None
+    missing = {name: values for name, values in gradient.items() if name != "a.bias"}
+    parity = judged(expected, replace(first(), gradient=missing))
+    assert parity.reason == "a.bias: the contender has no gradient of this name (it has a.weight, b.weight)"
+    after = second().after
+    assert after is not None
+    extra = replace(after, parameter={**after.parameter, "c.weight": np.ones(1, np.float32)})
+    assert judged(expected, replace(second(), after=extra)).tensor == "c.weight"
+    turned = replace(after, parameter={**after.parameter, "a.weight": after.parameter["a.weight"].T})
+    parity = judged(expected, replace(second(), after=turned))
+    assert parity.reason == "a.weight: shape (3, 4), expected (4, 3) (parameter)"
+    parity = judged(expected, replace(first(), activation={"a": np.ones((4, 2))}))
+    assert parity.reason == "activation a: shape (4, 2), expected (2, 4)"
 
 
-def test_names_and_shapes_come_first() -> None:
-    proof = contender_proof()
-    proof.gradient = {name: tensor for name, tensor in proof.gradient.items() if name != "a.bias"}
-    assert "a.bias: the contender has no gradient of this name" in (judged(proof).reason or "")
-    proof = contender_proof()
-    proof.parameter = {**proof.parameter, "c.weight": np.ones(1, np.float32)}
-    assert judged(proof).tensor == "c.weight"
-    proof = contender_proof()
-    proof.parameter = {**proof.parameter, "a.weight": proof.parameter["a.weight"].T}
-    assert judged(proof).reason == "a.weight: shape (3, 4), expected (4, 3) (parameter)"
+def test_what_was_not_said_never_passes(expected: Expected) -> None:
+    assert judged(expected, replace(first(), loss=None)).tensor == "loss"
+    assert judged(expected, replace(first(), output=np.ones((2, 1)))).tensor == "output"
 
 
-def test_proofs_survive_the_cache(tmp_path: Any) -> None:
-    proof = judge_proof()
-    for name, array in proof.to_arrays().items():
-        np.save(tmp_path / f"{name}.npy", np.ascontiguousarray(array))
-    read = Proof.from_folder(tmp_path)
-    assert (read.loss, read.losses, read.train_losses) == (proof.loss, proof.losses, proof.train_losses)
-    for group in ("activation", "gradient", "parameter", "train_parameter"):
-        for name, tensor in getattr(proof, group).items():
-            assert np.array_equal(getattr(read, group)[name], tensor)
+def test_the_beginning_is_as_the_workload_says(expected: Expected) -> None:
+    other = {**INITIAL, "a.bias": np.nextafter(INITIAL["a.bias"], np.float32(9))}
+    assert judged(expected, replace(first(), before=Look(other))).tensor == "initial value a.bias"
+    moving = Look(INITIAL, {"a.bias": np.full(4, 1e-9, np.float32)})
+    assert judged(expected, replace(second(), before=moving)).tensor == "step 1: initial velocity a.bias"
+
+
+@pytest.mark.parametrize(("steps", "passes"), [(4, False), (5, True), (6, False)])
+def test_no_step_is_left_out_while_nobody_looks(expected: Expected, steps: int, *, passes: bool) -> None:
+    end = follow(INITIAL, [GRADIENT] * steps, Rule.of(SGD))
+    plain = Plain("proof", [2.0] * 5, Look(INITIAL), Look(end))
+    parity = judged(expected, first(), second(), plain=plain)
+    assert (parity.status == "passed") == passes
+    if not passes:
+        assert parity.tensor == "the way of 5 plain steps"
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (0.0, "every gradient is 0"),
+        (16.0, "every gradient is 16 times the judge's"),
+    ],
+)
+def test_what_it_looks_like(expected: Expected, factor: float, words: str) -> None:
+    gradient = {name: (factor * values).astype(np.float32) for name, values in GRADIENT.items()}
+    assert words in (judged(expected, replace(first(), gradient=gradient)).reason or "")
+
+
+def test_verdicts_put_together(expected: Expected) -> None:
+    good = judged(expected, first(), losses=[2.0])
+    loss = judged(expected, replace(first(), loss=1.0))
+    layer = judged(expected, replace(first(), activation={"a": np.zeros((2, 4))}), prefix="stress: ")
+    assert merged(good, good).status == "passed"
+    assert merged(good, good).losses == [2.0]
+    assert merged(good, layer).tensor == "stress: activation a"
+    assert merged(loss, layer).tensor == "stress: activation a"  # it names the layer
+    assert merged(loss, good).tensor == "loss"
+    assert len(merged(loss, layer).comparisons) == len(loss.comparisons) + len(layer.comparisons)
 
 
 def test_timed_losses() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_a_right_framework_passes(tmp_path: Path) -> None:
     assert record.parity.status == "passed"
     assert record.parity.notes == []
     assert record.parity.max_error is not None
-    assert record.parity.max_error < 2e-6
+    assert record.parity.max_error < 1e-4  # of a change, which a weight's last place limits
     assert len(record.parity.losses) == 5
     assert all(comparison.passed for comparison in record.parity.comparisons)
 
@@ -54,12 +55,13 @@ def test_a_right_framework_passes(tmp_path: Path) -> None:
             0.99,
             "the gradient of conv1.bias, conv1.weight is 0",
         ),
-        ("no_update", "loss of step 2", 1e-4, "relative error"),
+        ("no_update", "step 1: velocity fc2.bias", 0.99, "no parameter has changed"),
         ("evaluation_mode", "gradient fc2.bias", 0.99, "every gradient is 0"),
         ("reduced_precision", "activation conv1", 1e-4, "tolerance 2e-05"),
-        ("forgotten_momentum", "loss of step 3", 1e-5, "relative error"),
-        ("no_reset", "workload: loss of step 1", 1e-4, "relative error"),
-        ("stale_evaluation", "output", 1e-3, "relative L2 error"),
+        ("forgotten_momentum", "step 2: velocity fc2.bias", 0.1, "relative L2 error"),
+        ("no_reset", "the way of 5 plain steps", 0.1, "relative L2 error"),
+        ("stale_evaluation", "evaluation: output", 1e-3, "relative L2 error"),
+        ("ignored_bias:fc1", "stress: activation fc1", 1e-3, "relative L2 error"),
     ],
 )
 def test_a_defect_is_caught_and_named(
@@ -116,24 +118,32 @@ def test_only_the_proof_sees_a_zero_gradient_through_pooling(tmp_path: Path) -> 
     assert learning.evaluations[-1].loss < learning.evaluations[0].loss
 
 
-def test_what_differs_only_at_ties_passes_with_a_note(tmp_path: Path) -> None:
-    """Real images have blank corners, where a ReLU's input is exactly 0; the proof batch has none."""
+def test_a_slope_of_one_at_zero_is_right_too(tmp_path: Path) -> None:
+    """Real images have blank corners, where a ReLU's input is exactly 0 while biases are: no batch of a proof
+    begins there."""
     pytest.importorskip("sklearn")
     record = prove(tmp_path, "relu_at_zero", dataset="digits28")
     assert record.outcome == "ok", words(record)
     assert record.parity is not None
-    assert record.parity.notes == ["ties"]
-    failed = [comparison.tensor for comparison in record.parity.comparisons if not comparison.passed]
-    assert failed
-    assert all(name.startswith("workload: ") for name in failed)
-    assert not any(c.tensor.startswith("workload: ") and c.tensor == record.parity.tensor
-                   and not c.passed for c in record.parity.comparisons)  # fmt: skip
+    assert all(comparison.passed for comparison in record.parity.comparisons)
 
 
-def test_the_judge_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        assert prove(tmp_path / name, "none").outcome == "ok"
-    assert len(list((tmp_path / "cache" / "v1" / "judge").iterdir())) == 1
-    assert not (tmp_path / "first" / "proof" / "judge").exists()
+def test_nothing_of_a_proof_is_left(tmp_path: Path) -> None:
+    assert prove(tmp_path, "none").outcome == "ok"
+    folder = tmp_path / "proof"
+    assert not [name for name in ("dumps", "stress", "judge") if (folder / name).exists()]
+
+
+def test_the_job_does_not_say_what_it_is_for(tmp_path: Path) -> None:
+    """What is proven is what is timed: the same job, but for its name and folder."""
+    jobs = []
+    for purpose in ("proof", "speed"):
+        folder = tmp_path / purpose
+        plan = make_plan(folder, "eigen", network=small_network(tmp_path), purpose=purpose)
+        assert run_launch(plan).outcome == "ok"
+        job = json.loads((folder / "job.json").read_text())
+        assert job.pop("folder") == str(folder)
+        assert job.pop("launch") == purpose
+        jobs.append(job)
+    assert jobs[0] == jobs[1]
+    assert "purpose" not in jobs[0]

@@ -50,7 +50,6 @@ def write_job(
     return {
         "protocol": 1,
         "launch": "test",
-        "purpose": "proof",
         "folder": str(folder),
         "backend": {"name": backend, "plugin": str(native_dir() / "backends" / f"{backend}.so")},
         "task": "train",

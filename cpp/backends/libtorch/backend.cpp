@@ -75,7 +75,8 @@ class LibTorch final : public Backend {
     double step(uint32_t task, const tt_batch& batch) override {
         return in_plain_words([&] {
             if (task == TT_FORWARD) {
-                predict(batch);
+                activations_.clear();
+                predicted_ = predict(batch);
                 return std::numeric_limits<double>::quiet_NaN();
             }
             const at::Tensor targets = labels(batch);
@@ -182,6 +183,7 @@ class LibTorch final : public Backend {
         }
         for (std::size_t i = 0; wanted.role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             if (name != graph_.nodes[i].name) continue;
+            if (activations_.empty() && i == graph_.prediction && predicted_.defined()) return predicted_;
             if (activations_.empty())
                 throw std::runtime_error(
                     "activations are kept by a step of the task gradient only: take one first");
@@ -195,6 +197,7 @@ class LibTorch final : public Backend {
     Graph graph_;
     Update update_;
     std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient
+    at::Tensor predicted_;                 // of the last step of the task forward
     at::Tensor prediction_, loss_;         // between the parts of a step
 };
 

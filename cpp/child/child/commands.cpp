@@ -48,14 +48,16 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
     if (command == "gradient") return contender.gradient();
     if (command == "profile") return contender.profile(take_number<std::uint32_t>(rest, "STEPS"));
     if (command == "outputs") return contender.write_outputs(rest);
+    if (command == "predicted") return contender.write_predicted(rest);
     if (command == "evaluate") return contender.evaluate(rest);
     if (command == "dump") {
         const std::string role = take_word(rest);
         return contender.dump(role, rest);
     }
-    throw std::invalid_argument("unknown command '" + command + "'." +
-                                nearest(command, {"run", "parts", "stream", "reset", "passes", "gradient",
-                                                  "profile", "outputs", "evaluate", "dump", "finish"}));
+    throw std::invalid_argument(
+        "unknown command '" + command + "'." +
+        nearest(command, {"run", "parts", "stream", "reset", "passes", "gradient", "profile", "outputs",
+                          "predicted", "evaluate", "dump", "finish"}));
 }
 
 }  // namespace

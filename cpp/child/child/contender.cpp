@@ -104,8 +104,8 @@ void Contender::build() {
     optimizer_ = {sizeof(tt_optimizer), job_.optimizer.c_str(),
                   static_cast<std::uint32_t>(optimizer_attributes_.size()), optimizer_attributes_.data()};
     std::uint32_t tasks = job_.task;
-    // The proof of a training step looks at its gradients.
-    if (job_.purpose == "proof" && job_.task == TT_TRAIN) tasks |= plugin_->description().tasks & TT_GRADIENT;
+    // What is timed is what is proven: gradients can be asked of every contender that trains.
+    if (job_.task == TT_TRAIN) tasks |= plugin_->description().tasks & TT_GRADIENT;
     tt_build build{};
     build.size = sizeof build;
     build.tasks = tasks;

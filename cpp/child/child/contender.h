@@ -42,6 +42,7 @@ class Contender {
     Json use_passes(std::uint32_t steps);
     Json gradient();
     Json write_outputs(const std::string& file);
+    Json write_predicted(const std::string& file);
     // Of the test stream: accuracy and loss, and every prediction as `file`.
     Json evaluate(const std::string& file);
     Json dump(const std::string& role, const std::string& folder);

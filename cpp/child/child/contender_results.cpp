@@ -23,6 +23,20 @@ Contender::Json Contender::write_outputs(const std::string& file) {
     return Json::object();
 }
 
+// What the timed verb itself left, not what another pass would compute.
+Contender::Json Contender::write_predicted(const std::string& file) {
+    const std::string& output = network_.node(network_.output()).name;
+    for (const TensorInfo& tensor : context_->tensors(TT_ACTIVATION)) {
+        if (tensor.name != output) continue;
+        std::vector<char> values(tensor.bytes());
+        context_->read_tensor(tensor, values.data());
+        write_npy(file, tensor.dtype, tensor.shape, values.data());
+        return Json::object();
+    }
+    throw BackendError(TT_FAILED, "the backend does not show the activation '" + output +
+                                      "', so nobody can see what its steps predict");
+}
+
 Contender::Json Contender::evaluate(const std::string& file) {
     Stream* test = stream("test");
     if (test == nullptr)

@@ -69,7 +69,6 @@ Job parse(const Json& json) {
     Job job;
     job.plugin = json.at("backend").at("plugin");
     job.preload = json.at("backend").value("preload", std::vector<std::string>());
-    job.purpose = json.at("purpose");
     job.task_name = json.at("task");
     job.task = parse_task(job.task_name);
     job.device = json.at("device");

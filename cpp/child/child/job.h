@@ -28,7 +28,6 @@ struct StreamFiles {
 struct Job {
     std::string plugin;
     std::vector<std::string> preload;  // libraries that the plug-in needs, opened before it
-    std::string purpose;
     std::string task_name;
     tt_task task = TT_TRAIN;
     std::string device;

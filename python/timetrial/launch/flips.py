@@ -1,53 +1,191 @@
-"""When a gradient, or five steps, differ from the judge's although every part of a step is right.
+"""Decisions that rounding may turn, and the proof that it was one of them.
 
-A ReLU's input or two rivals of a maximum may lie so close together that rounding decides: a unit of f32
-is off where the judge's, in double precision, is on. On a network with millions of units that happens to
-somebody on every few batches; the gradient of that step then differs a little, legally. Such a backend is
-not wrong, and can show it: on another batch its gradients agree, and its own gradients, put through the
-optimizer's rule in double precision, give the parameters it ended with.
+A relu's input may be so close to 0, or two rivals of a maximum so close together, that f32 decides otherwise
+than the judge does in f64. The gradient of that image then differs a little, legally. Whoever claims this
+must show it: the unit is found, with its margin; the judge computes that one image again with the decision
+turned (its input nudged across the edge, by hardly more than the margin); and with that the contender's
+numbers must agree within the ordinary tolerance. Which of the found units were turned is a least-squares fit
+whose coefficients are then set to 0 or 1. Nothing is excused by its size.
+
+A margin of exactly 0 is a tie: many of them act alike, by the convention of whoever computes (the first
+maximum or the last; relu'(0) = 0, 1/2 or 1). The ties of a layer turn together, with one coefficient of 0,
+1/2 or 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from timetrial.errors import InputError
-from timetrial.launch.proof import Proof, Tensors, relative_l2
+from timetrial.launch.observed import Tensors
 
+if TYPE_CHECKING:
+    from timetrial.launch.judge import Witness
 
-def follow_rule(initial: Tensors, gradients: list[Tensors], optimizer: Mapping[str, Any]) -> Tensors:
-    """The parameters after one update per element of `gradients`, in double precision.
+CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
+TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
+MOST_TURNED = 64  # units that are looked at, the closest first
+FITTED_ELEMENTS = 2_000_000  # of the columns of a fit
 
-    g = gradient + weight_decay * w;  v = momentum * v + g;  w = w - learning_rate * v  (timetrial/backend.h).
-    """
-    if optimizer["name"] != "sgd":
-        raise InputError(f"no update rule is known for the optimizer {optimizer['name']!r}")
-    rate, momentum = float(optimizer["learning_rate"]), float(optimizer.get("momentum", 0.0))
-    decay = float(optimizer.get("weight_decay", 0.0))
-    weights = {name: np.asarray(tensor, np.float64) for name, tensor in initial.items()}
-    velocity = {name: np.zeros_like(tensor) for name, tensor in weights.items()}
-    for step in gradients:
-        for name, tensor in weights.items():
-            velocity[name] = momentum * velocity[name] + step[name].astype(np.float64) + decay * tensor
-            weights[name] = tensor - rate * velocity[name]
-    return weights
+Doubles = NDArray[np.float64]
 
 
-def follows_its_own_gradients(
-    proof: Proof, initial: Tensors, optimizer: Mapping[str, Any], tolerance: float
-) -> bool:
-    """Whether the steps, taken one by one with the gradient before each, end where the ordinary five did, and
-    both where the rule leads. `tolerance` is relative L2, per parameter."""
-    if not proof.step_gradients or any(set(step) != set(initial) for step in proof.step_gradients):
-        return False
-    if set(proof.stepwise_parameter) != set(initial):
-        return False
-    followed = follow_rule(initial, proof.step_gradients, optimizer)
-    return all(
-        relative_l2(proof.stepwise_parameter[name], followed[name]) <= tolerance
-        and relative_l2(proof.parameter[name], proof.stepwise_parameter[name]) <= tolerance
-        for name in initial
+@dataclass(frozen=True)
+class Edge:
+    """A decision of one image that lies close to its edge. `unit`: its place in the output of `node`, the
+    layer that decides; `nudge`: what turns it, added to `place` of the output of `source`."""
+
+    node: str
+    unit: int
+    margin: float  # of the layer's rms
+    source: str
+    place: int
+    nudge: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Edges that turn together, with the difference that makes to the gradients of the whole batch."""
+
+    words: str
+    is_tie: bool
+    difference: Tensors = field(repr=False)
+
+
+def edges_of(
+    nodes: Sequence[Mapping[str, Any]], activation: Tensors, limit: float = TURNED_MARGIN
+) -> Iterator[Edge]:
+    """The edges of one image (batch 1), by its activations in double precision."""
+    for node in nodes:
+        if node["kind"] not in ("relu", "max_pool2d"):
+            continue
+        source = node["inputs"][0]
+        if source not in activation:
+            continue
+        values = activation[source]
+        rms = float(np.sqrt(np.mean(values**2))) or 1.0  # of a layer that is all 0 every decision is a tie
+        if node["kind"] == "relu":
+            yield from _relu_edges(node["name"], source, values.ravel(), rms, limit)
+        else:
+            yield from _pooling_edges(node, source, values[0], rms, limit)
+
+
+def _relu_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
+    beyond = 1e-9 * rms
+    for unit in np.flatnonzero(np.abs(values) <= limit * rms):
+        value = float(values[unit])
+        nudge = -value - beyond if value > 0 else -value + beyond
+        yield Edge(name, int(unit), abs(value) / rms, source, int(unit), nudge)
+
+
+def _pooling_edges(
+    node: Mapping[str, Any], source: str, values: Doubles, rms: float, limit: float
+) -> Iterator[Edge]:
+    a = node["attributes"]
+    height, width = a["padding_h"], a["padding_w"]
+    places = np.arange(values.size).reshape(values.shape)
+    frame = ((0, 0), (height, height), (width, width))
+    windows, found = (
+        np.lib.stride_tricks.sliding_window_view(
+            np.pad(array, frame, constant_values=outside), (a["kernel_h"], a["kernel_w"]), axis=(1, 2)
+        )[:, :: a["stride_h"], :: a["stride_w"]].reshape(-1, a["kernel_h"] * a["kernel_w"])
+        for array, outside in ((values, -np.inf), (places, -1))
     )
+    best = windows.max(axis=1)
+    winner = windows.argmax(axis=1)
+    rivals = windows.copy()
+    np.put_along_axis(rivals, winner[:, None], -np.inf, axis=1)
+    # Of equal rivals the last: what a framework does that keeps the last maximum.
+    second = rivals.shape[1] - 1 - rivals[:, ::-1].argmax(axis=1)
+    gap = best - np.take_along_axis(rivals, second[:, None], axis=1)[:, 0]
+    for unit in np.flatnonzero(gap <= limit * rms):
+        yield Edge(
+            node["name"],
+            int(unit),
+            float(gap[unit]) / rms,
+            source,
+            int(found[unit, second[unit]]),
+            float(gap[unit]) + 1e-9 * rms,
+        )
+
+
+def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]) -> list[Turn]:
+    """Everything that rounding might turn in a batch."""
+    witness.load(parameters)
+    close: list[tuple[int, Edge]] = []
+    ties: dict[str, list[tuple[int, list[Edge]]]] = {}
+    plain: dict[int, Tensors] = {}
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        answer = witness.gradient(image, int(label), {})
+        edges = list(edges_of(witness.nodes, answer.activation))
+        if edges:
+            plain[number] = answer.gradient
+        close += [(number, edge) for edge in edges if edge.margin > 0]
+        for node in {edge.node for edge in edges if edge.margin == 0}:
+            equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
+            ties.setdefault(node, []).append((number, equal))
+    close.sort(key=lambda pair: pair[1].margin)
+
+    def difference(number: int, edges: Sequence[Edge]) -> Tensors:
+        nudges: Tensors = {}
+        for edge in edges:
+            shape = next(node["shape"] for node in witness.nodes if node["name"] == edge.source)
+            amounts = nudges.setdefault(edge.source, np.zeros(shape))
+            amounts.reshape(-1)[edge.place] = edge.nudge
+        turned = witness.gradient(images[number], int(labels[number]), nudges).gradient
+        return {name: (turned[name] - plain[number][name]) / len(images) for name in turned}
+
+    found = [
+        Turn(
+            f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}",
+            False,
+            difference(number, [edge]),
+        )
+        for number, edge in close[:MOST_TURNED]
+    ]
+    for node, images_with in ties.items():
+        total: Tensors = {}
+        for number, edges in images_with:
+            for name, values in difference(number, edges).items():
+                total[name] = total[name] + values if name in total else values
+        count = sum(len(edges) for _, edges in images_with)
+        found.append(Turn(f"{node}: {count} ties", True, total))
+    return found
+
+
+def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> tuple[Tensors, list[str]]:
+    """The judge's gradient with those decisions turned that a contender's `residual` (its gradient minus the
+    judge's) asks for, and the words of each. Whether that explains it, the ordinary comparison says."""
+    moving = [turn for turn in possible if any(np.any(turn.difference[name]) for name in residual)]
+    if not moving:
+        return gradient, []
+    scale = {name: float(np.linalg.norm(gradient[name])) or 1.0 for name in residual}
+    every = max(1, sum(gradient[name].size for name in residual) * len(moving) // FITTED_ELEMENTS)
+
+    def column(tensors: Tensors) -> Doubles:
+        # Small tensors whole, so that a bias counts.
+        parts = [
+            (np.asarray(tensors[name], np.float64) / scale[name]).ravel()[
+                :: every if tensors[name].ndim > 1 else 1
+            ]
+            for name in residual
+        ]
+        return np.concatenate(parts)
+
+    columns = np.stack([column(turn.difference) for turn in moving], axis=1)
+    sizes = np.linalg.norm(columns, axis=0)
+    fit = np.linalg.lstsq(columns / np.where(sizes > 0, sizes, 1), column(residual), rcond=1e-9)[0]
+    amounts = fit / np.where(sizes > 0, sizes, 1)
+    corrected, words = dict(gradient), []
+    for turn, amount in zip(moving, amounts, strict=True):
+        allowed = (0.0, 0.5, 1.0) if turn.is_tie else (0.0, 1.0)
+        share = min(allowed, key=lambda one: abs(one - amount))
+        if share:
+            words.append(turn.words)
+            for name in corrected:
+                corrected[name] = corrected[name] + share * turn.difference[name]
+    return corrected, words

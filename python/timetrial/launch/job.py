@@ -33,7 +33,6 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
     job: dict[str, Any] = {
         "protocol": PROTOCOL,
         "launch": plan.id,
-        "purpose": plan.purpose,
         "folder": str(plan.folder.resolve()),
         "backend": backend,
         "task": plan.case.task,

@@ -1,42 +1,76 @@
-"""The judge: a backend in double precision runs the same proof sequence, once per workload and plug-in.
+"""The judge: a backend in double precision, asked for loss and gradients at values that somebody else shows.
 
-`reference` (plain loops) judges while its answer takes seconds. Above that `cblas` in f64 does, which must
-itself agree with `reference`, on the same network and a few images.
+`reference` (plain loops) judges while a gradient step takes it a blink. Above that `cblas` in f64 does, which
+must itself agree with `reference`, on the same network and a few images. Both run in the parent's own
+process, and never while something is timed there.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shutil
-from collections.abc import Callable, Mapping
+import functools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from timetrial.core import Network
+from timetrial.core import Backend, Network
 from timetrial.errors import TimetrialError, Unavailable
+from timetrial.experiment.case import Case, Workload
 from timetrial.launch.cpus import allowed_cpus
-from timetrial.launch.job import fingerprint, make_job
-from timetrial.launch.outcome import LaunchError
-from timetrial.launch.parity import compare, expected_of
-from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.proof import SEQUENCE, Proof, sequence_steps
+from timetrial.launch.observed import Tensors
 from timetrial.launch.registry import resolve
-from timetrial.records.model import Parity
-from timetrial.workloads import prepare
-from timetrial.workloads.cache import cached
-
-Run = Callable[[LaunchPlan, Any], Proof]  # launches a plan with a contender; LaunchError where that fails
+from timetrial.launch.settings import job_settings
+from timetrial.workloads import Prepared
 
 
 @dataclass(frozen=True)
-class Judge:
-    """A backend whose numbers count."""
+class Answer:
+    """In double precision. `activation`: of those nodes that the judge keeps."""
+
+    loss: float
+    gradient: Tensors
+    activation: Tensors = dataclasses.field(default_factory=dict)
+
+
+class Judge(Protocol):
+    """Whose numbers count."""
+
+    name: str
+
+    def gradient(
+        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
+    ) -> Answer:
+        """Loss and gradients of a batch at these parameters."""
+
+    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+        """The prediction (N x classes)."""
+
+    def witness(self) -> Witness:
+        """One who looks at single images of the same network."""
+
+
+class Witness(Protocol):
+    """A judge of one image at a time, which shows every activation and takes nudges (flips.py)."""
+
+    nodes: Sequence[Mapping[str, Any]]
+
+    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
+        """With these amounts added to the outputs of nodes; every activation is shown."""
+
+    def load(self, parameters: Tensors) -> None:
+        """What the images after this are judged at."""
+
+
+@dataclass(frozen=True)
+class JudgingBackend:
+    """A backend that may judge."""
 
     backend: str
-    dtype: str = "f32"  # of the case: what the plug-in is asked for
+    dtype: str = "f32"  # what the plug-in is asked for
 
     @property
     def name(self) -> str:
@@ -44,87 +78,161 @@ class Judge:
         return self.backend if self.dtype == "f32" else f"{self.backend} ({self.dtype})"
 
 
-SMALL = Judge("reference")  # always computes in double precision
-LARGE = Judge("cblas", "f64")
+SMALL = JudgingBackend("reference")  # always computes in double precision
+LARGE = JudgingBackend("cblas", "f64")
 
-# Of the whole sequence. `reference` does about 2e9 a second on one core, so this is some ten seconds.
-REFERENCE_LIMIT = 20_000_000_000
+# Multiply-accumulates of one gradient step. `reference` does about 2e9 a second on one core.
+REFERENCE_LIMIT = 100_000_000
 # What the large judge is tried on: an odd number, so that two threads get unequal shares.
 TRIAL_IMAGES = 3
-TRIAL_TOLERANCE = 1e-9  # of everything but the prediction, which is handed over in f32
+TRIAL_TOLERANCE = 1e-9
 
 
 class NoJudge(TimetrialError):  # noqa: N818 - what it means, in the words of the record
     """Nobody can judge this workload here."""
 
 
-def judged(plan: LaunchPlan, run: Run) -> tuple[Proof, str]:
-    """The judge's proof of the plan's workload and task, from the cache or from a launch of its own, and the
-    judge's name. NoJudge: it cannot run, or failed its own trial."""
-    if plan.prepared.network is None:
-        raise NoJudge("there is no network that a judge could compute")
-    judge = choose_judge(plan.prepared.network, plan.case.task)
-    if judge is LARGE:
-        _try_judge(plan, run)
-    return _answer(judge, plan, run), judge.name
+class NativeJudge:
+    """A native backend, built for one network and one size of batch."""
 
-
-def choose_judge(network: Network, task: str) -> Judge:
-    """By the work of the sequence: its training steps, or its forward pass."""
-    work = sum(
-        steps * network.multiply_accumulates(kind) for kind, steps in sequence_steps(task).items() if steps
-    )
-    return SMALL if work <= REFERENCE_LIMIT else LARGE
-
-
-def _try_judge(plan: LaunchPlan, run: Run) -> None:
-    """The large judge against `reference`, at a size that both can do."""
-    workload = dataclasses.replace(plan.case.workload, batch_size=TRIAL_IMAGES)
-    trial = dataclasses.replace(
-        plan,
-        case=dataclasses.replace(plan.case, workload=workload),
-        prepared=prepare(workload, seed=plan.seed, epochs=1),
-    )
-    parity = compare(
-        _answer(LARGE, trial, run), _answer(SMALL, trial, run), expected_of(trial.prepared), SMALL.name
-    )
-    words = trial_problem(parity)
-    if words is not None:
-        raise NoJudge(f"the judge {LARGE.name} differs from {SMALL.name} on {TRIAL_IMAGES} images: {words}")
-
-
-def trial_problem(parity: Parity) -> str | None:
-    """Why a judge with this parity must not judge, in words; None: it may. Doubles that compute the same
-    agree far better than a contender in f32 has to; only on the workload's own images may ties part them."""
-    if parity.status != "passed":
-        return parity.reason or parity.status
-    for one in parity.comparisons:
-        is_own = one.tensor.startswith("workload: ") or one.tensor == "output"
-        if not is_own and (one.error is None or one.error > TRIAL_TOLERANCE):
-            return f"{one.tensor}: error {one.error:.2g}, tolerance {TRIAL_TOLERANCE:g}"
-    return None
-
-
-def _answer(judge: Judge, plan: LaunchPlan, run: Run) -> Proof:
-    settings = {"threads": str(len(allowed_cpus()))} if judge is LARGE else {}
-    case = dataclasses.replace(
-        plan.case, backend=judge.backend, dtype=judge.dtype, settings=settings, axes={}
-    )
-    folder: Path = plan.folder / "judge"
-    try:
+    def __init__(self, judge: JudgingBackend, network: Network, *, threads: int | None = None):
+        self.name = judge.name
+        self._network = network
+        settings = {} if threads is None else {"threads": str(threads)}
+        workload = Workload(network="", dataset="", batch_size=network.batch_size, optimizer={})
+        case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=settings)
         contender = resolve(case)
-        judge_plan = dataclasses.replace(
-            plan, case=case, contender=contender, folder=folder, proof=None, environment={}
-        )
-        job = make_job(judge_plan, contender)
-        recipe = {"plugin": contender.fingerprint, "work": fingerprint(job), "sequence": SEQUENCE}
+        self._backend = Backend(contender.path, preload=contender.preload)
+        for name, value in job_settings(case, contender).items():
+            self._backend.configure(name, value)
+        shapes = {one["name"]: tuple(one["shape"]) for one in network.parameters}
+        zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
 
-        def make() -> Mapping[str, np.ndarray[Any, Any]]:
-            try:
-                return run(judge_plan, contender).to_arrays()
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+    def gradient(
+        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
+    ) -> Answer:
+        """Loss and gradients at these parameters."""
+        self._load(parameters)
+        loss = self._backend.step("gradient", images, labels)
+        shown = self._backend.tensors("activation") if activations else {}
+        return Answer(loss, self._backend.tensors("gradient"), shown)
 
-        return Proof.from_folder(cached("judge", recipe, make).folder)
-    except (LaunchError, Unavailable) as failure:
+    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+        """The prediction (N x classes)."""
+        self._load(parameters)
+        return self._backend.evaluate(images)
+
+    def witness(self) -> Witness:
+        """For the same network."""
+        return ReferenceWitness(self._network)
+
+    def _load(self, parameters: Tensors) -> None:
+        for name, tensor in parameters.items():
+            self._backend.write_tensor(name, tensor)
+
+
+class ReferenceWitness:
+    """`reference`, with a batch of one."""
+
+    def __init__(self, network: Network):
+        self._network = _resized(network, 1)
+        self._judge = NativeJudge(SMALL, self._network)
+        self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
+        self._nudged: set[str] = set()
+
+    def load(self, parameters: Tensors) -> None:
+        """What the images after this are judged at."""
+        self._judge._load(parameters)
+
+    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
+        """Of one image, with these amounts added to the outputs of nodes."""
+        backend = self._judge._backend
+        for name in self._nudged - nudges.keys():
+            shape = next(node["shape"] for node in self.nodes if node["name"] == name)
+            backend.write_tensor(name, np.zeros(shape), role="activation")
+        for name, amounts in nudges.items():
+            backend.write_tensor(name, amounts, role="activation")
+        self._nudged = set(nudges)
+        loss = backend.step("gradient", image[None], np.array([label]))
+        return Answer(loss, backend.tensors("gradient"), backend.tensors("activation"))
+
+
+def judge_of(prepared: Prepared) -> Judge:
+    """Who judges this workload. NoJudge: it cannot run, or failed its own trial."""
+    if prepared.network is None:
+        raise NoJudge("there is no network that a judge could compute")
+    return _judge_of(_Described(prepared.network), choose_judge(prepared.network), LARGE)
+
+
+def choose_judge(network: Network) -> JudgingBackend:
+    """By the work of a gradient step."""
+    return SMALL if network.multiply_accumulates("gradient") <= REFERENCE_LIMIT else LARGE
+
+
+class _Described:
+    """A network as a key: the same layers and the same batch."""
+
+    def __init__(self, network: Network):
+        self.network = network
+        self._key = repr(network.to_job())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Described) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@functools.lru_cache(maxsize=4)
+def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBackend) -> Judge:
+    network = described.network
+    try:
+        if judge is not large:
+            return NativeJudge(judge, network)
+        _try_judge(judge, network)
+        return NativeJudge(judge, network, threads=len(allowed_cpus()))
+    except Unavailable as failure:
         raise NoJudge(f"the judge {judge.name} could not run: {failure}") from failure
+
+
+def _try_judge(judge: JudgingBackend, network: Network) -> None:
+    """Against `reference`, at a size that both can do: doubles that compute the same agree far better than a
+    contender in f32 has to."""
+    small = _resized(network, TRIAL_IMAGES)
+    rng = np.random.default_rng(1)
+    shapes = {one["name"]: tuple(one["shape"]) for one in small.parameters}
+    # Small biases: with large ones a layer of relus may be off for every image, and then proves nothing.
+    parameters: Tensors = {
+        name: rng.normal(0, 1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.1, shape)
+        for name, shape in shapes.items()
+    }
+    images = rng.uniform(0, 1, small.nodes[0]["shape"]).astype(np.float32)
+    labels = np.arange(TRIAL_IMAGES) % _classes(small)
+    mine = NativeJudge(judge, small, threads=len(allowed_cpus())).gradient(parameters, images, labels)
+    theirs = NativeJudge(SMALL, small).gradient(parameters, images, labels)
+    errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
+    for name, tensor in theirs.gradient.items():
+        norm = float(np.linalg.norm(tensor)) or 1.0
+        errors[f"gradient {name}"] = float(np.linalg.norm(mine.gradient[name] - tensor)) / norm
+    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
+    if not errors[worst] <= TRIAL_TOLERANCE:
+        raise NoJudge(
+            f"the judge {judge.name} differs from {SMALL.name} on {TRIAL_IMAGES} images: "
+            f"{worst}: relative error {errors[worst]:.2g}, tolerance {TRIAL_TOLERANCE:g}"
+        )
+
+
+def _resized(network: Network, batch_size: int) -> Network:
+    job = network.to_job()
+    shape = tuple(next(node["shape"] for node in job["nodes"] if node["name"] == "images")[1:])
+    nodes = [
+        {key: node[key] for key in ("name", "kind", "inputs", "attributes")}
+        for node in job["nodes"]
+        if node["kind"] != "input"
+    ]
+    return Network(nodes, batch_size, shape)
+
+
+def _classes(network: Network) -> int:
+    return int(next(node["shape"] for node in network.nodes if node["name"] == network.output)[-1])

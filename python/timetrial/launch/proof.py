@@ -1,182 +1,182 @@
-"""The proof sequence: what a contender and the judge both compute, and the tensors they leave."""
+"""What is asked of a contender to prove it: every part of its work, each from values that it has just shown.
+
+No step is compared with a step of somebody else's run: parameters and states are dumped, one step is taken,
+and they are dumped again; the judge does the same step from the same values. Nothing grows from step to step,
+and no error hides behind an earlier one.
+"""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
+from timetrial.launch.observed import Contact, Look, Observation, Plain, Tensors, look
 
-from timetrial.launch.decisions import Stage
-from timetrial.launch.outcome import LaunchError
-from timetrial.launch.segments import SampleFiles, SegmentRunner
-
-SEQUENCE = 2  # raise it when the sequence changes: cached answers of the judge are keyed by it
-PROOF_STEPS = 5
 FIRST_CALLS = ("gradient", "outputs")  # the first of these is the first that computes: it compiles
-
-Tensors = dict[str, NDArray[Any]]
-Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answer
+# Batches of which the gradient is taken at the initial values; the names say how they differ.
+GRADIENT_BATCHES = {"proof": "", "proof2": "second batch", "proof3": "one label"}
+FORCED_STEPS = 3  # of the proof batches, from the initial values
+PLAIN_STEPS = 5  # of which only the losses are seen
+UNSEEN_STEPS = 10  # of the workload's own data, before two steps of it are judged: velocities have grown
+# Above this size of all parameters only two steps are judged: the dumps of a whole sequence are some twenty
+# times as large, and stay below 200 MB.
+LARGE_BYTES = 9_000_000
 
 
 @dataclass
 class Proof:
-    """What one side computed. A group is empty where the task or the backend has nothing of the kind.
+    """What one contender showed. `deterministic`: whether five steps, taken twice from the same values, gave
+    the same bits; None where nobody looked. `losses`: of the first steps on the workload's own batches."""
 
-    `activation`, `gradient`: of one step on the proof batch, by node and by parameter; `other_gradient`: of
-    one on another random batch, with the same weights.
-    `parameter`: after five ordinary steps on the proof batch; `train_parameter`: on the workload's own.
-    """
-
-    loss: float | None = None
-    activation: Tensors = field(default_factory=dict)
-    gradient: Tensors = field(default_factory=dict)
-    other_gradient: Tensors = field(default_factory=dict)
+    observations: list[Observation] = field(default_factory=list)
+    plain: Plain | None = None
     losses: list[float] = field(default_factory=list)
-    parameter: Tensors = field(default_factory=dict)
-    output: NDArray[Any] | None = None
-    train_losses: list[float] = field(default_factory=list)
-    train_parameter: Tensors = field(default_factory=dict)
-    # Of the contender only: the five steps once more, one by one, with the gradient before each.
-    step_gradients: list[Tensors] = field(default_factory=list)
-    stepwise_parameter: Tensors = field(default_factory=dict)
-    # Whether five steps, taken twice from the same state, gave the same bits; None where nobody looked.
     deterministic: bool | None = None
 
-    def to_arrays(self) -> Tensors:
-        """For the cache: every tensor under one name."""
-        arrays: Tensors = {
-            "losses": np.array(self.losses, np.float64),
-            "train_losses": np.array(self.train_losses, np.float64),
-        }
-        if self.loss is not None:
-            arrays["loss"] = np.array([self.loss], np.float64)
-        if self.output is not None:
-            arrays["output"] = self.output
-        for group in _GROUPS:
-            for name, tensor in getattr(self, group).items():
-                arrays[f"{group}={name}"] = tensor
-        return arrays
 
-    @classmethod
-    def from_folder(cls, folder: Path) -> Proof:
-        """Reads what to_arrays() named, as files."""
-        arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
-        proof = cls(
-            loss=float(arrays["loss"][0]) if "loss" in arrays else None,
-            losses=[float(loss) for loss in arrays["losses"]],
-            output=arrays.get("output"),
-            train_losses=[float(loss) for loss in arrays["train_losses"]],
-        )
-        for key, array in arrays.items():
-            group, found, name = key.partition("=")
-            if found:
-                getattr(proof, group)[name] = array
+def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
+    """The sequence of `task`. Without `own_data` only what needs no more than the proof's batches."""
+    if task == "forward":
+        evaluated = _evaluated(contact, _initial(contact), fresh=True)
+        return Proof([evaluated, *forward_observations(contact, "")])
+    contact.stream("proof")
+    contact.reset()
+    first = look(contact)
+    proof = Proof(_gradients(contact, first))
+    if task == "gradient":
+        proof.observations += gradient_observations(contact, "")
+        proof.observations.append(_evaluated(contact, first, fresh=True))
+        if own_data:
+            contact.stream("train")
+            proof.losses = contact.run(PLAIN_STEPS)
         return proof
-
-
-_GROUPS = ("activation", "gradient", "other_gradient", "parameter", "train_parameter")
-
-
-def run_proof(
-    task: str, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path, *, stepwise: bool
-) -> Proof:
-    """Runs the sequence of `task` and reads the tensors; the folder of dumps is removed afterwards."""
-    proof = Proof()
-    dumps = folder / "dumps"
-    try:
-        ask("stream proof")
-        if task != "forward":
-            proof.loss = _number(ask("gradient").get("loss"))
-            proof.activation = _dump(ask, "activation", dumps)
-            proof.gradient = _dump(ask, "gradient", dumps)
-            ask("stream proof2")
-            ask("gradient")
-            proof.other_gradient = _dump(ask, "gradient", dumps / "other")
-            ask("stream proof")
-        if task == "train":
-            ask("reset")
-            proof.losses = _run(runner, files)
-            proof.parameter = _dump(ask, "parameter", dumps)
-        proof.output = _outputs(ask, dumps)
-        if task != "forward":
-            ask("stream train")
-            ask("reset")
-            proof.train_losses = _run(runner, files)
-        if task == "train":
-            proof.train_parameter = _dump(ask, "parameter", dumps / "train")
-        if task == "train" and stepwise:
-            ask("stream proof")
-            ask("reset")
-            for step in range(PROOF_STEPS):
-                ask("gradient")
-                proof.step_gradients.append(_dump(ask, "gradient", dumps / f"step{step}"))
-                runner.run_stage(Stage("train", 1))
-            proof.stepwise_parameter = _dump(ask, "parameter", dumps / "stepwise")
-            proof.deterministic = _same_bits(proof.parameter, proof.stepwise_parameter)
-            if not proof.deterministic:
-                # The gradients in between may have made the difference, and that would not be chance.
-                ask("stream proof")
-                ask("reset")
-                _run(runner, files)
-                again = _dump(ask, "parameter", dumps / "again")
-                proof.deterministic = _same_bits(proof.parameter, again)
-    finally:
-        shutil.rmtree(dumps, ignore_errors=True)
+    is_large = sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
+    contact.stream("proof")
+    looks = [first]
+    proof.observations += forced_steps(contact, looks, FORCED_STEPS - is_large, stream="proof", number=0)
+    proof.observations.append(_evaluated(contact, looks[-1], fresh=False))
+    if not own_data:
+        return proof
+    if not is_large:
+        _plain_steps(contact, first, proof)
+    contact.stream("train")
+    contact.reset()
+    proof.losses = contact.run(PLAIN_STEPS)
+    if not is_large:
+        contact.run(UNSEEN_STEPS - PLAIN_STEPS)
+        looks = [look(contact)]
+        proof.observations += forced_steps(
+            contact, looks, 2, stream="train", number=UNSEEN_STEPS, prefix="own data, "
+        )
     return proof
 
 
-def sequence_steps(task: str) -> dict[str, int]:
-    """How many passes of each kind the sequence of a task has for the judge (not stepwise)."""
+def forced_steps(
+    contact: Contact,
+    looks: list[Look],
+    steps: int,
+    *,
+    stream: str,
+    number: int,
+    prefix: str = "",
+    row: int | None = None,
+) -> list[Observation]:
+    """So many steps of the current stream, each between two looks. `looks` ends with the one before them and
+    gets those behind. `number`: of steps since the last reset; 0 makes the first one fresh. `row`: of the
+    stream's next batch, where that is not `number`."""
+    found: list[Observation] = []
+    first = number if row is None else row
+    for step in range(steps):
+        losses = contact.run(1)
+        looks.append(look(contact))
+        found.append(
+            Observation(
+                name=f"{prefix}step {number + step + 1}",
+                stream=stream,
+                row=first + step,
+                before=looks[-2],
+                fresh=number + step == 0,
+                earlier=looks[-3] if step > 0 else None,
+                loss=losses[-1] if losses else None,
+                after=looks[-1],
+            )
+        )
+    return found
+
+
+def gradient_observations(contact: Contact, prefix: str) -> list[Observation]:
+    """Of the task gradient: two batches through the verb that is timed."""
+    found = []
+    before = _initial(contact)
+    for stream in ("proof", "proof2"):
+        contact.stream(stream)
+        loss = contact.run(1)[-1]
+        name = f"{prefix}timed step on {stream}"
+        gradient = contact.dump("gradient")
+        found.append(Observation(name, stream, 0, before, fresh=True, loss=loss, gradient=gradient))
+    return found
+
+
+def forward_observations(contact: Contact, prefix: str) -> list[Observation]:
+    """Of the task forward: what two batches gave through the verb that is timed."""
+    found = []
+    before = _initial(contact)
+    for stream in ("proof", "proof2"):
+        contact.stream(stream)
+        contact.run(1)
+        name = f"{prefix}timed step on {stream}"
+        found.append(Observation(name, stream, 0, before, fresh=True, output=contact.predicted()))
+    return found
+
+
+def end_observations(task: str, contact: Contact, steps: int) -> list[Observation]:
+    """Behind the timed part of a launch that has taken `steps`: the next ones, through the very verb that was
+    timed, on batches that it has never seen."""
     if task == "forward":
-        return {"forward": 1}
-    return {"gradient": 2, "train": PROOF_STEPS * (2 if task == "train" else 1), "forward": 1}
+        return forward_observations(contact, f"after {steps} steps, ")
+    if task == "gradient":
+        return gradient_observations(contact, f"after {steps} steps, ")
+    contact.stream("proof")
+    return forced_steps(contact, [look(contact)], 2, stream="proof", number=steps, row=0)
+
+
+def _initial(contact: Contact) -> Look:
+    return Look(contact.dump("parameter"))
+
+
+def _gradients(contact: Contact, first: Look) -> list[Observation]:
+    found = []
+    for stream, name in GRADIENT_BATCHES.items():
+        contact.stream(stream)
+        loss = contact.gradient()
+        # Only of the first batch: the layers are the same.
+        activation = None if name else contact.dump("activation")
+        gradient = contact.dump("gradient")
+        found.append(
+            Observation(
+                name, stream, 0, first, fresh=True, loss=loss, activation=activation, gradient=gradient
+            )
+        )
+    return found
+
+
+def _evaluated(contact: Contact, now: Look, *, fresh: bool) -> Observation:
+    contact.stream("proof")
+    return Observation("evaluation", "proof", 0, now, fresh=fresh, output=contact.outputs())
+
+
+def _plain_steps(contact: Contact, first: Look, proof: Proof) -> None:
+    """The same five steps twice, in one segment each."""
+    ends: list[Tensors] = []
+    losses: list[float] = []
+    for _ in range(2):
+        contact.stream("proof")
+        contact.reset()
+        losses = contact.run(PLAIN_STEPS)
+        ends.append(contact.dump("parameter"))
+    proof.plain = Plain("proof", losses, first, Look(ends[0]))
+    proof.deterministic = all(_same_bits(one, other) for one, other in pairwise(ends))
 
 
 def _same_bits(one: Tensors, other: Tensors) -> bool:
     return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
-
-
-def _number(value: object) -> float:
-    # JSON has no NaN: a loss that is not finite arrives as null.
-    return float(value) if isinstance(value, (int, float)) else float("nan")
-
-
-def _run(runner: SegmentRunner, files: SampleFiles) -> list[float]:
-    before = files.losses
-    runner.run_stage(Stage("train", PROOF_STEPS))
-    return files.read_losses(before)
-
-
-def _dump(ask: Ask, role: str, dumps: Path) -> Tensors:
-    folder = dumps / role
-    folder.mkdir(parents=True, exist_ok=True)
-    ask(f"dump {role} {folder}")
-    return {path.name[: -len(".npy")]: _load(path) for path in sorted(folder.glob("*.npy"))}
-
-
-def _outputs(ask: Ask, dumps: Path) -> NDArray[Any]:
-    dumps.mkdir(parents=True, exist_ok=True)
-    path = dumps / "outputs.npy"
-    ask(f"outputs {path}")
-    return _load(path)
-
-
-def _load(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise LaunchError("crash", f"the contender left no readable {path.name}: {error}") from error
-    return array
-
-
-def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
-    """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
-    wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
-    norm = float(np.linalg.norm(judged))
-    distance = float(np.linalg.norm(wide - judged))
-    return distance / norm if norm > 0 else distance

@@ -16,28 +16,30 @@ from typing import Any
 
 from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
+from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts
 from timetrial.launch.answers import answers_of
-from timetrial.launch.compile_cache import compiled, judge_cache
+from timetrial.launch.compile_cache import COLD, compiled, judge_cache
+from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.cpus import allowed_cpus, parse_cpus
 from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
-from timetrial.launch.ending import check_parameters
 from timetrial.launch.environment import Environment, build_environment
+from timetrial.launch.gate import Gate
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
-from timetrial.launch.judge import NoJudge, judged
 from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
+from timetrial.launch.observed import LaunchContact
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
 from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
-from timetrial.launch.parity import compare, compare_losses, expected_of, unproven
+from timetrial.launch.parity import compare_losses, unproven
 from timetrial.launch.passes import PASSED_PURPOSES, PassCheck, can_reset, pass_steps, passes_record
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
-from timetrial.launch.proof import FIRST_CALLS, Proof, run_proof
+from timetrial.launch.proof import FIRST_CALLS, Proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.launch.settings import (
@@ -59,6 +61,7 @@ from timetrial.records.model import (
     Outcome,
     Parity,
     Phase,
+    SegmentKind,
     Setting,
     Subnormals,
 )
@@ -116,8 +119,9 @@ class _Launch:
         self.evaluations: list[Evaluation] = []
         self.subnormals: list[Subnormals] | None = None
         self.parity: Parity | None = None
+        self.end: Parity | None = None
+        self.gate = Gate(plan)
         self.proof: Proof | None = None
-        self.stepwise = True
         self.layers = LayerTimes()
         self.warnings: list[str] = []
         self.command: list[str] = []
@@ -137,7 +141,9 @@ class _Launch:
             self._run_contender(contender)
             self._judge_settings(contender)
             if self.plan.purpose == "proof":
-                self._prove()
+                self._prove(contender)
+            elif self.outcome == "ok":
+                self._judge_end()
         except LaunchError as failure:
             self._fail(failure)
         except Unavailable as error:
@@ -176,6 +182,7 @@ class _Launch:
             if self.watch
             else [],
             parity=self.parity,
+            end=self.end,
             profiled_steps=self.layers.steps,
             profiled_layers=self.layers.layers(),
             witnesses=self.watch.witnesses if self.watch else {},
@@ -213,10 +220,13 @@ class _Launch:
     def _run_contender(self, contender: Contender) -> None:
         plan = self.plan
         self.libraries = contender.libraries
+        if "unprovable" not in contender.flags:
+            self.gate.open()
+        plan = replace(plan, prepared=self.gate.prepared)
         job = make_job(plan, contender)
         write_job(plan, job)
         scratch = plan.folder.resolve() / "tmp"
-        with compiled(plan.case, contender, job, plan.purpose, scratch / "cache") as cache:
+        with compiled(self._cached_case, contender, job, plan.purpose, scratch / "cache") as cache:
             self.cache = cache.record
             self._start(contender, cache.folder, scratch)
             cache.keep = True
@@ -314,7 +324,7 @@ class _Launch:
             self.warnings += [warning] if warning else []
             self.stop = "rounds"
         else:
-            self._run_speed()
+            self._run_speed(process, files)
         self._end_passes(process, self.runner)
         self._check_accounts(contender, process.pid, self.runner, self.watch)
         self.watch.read_float_modes()
@@ -390,12 +400,14 @@ class _Launch:
         computes = contender.kind != "native" or not self._unprovable  # `null` may sleep if it likes
         self.warnings += [accounts.warning] if computes and accounts.warning else []
 
-    def _run_speed(self) -> None:
+    def _run_speed(self, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
         assert self.watch is not None
         runner, watch, measure = self.runner, self.watch, self.plan.measure
         runner.run_stage(Stage("first", 1))
         watch.after_first_step()
+        if self.plan.case.task == "forward":
+            self._observe(process, files)
         rule = SpeedRule(measure)
         progress: Progress | None = None
         watch.begin_steady()
@@ -478,57 +490,69 @@ class _Launch:
 
     # Judging ------------------------------------------------------------------------------------------
 
-    def _run_proof(self, contender: Contender, process: ContenderProcess, files: SampleFiles) -> None:
+    def _contact(self, process: ContenderProcess, files: SampleFiles, kind: SegmentKind) -> LaunchContact:
         assert self.runner is not None
+        return LaunchContact(
+            lambda command: self._ask(process, command), self.runner, files, self.plan.folder, kind
+        )
+
+    def _run_proof(self, contender: Contender, process: ContenderProcess, files: SampleFiles) -> None:
         if self._unprovable:
             own = contender.kind == "callable"
             words = "a step of one's own shows no tensors" if own else "the backend computes no network"
             self.parity = unproven(words)
             return
-        self.proof = run_proof(
-            self.plan.case.task,
-            lambda command: self._ask(process, command),
-            self.runner,
-            files,
-            self.plan.folder,
-            stepwise=self.stepwise,
-        )
+        self.proof = self.gate.run_proof(self._contact(process, files, "train"))
 
-    def _prove(self) -> None:
+    def _prove(self, contender: Contender) -> None:
         if self.proof is None:
             return
-        parity = self._judged_parity(self.proof)
-        self.parity = parity.model_copy(update={"deterministic": self.proof.deterministic})
-        if parity.status == "failed" and self.outcome == "ok":
-            self._fail(LaunchError("wrong", parity.reason or "parity failed"))
+        self.parity = self.gate.judge_proof(self.proof)
+        if self.parity.status != "unproven" and self.outcome == "ok":
+            self.parity = self.gate.judge_stress(self.parity, lambda plan: self._stress(plan, contender))
+        if self.parity.status == "failed" and self.outcome == "ok":
+            self._fail(LaunchError("wrong", self.parity.reason or "parity failed"))
 
-    def _judged_parity(self, proof: Proof) -> Parity:
-        try:
-            answer, name = judged(self.plan, self._run_judge)
-        except NoJudge as reason:
-            return unproven(str(reason), proof.train_losses)
-        return compare(proof, answer, expected_of(self.plan.prepared), name)
+    def _judge_end(self) -> None:
+        self.end = self.gate.judge_end()
+        if self.end is not None and self.end.status == "failed":
+            raise LaunchError("wrong", f"behind the timed part: {self.end.reason}")
 
-    def _run_judge(self, plan: LaunchPlan, contender: Contender) -> Proof:
+    def _stress(self, plan: LaunchPlan, contender: Contender) -> Proof:
+        """Another launch of the same contender, for the proof's own recipe."""
         _make_folder(plan.folder)
         launch = _Launch(plan, self.cancel)
-        launch.stepwise = False  # nobody judges the judge
-        launch._run_contender(contender)
-        if launch.proof is None:
-            raise LaunchError("unavailable", f"{contender.name} computes no network")
+        launch.gate = self.gate.for_stress(plan)
+        try:
+            launch._run_contender(contender)
+        finally:
+            shutil.rmtree(plan.folder, ignore_errors=True)
+        assert launch.proof is not None
         return launch.proof
 
+    @property
+    def _cached_case(self) -> Case:
+        """What the proof's own recipe compiles nobody needs again."""
+        case = self.plan.case
+        return replace(case, settings={**case.settings, CACHE: COLD}) if self.gate.is_stress else case
+
+    def _observe(self, process: ContenderProcess, files: SampleFiles) -> None:
+        """The steps that will be judged: behind the timed part, and before it where nothing changes."""
+        if self._unprovable:
+            return
+        assert self.runner is not None
+        self.gate.observe(self._contact(process, files, "judged"), self.runner.steps)
+
     def _check_end(self, process: ContenderProcess, files: SampleFiles) -> None:
-        """Timed launches only: the first losses are the proof's, the last parameters finite and changed."""
+        """Timed launches only: the first losses are the proof's, and what the next steps do can be judged."""
         if self.plan.purpose == "proof" or self._unprovable:
             return
         if self.plan.proof is not None:
             words = compare_losses(files.first_losses, self.plan.proof)
             if words is not None:
                 raise LaunchError("wrong", words)
-        if self.plan.case.task == "train":
-            tables = [p for node in self.plan.prepared.job["network"]["nodes"] for p in node["parameters"]]
-            check_parameters(lambda command: self._ask(process, command), self.plan.folder, tables)
+        files.first_losses_end()
+        self._observe(process, files)
 
     def _judge_settings(self, contender: Contender) -> None:
         backend = self.ready.get("backend", {})

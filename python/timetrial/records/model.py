@@ -18,7 +18,7 @@ Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "cap
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
 FloatMode = Literal["on", "off", "results", "operands"]  # subnormals count as 0: in both, in one of them
-SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race"]
+SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race", "judged"]
 
 
 class Model(BaseModel):
@@ -155,7 +155,8 @@ class Parity(Model):
     max_error: float | None = None
     tensor: str | None = None  # the tensor of max_error, or the first that failed
     reason: str | None = None  # in words, when failed or unproven
-    notes: list[str] = Field(default_factory=list)  # "ties"
+    notes: list[str] = Field(default_factory=list)  # "flips", "ties"
+    turned: list[str] = Field(default_factory=list)  # each decision that rounding turned, with its margin
     comparisons: list[Comparison] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
     deterministic: bool | None = None  # five steps taken twice gave the same bits; None: nobody looked
@@ -196,7 +197,8 @@ class LaunchRecord(Model):
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)
     libraries: list[Library] = Field(default_factory=list)
-    parity: Parity | None = None
+    parity: Parity | None = None  # of a proof
+    end: Parity | None = None  # of a timed launch: the steps behind its timed part, judged
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)

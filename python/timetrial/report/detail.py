@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.summary import Launch, Row
-from timetrial.records.model import TIMED, LaunchRecord, Library
+from timetrial.records.model import TIMED, Comparison, LaunchRecord, Library
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
 
 if TYPE_CHECKING:
@@ -187,16 +188,17 @@ class CaseDetail:
         if parity.max_error is not None:
             words += f", largest error {parity.max_error:.2g} ({parity.tensor})"
         yield "proof", f"{words}{f': {parity.reason}' if parity.reason else ''}"
-        ranked = sorted(
-            parity.comparisons,
-            key=lambda one: -(one.error if one.error is not None else float("inf")) / one.tolerance,
-        )
+        ranked = sorted(parity.comparisons, key=lambda one: (one.passed, -_share(one)))
+        # Of records older than the gate that shows every decision that was turned.
+        beyond = "FAILED" if parity.status == "failed" else f"allowed: {', '.join(parity.notes) or 'a note'}"
         for one in ranked[:_WORST]:
             error = "not finite" if one.error is None else f"{one.error:.2g}"
             yield (
                 "",
-                f"{one.tensor}: {error} of {one.tolerance:.0e} allowed{'' if one.passed else '  FAILED'}",
+                f"{one.tensor}: {error} of {one.tolerance:.0e} allowed{'' if one.passed else f'  {beyond}'}",
             )
+        for words in parity.turned[:_WORST]:
+            yield "", f"turned by rounding, and shown: {words}"
         if parity.deterministic is not None:
             same = "the same bits" if parity.deterministic else "DIFFERENT numbers"
             yield "deterministic", f"five steps, taken twice from the same weights, gave {same}"
@@ -330,3 +332,10 @@ def _table(*titles: str) -> Table:
     for title in titles:
         table.add_column(title)
     return table
+
+
+def _share(one: Comparison) -> float:
+    """Of the tolerance, that an error takes."""
+    if one.error is None or (one.error > 0 and one.tolerance == 0):
+        return math.inf
+    return one.error / one.tolerance if one.tolerance else 0.0

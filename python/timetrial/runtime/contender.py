@@ -30,6 +30,7 @@ class Contender(Timed):
         self._streams = {}
         self._gathers = {}
         self._current = "train"
+        self._predicted = None  # what the last step of the task forward returned
 
     def check_wants(self):
         """Task, device, dtype, layers and optimizer, before anything is built."""
@@ -114,6 +115,15 @@ class Contender(Timed):
         np.save(path, np.ascontiguousarray(self._predict(), dtype=np.float32))
         return {}
 
+    def predicted(self, path):
+        """What the last step of the task forward returned, as a file: of the timed call, not of another."""
+        if self._predicted is None:
+            raise ContenderError("crash", "forward() returned None; expected the prediction (N x classes)")
+        self._adapter.wait()
+        show = getattr(self._adapter, "prediction", np.asarray)
+        np.save(path, np.ascontiguousarray(show(self._predicted), dtype=np.float32))
+        return {}
+
     def evaluate(self, path):
         """Accuracy and loss over the test stream; every prediction as a file."""
         stream = self._stream("test")
@@ -190,7 +200,7 @@ class Contender(Timed):
         else:
 
             def step():
-                adapter.forward()
+                self._predicted = adapter.forward()
 
         return [(SEGMENT, self._gather()), (STEP, step)]
 

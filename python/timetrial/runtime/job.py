@@ -39,7 +39,6 @@ class Job(object):
         self.callable = table["backend"].get("callable")
         self.user_path = table["backend"].get("path")
         self.runtime = table["runtime"]
-        self.purpose = table["purpose"]
         self.folder = table["folder"]
         self.task = table["task"]
         self.device = table["device"]

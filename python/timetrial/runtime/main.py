@@ -88,7 +88,7 @@ def obey(contender, line):
     if command == "dump":
         role, _, folder = rest.partition(" ")
         return contender.dump(role, folder)
-    if command in ("stream", "outputs", "evaluate", "profile", "passes"):
+    if command in ("stream", "outputs", "predicted", "evaluate", "profile", "passes"):
         return getattr(contender, command)(rest)
     if command in ("reset", "gradient"):
         return getattr(contender, command)()

@@ -48,6 +48,10 @@ class BaseAdapter(object):
     def wait(self):
         """For asynchronous frameworks: returns when everything asked so far is computed."""
 
+    def prediction(self, result):
+        """What forward() returned, as an array (N x classes)."""
+        return np.asarray(result)
+
     def tensors(self, role):
         """Name -> array, by one method per role: parameters(), gradients(), activations(), velocities()."""
         method = {

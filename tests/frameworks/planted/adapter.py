@@ -10,11 +10,14 @@ import time
 
 import numpy as np
 
+# Those with a colon name a layer behind it: "stale_weight:fc2".
 DEFECTS = (
-    "none", "wrong_stride", "swapped_padding", "transposed_weight", "transposed_square", "missing_bias",
-    "forgotten_mean", "zero_gradient_through_pool", "no_update", "evaluation_mode", "reduced_precision",
-    "relu_at_zero", "stale_evaluation", "forgotten_momentum", "no_reset", "chance", "gradient_leaves_a_trace",
-    "kept_velocity",
+    "none", "ignored_bias:", "stale_weight:", "initial_weight:", "frozen:", "ignored_decay", "doubled_rate",
+    "nesterov", "dampened", "decayed_late", "skipped_later", "bf16_later", "constant", "cached_loss",
+    "other_order", "stale_batch", "ahead", "wrong_stride", "swapped_padding", "transposed_weight",
+    "transposed_square", "missing_bias", "forgotten_mean", "zero_gradient_through_pool", "no_update",
+    "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
+    "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity",
 )  # fmt: skip
 
 
@@ -29,12 +32,16 @@ class Adapter:
 
     def load(self, settings):
         self.settings = dict(settings)
-        self.defect = settings.get("planted.defect", "none")
+        self.defect, _, self.target = settings.get("planted.defect", "none").partition(":")
+        self.hides_states = settings.get("planted.states") == "hidden"
         self.behavior = settings.get("planted.behavior", "none")
         self.steps = 0
 
     def read_settings(self):
-        readings = {"planted.defect": (self.defect, "own variable")}
+        defect = self.defect + (":" + self.target if self.target else "")
+        readings = {"planted.defect": (defect, "own variable")}
+        if "planted.states" in self.settings:
+            readings["planted.states"] = (self.settings["planted.states"], "own variable")
         if "threads" in self.settings:
             readings["threads"] = (self.settings["threads"], "what was asked")
         return readings
@@ -52,25 +59,78 @@ class Adapter:
             self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
         self.gradients = {}
         self.stale = dict(self.parameters)
+        self.initial = dict(self.parameters)
+        self.previous = dict(self.parameters)
         self.traced = False
+        self.since_reset = 0
+        self.predicted = None
+        self.known_loss = None
+        self.known_images = None
+        self.ready = None
 
     def step(self):
         self._behave()
-        loss = self._forward_backward()
+        self.since_reset += 1
+        if self.ready is None:
+            loss = self._forward_backward()
+        else:
+            loss, self.gradients = self.ready
+        if self.defect == "cached_loss":
+            self.known_loss = loss = loss if self.known_loss is None else self.known_loss
         if self.defect in ("no_update", "evaluation_mode"):
             return loss
-        rate, momentum = self.job.optimizer["learning_rate"], self.job.optimizer["momentum"]
-        if self.defect == "forgotten_momentum":
-            momentum = 0.0
-        for name, gradient in self.gradients.items():
-            decayed = gradient + self.job.optimizer["weight_decay"] * self.parameters[name]
-            self.velocity[name] = momentum * self.velocity[name] + decayed
-            self.parameters[name] = (self.parameters[name] - rate * self.velocity[name]).astype(np.float32)
+        if self.defect == "skipped_later" and self.since_reset > 5:
+            return loss
+        before = dict(self.parameters)
+        self._update()
+        self.previous = before
+        if self.defect == "ahead":
+            self._begin_next_step()
         if self.defect == "chance":
-            self._nudge(np.frombuffer(os.urandom(1), np.uint8)[0] + 1)
+            self._nudge(np.frombuffer(os.urandom(1), np.uint8)[0] % 2)
         elif self.traced:
             self._nudge(1)
         return loss
+
+    def _begin_next_step(self):
+        """On the batch that the order of the workload's data says comes next."""
+        files = self.job.streams["train"]
+        order = np.load(files["order"], mmap_mode="r")
+        rows = order[self.since_reset % len(order)]
+        own = self.images, self.labels
+        self.images, self.labels = (np.load(files[key], mmap_mode="r")[rows] for key in ("images", "labels"))
+        self.ready = self._forward_backward(), self.gradients
+        self.images, self.labels = own
+
+    def _update(self):
+        rate, momentum = self.job.optimizer["learning_rate"], self.job.optimizer["momentum"]
+        decay = self.job.optimizer["weight_decay"]
+        if self.defect == "forgotten_momentum":
+            momentum = 0.0
+        if self.defect == "ignored_decay":
+            decay = 0.0
+        if self.defect == "doubled_rate":
+            rate *= 2
+        for name, gradient in self.gradients.items():
+            if self.defect == "frozen" and name.startswith(self.target + "."):
+                continue
+            weight, velocity = self.parameters[name], self.velocity[name]
+            change = gradient + decay * weight
+            if self.defect == "decayed_late":
+                change = gradient
+            if self.defect == "dampened":
+                change = change * 0.9
+            self.velocity[name] = momentum * velocity + change
+            step = self.velocity[name]
+            if self.defect == "nesterov":
+                step = change + momentum * step
+            if self.defect == "decayed_late":
+                step = step + decay * weight
+            if self.defect == "other_order":  # right: the same rule, rounded elsewhere
+                kept = (1 - rate * decay) * weight
+                self.parameters[name] = (kept - rate * (momentum * velocity + gradient)).astype(np.float32)
+                continue
+            self.parameters[name] = (weight - rate * step).astype(np.float32)
 
     def gradient(self):
         self.traced = self.defect == "gradient_leaves_a_trace"
@@ -78,11 +138,15 @@ class Adapter:
 
     def _nudge(self, units):
         """One weight by a few units in the last place: far below any tolerance."""
-        first = self.parameters[sorted(self.parameters)[0]].reshape(-1)
-        first[0] = np.nextafter(first[0], np.float32(np.inf)) + units * np.spacing(first[0])
+        last = self.parameters[sorted(self.parameters)[-1]].reshape(-1)
+        last[0] += units * np.spacing(last[0])
 
     def forward(self):
-        return self._forward(self.parameters)[self.job.output]
+        if self.defect == "constant" and self.predicted is not None:
+            return self.predicted
+        self.since_reset += 1
+        self.predicted = self._forward(self.parameters)[self.job.output]
+        return self.predicted
 
     def evaluate(self):
         return self._forward(self.stale if self.defect == "stale_evaluation" else self.parameters)[
@@ -95,6 +159,8 @@ class Adapter:
     def tensors(self, role):
         if role == "activation":
             return {n: v for n, v in self._forward(self.parameters).items() if n != "images"}
+        if role == "optimizer" and not self.hides_states:
+            return {name + ".velocity": values for name, values in self.velocity.items()}
         found = {"parameter": self.parameters, "gradient": self.gradients}.get(role, {})
         if self.defect == "transposed_weight":
             return {n: (v.T if n == "fc1.weight" else v) for n, v in found.items()}
@@ -130,13 +196,19 @@ class Adapter:
     # The network.
 
     def _round(self, values):
-        if self.defect != "reduced_precision":
+        late = self.defect == "bf16_later" and self.since_reset > 50
+        if self.defect != "reduced_precision" and not late:
             return values
         bits = values.astype(np.float32).view(np.uint32)
         return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)  # bfloat16
 
     def _forward(self, parameters):
-        values = {"images": self.images}
+        images = self.images
+        if self.defect == "stale_batch":
+            # The step before still holds its own.
+            images = self.images if self.known_images is None else self.known_images
+            self.known_images = self.images.copy()
+        values = {"images": images}
         self._saved = {}
         for node in self.nodes:
             x = values[node.inputs[0]]
@@ -148,7 +220,8 @@ class Adapter:
         if self.defect == "transposed_square" and node.name == "square":
             w = w.T
         self._saved[node.name] = (x, w)
-        return self._round(x).dot(self._round(w).T) + p[node.name + ".bias"]
+        y = self._round(x).dot(self._round(w).T)
+        return y if self._is_target("ignored_bias", node) else y + p[node.name + ".bias"]
 
     def _conv2d(self, node, x, p):
         a, w = node.attributes, p[node.name + ".weight"]
@@ -167,7 +240,7 @@ class Adapter:
         self._saved[node.name] = (x, w, columns, places, stride, padding, padded.shape)
         flat = self._round(w.reshape(w.shape[0], w.shape[1], -1))
         y = np.einsum("nckhw,fck->nfhw", self._round(columns), flat, optimize=True)
-        if self.defect == "missing_bias" and node.name == "conv1":
+        if (self.defect == "missing_bias" and node.name == "conv1") or self._is_target("ignored_bias", node):
             return y
         return y + p[node.name + ".bias"][:, None, None]
 
@@ -210,14 +283,25 @@ class Adapter:
         dw = self._round(dy.T).dot(self._round(x))
         self.gradients[node.name + ".weight"] = dw.T if w.base is not None and self._is_turned(node) else dw
         self.gradients[node.name + ".bias"] = dy.sum(axis=0)
-        return self._round(dy).dot(self._round(w))
+        return self._round(dy).dot(self._round(self._backward_weight(node, w)))
+
+    def _is_target(self, defect, node):
+        return self.defect == defect and node.name == self.target
+
+    def _backward_weight(self, node, w):
+        """What the gradient of the layer's input is computed with."""
+        if self._is_target("stale_weight", node):
+            return self.previous[node.name + ".weight"]
+        if self._is_target("initial_weight", node):
+            return self.initial[node.name + ".weight"]
+        return w
 
     def _is_turned(self, node):
         return self.defect == "transposed_square" and node.name == "square"
 
     def _back_conv2d(self, node, dy):
         _, w, columns, places, stride, padding, shape = self._saved[node.name]
-        flat = w.reshape(w.shape[0], w.shape[1], -1)
+        flat = self._backward_weight(node, w).reshape(w.shape[0], w.shape[1], -1)
         dw = np.einsum("nckhw,nfhw->fck", self._round(columns), self._round(dy), optimize=True)
         self.gradients[node.name + ".weight"] = dw.reshape(w.shape)
         missing = self.defect == "missing_bias" and node.name == "conv1"

@@ -84,7 +84,7 @@ function Adapter:evaluate()
 end
 
 function Adapter:forward()
-  self:evaluate()
+  return self:evaluate()
 end
 
 -- The loss; the derivative of it by the prediction goes to `deltas`.

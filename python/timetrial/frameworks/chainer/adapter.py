@@ -80,7 +80,11 @@ class Adapter(BaseAdapter):
 
     def evaluate(self):
         """Inference between training steps."""
-        return np.array(self.forward().array)
+        return self.prediction(self.forward())
+
+    def prediction(self, result):
+        """A variable's array."""
+        return np.array(result.array)
 
     def parameters(self):
         """Name -> array."""

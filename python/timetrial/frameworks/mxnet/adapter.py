@@ -80,7 +80,11 @@ class Adapter(BaseAdapter):
 
     def evaluate(self):
         """Inference between training steps."""
-        return self.forward().asnumpy()
+        return self.prediction(self.forward())
+
+    def prediction(self, result):
+        """An NDArray's."""
+        return result.asnumpy()
 
     def wait(self):
         """MXNet queues its work."""

@@ -96,7 +96,11 @@ class Adapter(BaseAdapter):
 
     def evaluate(self):
         """Inference between training steps."""
-        return self.forward().get().T
+        return self.prediction(self.forward())
+
+    def prediction(self, result):
+        """Neon's samples are columns."""
+        return result.get().T
 
     def parameters(self):
         """Name -> array."""

@@ -75,7 +75,11 @@ class Adapter(BaseAdapter):
 
     def evaluate(self):
         """Inference between training steps."""
-        return tensor.to_numpy(self.forward())
+        return self.prediction(self.forward())
+
+    def prediction(self, result):
+        """A tensor's."""
+        return tensor.to_numpy(result)
 
     def parameters(self):
         """Name -> array."""

@@ -209,7 +209,12 @@ end
 
 -- Inference between training steps.
 function Adapter:evaluate()
-  self._evaluated = self:forward():contiguous()
+  return self:prediction(self:forward())
+end
+
+-- A tensor's numbers, which stay until the next call.
+function Adapter:prediction(result)
+  self._evaluated = result:contiguous()
   return self._evaluated:data()
 end
 

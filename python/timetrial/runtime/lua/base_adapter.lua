@@ -51,6 +51,11 @@ end
 -- For asynchronous frameworks: returns when everything asked so far is computed.
 function BaseAdapter:wait() end
 
+-- What forward() returned, as float * (N x classes).
+function BaseAdapter:prediction(result)
+  return result
+end
+
 -- Name -> tensor, by one method per role.
 function BaseAdapter:tensors(role)
   local method = METHODS[role] and self[METHODS[role]]

@@ -139,6 +139,16 @@ function Contender:outputs(path)
   return {}
 end
 
+-- What the last step of the task forward returned, as a file: of the timed call, not of another.
+function Contender:predicted(path)
+  if self._predicted == nil then
+    failures.fail("crash", "forward() returned nil; expected the prediction (N x classes)")
+  end
+  self._adapter:wait()
+  npy.save(path, self._adapter:prediction(self._predicted), { self._job.batch_size, self._job.classes })
+  return {}
+end
+
 -- Accuracy and loss over the test stream; every prediction as a file.
 function Contender:evaluate(path)
   local job, stream = self._job, self:_stream("test")
@@ -208,7 +218,7 @@ function Contender:_make_parts()
   end) })
   local step = ({ train = adapter.step, gradient = adapter.gradient })[self._job.task]
     or function()
-      adapter:forward()
+      self._predicted = adapter:forward()
     end
   self._fused = { { SEGMENT, gather }, { STEP, c_function(step) } }
   self._separate = { { DATA, gather } }

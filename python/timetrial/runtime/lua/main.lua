@@ -28,7 +28,13 @@ local function obey(contender, line)
     return contender[command](contender, rest:match("(%d+) (%d+) (%d+)"))
   elseif command == "dump" then
     return contender:dump(rest:match("^(%S+) (.*)$"))
-  elseif command == "stream" or command == "outputs" or command == "evaluate" or command == "passes" then
+  elseif
+    command == "stream"
+    or command == "outputs"
+    or command == "predicted"
+    or command == "evaluate"
+    or command == "passes"
+  then
     return contender[command](contender, rest)
   elseif command == "reset" or command == "gradient" then
     return contender[command](contender)

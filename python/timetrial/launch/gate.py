@@ -1,0 +1,129 @@
+"""The gate of one launch: what its contender is asked to show, and the verdict on it.
+
+A proof launch shows every part of the work (proof.py), and once more under the proof's own recipe
+(stress.py). A timed launch shows the steps that follow its timed part. Both build the same thing from the
+same job; all judging comes when the contender is gone, so that nothing is timed meanwhile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from timetrial.errors import InputError, Unavailable
+from timetrial.launch.clear import with_clear_batches
+from timetrial.launch.judge import Judge, NoJudge, judge_of
+from timetrial.launch.observed import LaunchContact, Look, Observation
+from timetrial.launch.outcome import LaunchError
+from timetrial.launch.parity import compare, expected_of, merged, unproven
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.proof import Proof, end_observations, run_proof
+from timetrial.launch.stress import stressed, with_recipe
+from timetrial.records.model import Parity
+
+STRESS = "stress: "
+
+
+class Gate:
+    """`prepared` is what the job is made of: the plan's workload with batches that are clear."""
+
+    def __init__(self, plan: LaunchPlan):
+        self.is_stress = False
+        self.prepared = plan.prepared
+        self._plan = plan
+        self._judge: Judge | None = None
+        self._reason = "there is no network that a judge could compute"
+        self._observations: list[Observation] = []
+
+    def open(self) -> None:
+        """Finds the judge, before the contender starts."""
+        if self._judge is not None or not self.prepared.job["streams"]:
+            return
+        try:
+            self._judge = judge_of(self.prepared)
+        except NoJudge as reason:
+            self._reason = str(reason)
+            return
+        self.prepared = with_clear_batches(self.prepared, self._judge)
+
+    def run_proof(self, contact: LaunchContact) -> Proof:
+        """Asks for everything."""
+        try:
+            return run_proof(self._plan.case.task, contact, own_data=not self.is_stress)
+        finally:
+            contact.close()
+
+    def judge_proof(self, proof: Proof, prefix: str = "") -> Parity:
+        """Of a proof of this launch's job."""
+        if self._judge is None:
+            return unproven(self._reason, proof.losses)
+        parity = compare(
+            proof.observations,
+            self._judge,
+            expected_of(self.prepared),
+            plain=proof.plain,
+            losses=proof.losses,
+            prefix=prefix,
+        )
+        return parity.model_copy(update={"deterministic": proof.deterministic})
+
+    def judge_stress(self, parity: Parity, launch: Callable[[LaunchPlan], Proof]) -> Parity:
+        """The proof's own recipe added to a parity; `launch` runs its plan."""
+        plan = self._plan
+        try:
+            prepared = stressed(plan.case.workload, plan.prepared, plan.seed)
+            judge = judge_of(prepared)
+        except (InputError, NoJudge) as reason:
+            return unproven(str(reason), parity.losses)
+        prepared = with_recipe(prepared, judge)
+        case = dataclasses.replace(
+            plan.case,
+            workload=dataclasses.replace(
+                plan.case.workload, batch_size=prepared.batch_size, optimizer=prepared.job["optimizer"]
+            ),
+        )
+        stress = dataclasses.replace(
+            plan, case=case, prepared=prepared, folder=plan.folder / "stress", proof=None
+        )
+        gate = self.for_stress(stress)
+        try:
+            proof = launch(stress)
+        except LaunchError as failure:
+            raise LaunchError(failure.outcome, f"{STRESS}{failure.reason}") from failure
+        except Unavailable as error:
+            raise Unavailable(f"{STRESS}{error}") from error
+        gate.open()
+        return merged(parity, gate.judge_proof(proof, STRESS))
+
+    def for_stress(self, plan: LaunchPlan) -> Gate:
+        """The gate of the launch of the proof's own recipe."""
+        gate = Gate(plan)
+        gate.is_stress = True
+        return gate
+
+    def observe(self, contact: LaunchContact, steps: int) -> None:
+        """Steps of a timed launch that will be judged, after so many others."""
+        if self._judge is None:
+            return
+        try:
+            self._observations += end_observations(self._plan.case.task, contact, steps)
+            contact.stream("train")
+        finally:
+            contact.close()
+
+    def judge_end(self) -> Parity | None:
+        """Of what was observed; None where nobody can judge. LaunchError: not finite."""
+        if self._judge is None or not self._observations:
+            return None
+        _check_finite(self._observations)
+        return compare(self._observations, self._judge, expected_of(self.prepared))
+
+
+def _check_finite(observations: Sequence[Observation]) -> None:
+    looks: list[Look] = [one for seen in observations for one in (seen.before, seen.after) if one is not None]
+    for one in looks:
+        for name, values in one.parameter.items():
+            if not np.all(np.isfinite(values)):
+                raise LaunchError("nan", f"{name} is not finite at the end")

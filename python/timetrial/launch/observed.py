@@ -1,0 +1,196 @@
+"""What a contender showed at certain moments, and the order in which it is asked: parameters and states
+before a step, the step, parameters and states after it. Nothing here judges (parity.py does).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.launch.decisions import Stage
+from timetrial.launch.outcome import LaunchError
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.records.model import SegmentKind
+
+VELOCITY = ".velocity"
+
+Tensors = dict[str, NDArray[Any]]
+Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answer
+
+
+@dataclass(frozen=True)
+class Look:
+    """Parameters, and velocities by the parameter's name, at one moment; a contender may show no velocity."""
+
+    parameter: Tensors
+    velocity: Tensors = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a contender computed from the values `before`, on the batch `row` of `stream`.
+
+    `name` says when, for people ("step 3"; "" for the first gradient). `fresh`: right after a reset, so
+    `before` must be the initial values, and every velocity 0. `earlier`: the look one step before `before`.
+    A group is empty where nothing of the kind was asked or shown.
+    """
+
+    name: str
+    stream: str
+    row: int
+    before: Look
+    fresh: bool = False
+    earlier: Look | None = None
+    loss: float | None = None
+    activation: Tensors | None = None
+    gradient: Tensors | None = None
+    after: Look | None = None
+    output: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Steps from the initial values of which nothing was seen but the losses, and where they ended."""
+
+    stream: str
+    losses: list[float]
+    before: Look
+    after: Look
+
+
+class Contact(Protocol):
+    """What can be asked of a contender. `run` gives the losses of its steps."""
+
+    def stream(self, name: str) -> None:
+        """The next steps use this stream, from its first batch."""
+
+    def reset(self) -> None:
+        """Initial values, empty optimizer, first batch."""
+
+    def run(self, steps: int) -> list[float]:
+        """A segment through the loop and the verb that are timed; its losses."""
+
+    def gradient(self) -> float:
+        """One step without update; its loss."""
+
+    def dump(self, role: str) -> Tensors:
+        """Every tensor of a role."""
+
+    def outputs(self) -> NDArray[Any]:
+        """Inference between steps."""
+
+    def predicted(self) -> NDArray[Any]:
+        """Of the last step of the task forward."""
+
+
+def look(contact: Contact) -> Look:
+    """Parameters and velocities now."""
+    velocity = contact.dump("optimizer")
+    return Look(
+        contact.dump("parameter"),
+        {name[: -len(VELOCITY)]: tensor for name, tensor in velocity.items() if name.endswith(VELOCITY)},
+    )
+
+
+class LaunchContact:
+    """A contender's process, over its pipes. Dumps are mapped, and their files gone once `close` was called:
+    what nobody looks at takes no memory."""
+
+    def __init__(self, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path, kind: SegmentKind):
+        self._ask = ask
+        self._runner = runner
+        self._files = files
+        self._folder = folder.resolve() / "dumps"
+        self._kind = kind
+        self._dumps = 0
+
+    def stream(self, name: str) -> None:
+        """The next steps use this stream, from its first batch."""
+        self._ask(f"stream {name}")
+
+    def reset(self) -> None:
+        """Initial values, empty optimizer, first batch."""
+        self._ask("reset")
+
+    def run(self, steps: int) -> list[float]:
+        """A segment through the loop and the verb that are timed."""
+        before = self._files.losses
+        self._runner.run_stage(Stage(self._kind, steps))
+        return self._files.read_losses(before)
+
+    def gradient(self) -> float:
+        """One step without update; its loss."""
+        loss = self._ask("gradient").get("loss")
+        # JSON has no NaN: a loss that is not finite arrives as null.
+        return float(loss) if isinstance(loss, (int, float)) else float("nan")
+
+    def dump(self, role: str) -> Tensors:
+        """Every tensor of a role."""
+        folder = self._new()
+        self._ask(f"dump {role} {folder}")
+        return {path.name[: -len(".npy")]: _load(path) for path in sorted(folder.glob("*.npy"))}
+
+    def outputs(self) -> NDArray[Any]:
+        """Inference between steps."""
+        return self._array("outputs")
+
+    def predicted(self) -> NDArray[Any]:
+        """Of the last step of the task forward."""
+        return self._array("predicted")
+
+    def close(self) -> None:
+        """Takes the files away; what was read stays."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _array(self, command: str) -> NDArray[Any]:
+        path = self._new() / f"{command}.npy"
+        self._ask(f"{command} {path}")
+        return _load(path)
+
+    def _new(self) -> Path:
+        folder = self._folder / str(self._dumps)
+        self._dumps += 1
+        folder.mkdir(parents=True)
+        return folder
+
+
+def _load(path: Path) -> NDArray[Any]:
+    try:
+        # A scalar or an empty tensor cannot be mapped.
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise LaunchError("crash", f"the contender left no readable {path.name}: {error}") from error
+    return array
+
+
+class Batches:
+    """The batches of a job's streams: what the contender's loop gathers, gathered here."""
+
+    def __init__(self, streams: dict[str, dict[str, str]]):
+        self._files = streams
+        self._open: dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
+
+    def batch(self, stream: str, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Images and labels of step `row` of a stream, from 0."""
+        if stream not in self._open:
+            files = self._files[stream]
+            images, labels, order = (
+                np.load(files[key], mmap_mode="r", allow_pickle=False)
+                for key in ("images", "labels", "order")
+            )
+            self._open[stream] = images, labels, order
+        images, labels, order = self._open[stream]
+        rows = order[row % len(order)]
+        return images[rows], labels[rows]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Of the streams that have an order."""
+        return frozenset(name for name, files in self._files.items() if "order" in files)

@@ -1,0 +1,55 @@
+"""Behind its timed part every launch takes steps that are judged, through the verb that was timed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from launching import MS, SHORT, make_plan, small_network, words
+
+from timetrial.launch import run_launch
+
+STEPS = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, max_steps=60)
+PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
+
+
+@pytest.mark.parametrize(
+    ("defect", "task", "tensor"),
+    [
+        ("skipped_later", "train", "velocity"),
+        ("bf16_later", "train", "step "),
+        ("constant", "forward", "after 1 steps, timed step on proof: output"),
+        ("bf16_later", "forward", "timed step on proof: output"),
+    ],
+)
+def test_what_goes_wrong_while_timed_is_seen(tmp_path: Path, defect: str, task: str, tensor: str) -> None:
+    plan = make_plan(
+        tmp_path / "launch", PLANTED, network=small_network(tmp_path), measure=STEPS, task=task,
+        settings={"planted.defect": defect},
+    )  # fmt: skip
+    record = run_launch(plan)
+    assert record.outcome == "wrong", words(record)
+    assert record.end is not None
+    assert tensor in (record.end.tensor or "")
+    assert f"behind the timed part: {record.end.tensor}" in (record.reason or "")
+    assert not (tmp_path / "launch" / "dumps").exists()
+
+
+@pytest.mark.parametrize("task", ["train", "gradient", "forward"])
+@pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", "reference", "pytorch", PLANTED])
+def test_what_is_right_passes(tmp_path: Path, backend: str, task: str) -> None:
+    if backend == "pytorch":
+        pytest.importorskip("torch")
+    record = run_launch(make_plan(tmp_path / "launch", backend, network=small_network(tmp_path), task=task))
+    assert record.outcome == "ok", words(record)
+    assert record.end is not None
+    assert record.end.status == "passed"
+    assert record.end.comparisons
+    assert [one.kind for one in record.segments[-2:]] == ["judged", "judged"]
+
+
+def test_a_null_contender_shows_nothing(tmp_path: Path) -> None:
+    record = run_launch(make_plan(tmp_path / "launch", "null"))
+    assert record.outcome == "ok", words(record)
+    assert record.end is None

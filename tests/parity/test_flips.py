@@ -1,0 +1,202 @@
+"""Decisions that rounding turns: found, shown, and nothing else explained by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from timetrial.core import Network
+from timetrial.launch.flips import edges_of, explain, turns
+from timetrial.launch.judge import SMALL, NativeJudge
+from timetrial.launch.observed import Batches, Look, Observation, Tensors
+from timetrial.launch.parity import Expected, compare
+from timetrial.records.model import Parity
+
+NODES = [
+    {"name": "conv", "kind": "conv2d", "attributes": {"channels": 3, "kernel": 3}},
+    {"name": "pool", "kind": "max_pool2d", "attributes": {"kernel": 2}},
+    {"name": "flat", "kind": "flatten"},
+    {"name": "fc1", "kind": "dense", "attributes": {"units": 6}},
+    {"name": "relu", "kind": "relu"},
+    {"name": "fc2", "kind": "dense", "attributes": {"units": 4}},
+    {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc2", "labels"]},
+]
+N = 5
+TURNED_IMAGE, UNIT = 2, 4
+
+
+class Stage:
+    """A network whose relu unit UNIT lies `margin` (of the rms) from its edge for one image."""
+
+    def __init__(self, folder: Path, margin: float):
+        self.network = Network(NODES, N, (1, 8, 8))
+        rng = np.random.default_rng(5)
+        self.images = rng.uniform(0, 1, (N, 1, 8, 8)).astype(np.float32)
+        self.labels = rng.integers(0, 4, N)
+        self.parameters: Tensors = {
+            one["name"]: rng.normal(0, 0.5, one["shape"]).astype(np.float32)
+            for one in self.network.parameters
+        }
+        self.judge = NativeJudge(SMALL, self.network)
+        # The bias is in f32: the rest of the way to the edge is done in the image's own place of `flat`.
+        for _ in range(60):
+            value, rms, flat = self._unit()
+            if abs(value / rms - margin) < 0.2 * margin:
+                break
+            weight = self.parameters["fc1.weight"][UNIT]
+            at = int(np.argmax(np.abs(flat)))
+            self.parameters["fc1.bias"][UNIT] -= np.float32(value - margin * rms)
+            value, rms, flat = self._unit()
+            weight[at] = np.float32(weight[at] - (value - margin * rms) / flat[at])
+        for name, array in (("images", self.images), ("labels", self.labels), ("order", np.arange(N)[None])):
+            np.save(folder / f"{name}.npy", array)
+        files = {name: str(folder / f"{name}.npy") for name in ("images", "labels", "order")}
+        self.expected = Expected(
+            initial=self.parameters,
+            nodes={},
+            optimizer={"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01},
+            batches=Batches({"proof": files, "train": files}),
+        )
+
+    def _unit(self) -> tuple[float, float, np.ndarray]:
+        witness = self.judge.witness()
+        witness.load(self.parameters)
+        shown = witness.gradient(self.images[TURNED_IMAGE], int(self.labels[TURNED_IMAGE]), {}).activation
+        return float(shown["fc1"][0, UNIT]), float(np.sqrt(np.mean(shown["fc1"] ** 2))), shown["flat"][0]
+
+    def turned(self, node: str, share: float = 1.0) -> Tensors:
+        """The judge's gradients with the decisions of a node that are close turned."""
+        answer = self.judge.gradient(self.parameters, self.images, self.labels)
+        wanted = [
+            one
+            for one in turns(self.judge.witness(), self.parameters, self.images, self.labels)
+            if one.words.startswith(node)
+        ]
+        assert wanted
+        return {n: v + share * sum(one.difference[n] for one in wanted) for n, v in answer.gradient.items()}
+
+    def judged(self, gradient: Tensors) -> Parity:
+        loss = self.judge.gradient(self.parameters, self.images, self.labels).loss
+        shown = {name: values.astype(np.float32) for name, values in gradient.items()}
+        seen = Observation("", "proof", 0, Look(self.parameters), fresh=True, loss=loss, gradient=shown)
+        return compare([seen], self.judge, self.expected)
+
+    def judged_step(self, gradient: Tensors) -> Parity:
+        """The same, of a training step that used this gradient."""
+        sgd = self.expected.optimizer
+        loss = self.judge.gradient(self.parameters, self.images, self.labels).loss
+        velocity = {
+            n: (g + sgd["weight_decay"] * self.parameters[n]).astype(np.float32) for n, g in gradient.items()
+        }
+        after = {n: (self.parameters[n] - 0.1 * v).astype(np.float32) for n, v in velocity.items()}
+        seen = Observation(
+            "step 1", "proof", 0, Look(self.parameters), fresh=True, loss=loss, after=Look(after, velocity)
+        )
+        return compare([seen], self.judge, self.expected)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path, 2e-6)
+
+
+def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
+    gradient = stage.turned("relu unit 4 of image 2")
+    for parity in (stage.judged(gradient), stage.judged_step(gradient)):
+        assert parity.status == "passed", parity.reason
+        assert parity.notes == ["flips"]
+        assert len(parity.turned) == 1
+        assert f"relu unit {UNIT} of image {TURNED_IMAGE}, margin 2e-06" in parity.turned[0]
+        assert all(one.passed for one in parity.comparisons)
+
+
+def test_what_agrees_needs_no_explanation(stage: Stage) -> None:
+    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    parity = stage.judged(answer.gradient)
+    assert (parity.status, parity.notes, parity.turned) == ("passed", [], [])
+
+
+@pytest.mark.parametrize("share", [0.5, -1.0, 2.0, 0.999])
+def test_half_a_decision_is_none(stage: Stage, share: float) -> None:
+    parity = stage.judged(stage.turned("relu unit 4 of image 2", share))
+    assert parity.status == "failed"
+    assert (parity.notes, parity.turned) == ([], [])
+
+
+def test_an_error_beside_a_turned_decision_is_still_an_error(stage: Stage) -> None:
+    gradient = stage.turned("relu unit 4 of image 2")
+    gradient["conv.weight"] = gradient["conv.weight"] * 1.0001
+    parity = stage.judged(gradient)
+    assert parity.status == "failed"
+    assert parity.turned == []
+
+
+def test_a_decision_far_from_its_edge_is_not_excused(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, 1e-3)
+    witness = stage.judge.witness()
+    witness.load(stage.parameters)
+    image, label = stage.images[TURNED_IMAGE], int(stage.labels[TURNED_IMAGE])
+    plain = witness.gradient(image, label, {})
+    edge = next(
+        one
+        for one in edges_of(witness.nodes, plain.activation, limit=1e-2)
+        if (one.node, one.unit) == ("relu", UNIT)
+    )
+    nudge = np.zeros((1, 6))
+    nudge[0, edge.place] = edge.nudge
+    turned = witness.gradient(image, label, {edge.source: nudge}).gradient
+    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    gradient = {n: v + (turned[n] - plain.gradient[n]) / N for n, v in answer.gradient.items()}
+    assert stage.judged(gradient).status == "failed"
+
+
+def test_ties_turn_together(tmp_path: Path) -> None:
+    """Blank images and biases of 0: a relu's input is exactly 0, and its slope there 0, 1/2 or 1."""
+    stage = Stage(tmp_path, 1e-2)
+    stage.images[1:3] = 0
+    np.save(tmp_path / "images.npy", stage.images)
+    for name in ("conv.bias", "fc1.bias"):
+        stage.parameters[name][:] = 0
+    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    assert stage.judged(answer.gradient).notes == []
+    for share in (1.0, 0.5):
+        parity = stage.judged(stage.turned("relu: ", share))
+        assert parity.status == "passed", parity.reason
+        assert parity.notes == ["ties"]
+        assert parity.turned == ["relu: 12 ties"]
+    assert stage.judged(stage.turned("relu: ", 0.7)).status == "failed"
+
+
+def test_rivals_of_a_maximum(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, 1e-2)
+    witness = stage.judge.witness()
+    witness.load(stage.parameters)
+    shown = witness.gradient(stage.images[0], 0, {}).activation
+    edges = [one for one in edges_of(witness.nodes, shown, limit=0.05) if one.node == "pool"]
+    assert edges
+    conv = shown["conv"][0]
+    for edge in edges:
+        channel, row, column = np.unravel_index(edge.unit, (3, 3, 3))
+        window = np.sort(conv[channel, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2], axis=None)
+        assert edge.margin == pytest.approx((window[-1] - window[-2]) / np.sqrt(np.mean(conv**2)))
+        assert conv.reshape(-1)[edge.place] == window[-2]
+        nudge = np.zeros((1, *conv.shape))
+        nudge.reshape(-1)[edge.place] = edge.nudge
+        raised = witness.gradient(stage.images[0], 0, {"conv": nudge})
+        assert raised.activation["pool"].reshape(-1)[edge.unit] == pytest.approx(window[-1])
+
+
+def test_nothing_explains_nothing() -> None:
+    gradient = {"a": np.ones(3)}
+    assert explain({"a": np.ones(3)}, gradient, []) == (gradient, [])
+
+
+def test_a_nudge_lasts_for_one_look(stage: Stage) -> None:
+    witness = stage.judge.witness()
+    witness.load(stage.parameters)
+    before = witness.gradient(stage.images[0], 0, {})
+    witness.gradient(stage.images[0], 0, {"fc1": np.ones((1, 6))})
+    after = witness.gradient(stage.images[0], 0, {})
+    assert all(np.array_equal(before.gradient[name], after.gradient[name]) for name in before.gradient)
