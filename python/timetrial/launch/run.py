@@ -25,6 +25,7 @@ from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.cpus import allowed_cpus, parse_cpus
 from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
 from timetrial.launch.environment import Environment, build_environment
+from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
@@ -254,30 +255,12 @@ class _Launch:
                 except LaunchError as failure:
                     if self.runner:
                         self.runner.salvage()
-                        failure = self._in_segment(failure, self.runner.steps)
-                    raise self._with_libraries(failure) from None
+                        failure = in_segment(failure, self.runner.steps, limits, self._patience_s)
+                    raise (failure if self.ready else with_libraries(failure, self.libraries)) from None
                 finally:
                     self._last_look()
         finally:
             files.close()
-
-    def _in_segment(self, failure: LaunchError, steps: int) -> LaunchError:
-        """Which step it was that failed; what gives a slow one more time."""
-        if failure.command in ("run", "parts"):
-            return LaunchError(failure.outcome, f"{failure.reason} at step {steps + 1}")
-        if failure.outcome != "hang":
-            return failure
-        limits = self.plan.measure.limits
-        name, limit_s = ("progress", limits.progress_timeout_s) if steps else ("start", self._patience_s)
-        cure = f"{name}_timeout_s={2 * math.ceil(limit_s)} gives it more time"
-        return LaunchError("hang", f"{failure.reason}; {cure}")
-
-    def _with_libraries(self, failure: LaunchError) -> LaunchError:
-        """What kills a contender that loads a library may be the library."""
-        if failure.outcome != "crash" or self.ready or not self.libraries:
-            return failure
-        named = ", ".join(f"{one.setting} = {one.path}" for one in self.libraries)
-        return LaunchError("crash", f"{failure.reason}, with {named}")
 
     def _talk(
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles

@@ -1,0 +1,31 @@
+"""Failures of a launch, with what the parent knows about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from timetrial.launch.libraries import ChosenLibrary
+from timetrial.launch.outcome import LaunchError
+from timetrial.launch.plan import Limits
+
+
+def in_segment(failure: LaunchError, steps: int, limits: Limits, patience_s: float) -> LaunchError:
+    """Which step it was that failed, after so many; what gives a slow one more time. `patience_s`: how long
+    the first one was waited for."""
+    if failure.command in ("run", "parts"):
+        return LaunchError(failure.outcome, f"{failure.reason} at step {steps + 1}")
+    if failure.outcome != "hang":
+        return failure
+    name, limit_s = ("progress", limits.progress_timeout_s) if steps else ("start", patience_s)
+    return LaunchError(
+        "hang", f"{failure.reason}; {name}_timeout_s={2 * math.ceil(limit_s)} gives it more time"
+    )
+
+
+def with_libraries(failure: LaunchError, libraries: Sequence[ChosenLibrary]) -> LaunchError:
+    """What kills a contender that loads a library may be the library."""
+    if failure.outcome != "crash" or not libraries:
+        return failure
+    named = ", ".join(f"{one.setting} = {one.path}" for one in libraries)
+    return LaunchError("crash", f"{failure.reason}, with {named}")
