@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,13 @@ RUNTIME_MODULES = (
 @pytest.fixture
 def fake() -> FakeEngine:
     return FakeEngine()
+
+
+@pytest.fixture(scope="session")
+def workers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For what takes long to make (shared.made_once): of the whole session, where workers have theirs too."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture

@@ -23,9 +23,13 @@ import pytest
 
 VARIABLE = "TIMETRIAL_REQUIRE"
 WATCHED = ("frameworks", "runtime")  # folders of tests/
-# Those that `make test` proves: the newest of the most used, an old one, and one that is not like the others.
-# Tests of all the rest are marked full.
-QUICK = ("pytorch@2.13.0", "mxnet@1.4.1", "jax@0.12.0.1")
+# Those that `make test` proves, and in which modes: the newest of the most used, an old one, and one that is
+# not like the others. Tests of all the rest are marked full.
+QUICK = {
+    "pytorch@2.13.0": ("eager",),
+    "mxnet@1.4.1": ("imperative", "hybridized", "symbolic"),
+    "jax@0.12.0.1": ("jit",),
+}
 _KIND = re.compile(r"(?:Skipped: )?(?:(framework) (\S+?): |machine: )")
 
 

@@ -78,10 +78,10 @@ def calls(tmp_path: Path) -> Callable[[], int]:
 
 
 @pytest.fixture(scope="session")
-def libtorch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real plug-in, compiled once for all tests."""
+def libtorch(workers_folder: Path) -> Path:
+    """The real plug-in, compiled once for all tests: who comes second waits for who was first."""
     before = os.environ.get("TIMETRIAL_CACHE")
-    os.environ["TIMETRIAL_CACHE"] = str(tmp_path_factory.mktemp("libtorch"))
+    os.environ["TIMETRIAL_CACHE"] = str(workers_folder / "libtorch")
     try:
         return building.ensure(building.make_plan(building.recipe_named("libtorch")))
     finally:

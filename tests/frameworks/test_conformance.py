@@ -86,12 +86,12 @@ def _everything(*, wrong: bool = False) -> list[object]:
         for version in framework.versions:
             lacking = _lacking(framework, version)
             marks = [pytest.mark.skip(reason=lacking)] if lacking else []
-            marks += [] if f"{framework.name}@{version.version}" in QUICK else [pytest.mark.full]
+            name = f"{framework.name}@{version.version}"
             for mode in version.modes or ("",):
                 if (mode in version.wrong) != wrong:
                     continue
-                name = f"{framework.name}@{version.version}"
-                found.append(pytest.param(name, mode, id=f"{name}-{mode}".rstrip("-"), marks=marks))
+                full = [] if mode in QUICK.get(name, ()) else [pytest.mark.full]
+                found.append(pytest.param(name, mode, id=f"{name}-{mode}".rstrip("-"), marks=marks + full))
     return found
 
 

@@ -25,13 +25,6 @@ def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[
 
 
 @pytest.fixture(scope="module")
-def workers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the whole session: that of all workers, where there are some."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-
-
-@pytest.fixture(scope="module")
 def distributions(workers_folder: Path) -> tuple[Path, Path]:
     """(sdist, wheel); the wheel is built from the unpacked sdist, in isolation."""
     folder = made_once(

@@ -136,6 +136,7 @@ def race(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[i
     return process.returncode, json.loads(out)
 
 
+@pytest.mark.full
 def test_a_contender_with_a_quarter_more_work_is_slower(tmp_path: Path, environment: dict[str, str]) -> None:
     code, found = race(["backend=null", "null.work_units=40,50", "threads=1"], tmp_path, environment)
     assert (code, found["verdict"], found["confirmed"]) == (1, "worse", True)
@@ -143,6 +144,7 @@ def test_a_contender_with_a_quarter_more_work_is_slower(tmp_path: Path, environm
     assert found["pairs"] in (6, 10, 16, 24)
 
 
+@pytest.mark.full
 def test_a_real_crash_is_evidence(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ["backend=null", "null.fail=none,abort", "null.fail_after=50"]
     code, found = race(words, tmp_path, environment)

@@ -95,6 +95,7 @@ def test_it_exists(bench):
     )
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("research")
 def test_a_planted_slowdown_of_5_percent_fails(pytester: pytest.Pytester) -> None:
     for seed in (1, 2):
@@ -116,6 +117,7 @@ def test_a_planted_slowdown_of_5_percent_fails(pytester: pytest.Pytester) -> Non
     )
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("research")
 def test_a_step_against_itself_does_not_fail(pytester: pytest.Pytester) -> None:
     tests = TESTS.replace('mine.replace(callable="research.before:make_step")', "mine")
