@@ -99,7 +99,7 @@ def test_real_contenders_repeat_their_bits(tmp_path: Path, backend: str) -> None
     assert record.parity.deterministic is True
 
 
-def test_only_the_proof_sees_a_zero_gradient_through_pooling(tmp_path: Path) -> None:
+def test_a_zero_gradient_through_pooling_is_seen_by_proof_and_end(tmp_path: Path) -> None:
     """The bug of a real framework: the first loss is right and the loss falls; gradients give it away."""
     parity = prove(tmp_path, "zero_gradient_through_pool").parity
     assert parity is not None
@@ -114,8 +114,9 @@ def test_only_the_proof_sees_a_zero_gradient_through_pooling(tmp_path: Path) -> 
             purpose="learning",
         )
     )
-    assert learning.outcome == "ok", words(learning)
     assert learning.evaluations[-1].loss < learning.evaluations[0].loss
+    assert learning.outcome == "wrong"
+    assert "conv1.weight, conv1.bias did not change" in (learning.reason or "")
 
 
 def test_a_slope_of_one_at_zero_is_right_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -77,11 +78,9 @@ class Child:
         read_commands, self._commands = os.pipe()
         self._events, write_events = os.pipe()
         # Out of the way of 3, 4 and 5, so that no dup2 overwrites what a later one needs.
-        sources = [os.dup(fd) for fd in (read_commands, write_events, self.recorder)]
-        high = [fd + 64 for fd in sources]
-        for source, target in zip(sources, high, strict=True):
-            os.dup2(source, target, inheritable=False)
-            os.close(source)
+        high = [
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (read_commands, write_events, self.recorder)
+        ]
         log = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self.pid = os.posix_spawn(
             child_path(),

@@ -135,7 +135,7 @@ def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     timed = run_launch(make_plan(tmp_path / "timed", str(PLANTED), settings=settings, proof=proof.parity))
     assert timed.outcome == "ok", words(timed)
     kinds = {segment.kind for segment in timed.segments}
-    assert {"first", "steady"} <= kinds <= {"first", "warmup", "steady"}
+    assert {"first", "steady", "judged"} <= kinds <= {"first", "warmup", "steady", "judged"}
     setting = next(setting for setting in timed.settings if setting.name == "python")
     assert setting.effective == str(python)
 

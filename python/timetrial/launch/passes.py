@@ -62,6 +62,7 @@ class PassCheck:
     def __init__(self, steps: int, *, proven: bool):
         self.steps = steps
         self.warning: str | None = None  # what is wrong with a contender that nobody proved
+        self.suspended = False  # steps that are judged by themselves, on other batches, are of no pass
         self._proven = proven
         self._done = 0  # steps of the pass so far
         self._is_first = True
@@ -78,6 +79,8 @@ class PassCheck:
     def add(self, stamps: NDArray[np.uint64], losses: NDArray[np.float64]) -> None:
         """One segment. LaunchError if there was no reset where one was due, or one where none was; or, of a
         contender that was proven, if a pass does not begin as the first one did."""
+        if self.suspended:
+            return
         numbers = stamps & np.uint64(0xFF)
         steps_before = np.cumsum(numbers == STEP_BOUNDARY)[numbers == RESET_BOUNDARY]
         for number, piece in enumerate(np.split(losses, steps_before)):

@@ -365,10 +365,15 @@ class _Launch:
             self._ask(process, "reset")
             self.runner.passes.restarted()
 
-    def _end_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
-        """What comes now finds the contender where the last timed step left it."""
+    def _suspend_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
         if runner.passes:
             self._ask(process, "passes 0")
+            runner.passes.suspended = True
+
+    def _end_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+        """What comes now finds the contender where the last timed step left it."""
+        self._suspend_passes(process, runner)
+        if runner.passes:
             self.warnings += [runner.passes.warning] if runner.passes.warning else []
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
             self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
@@ -390,7 +395,12 @@ class _Launch:
         runner.run_stage(Stage("first", 1))
         watch.after_first_step()
         if self.plan.case.task == "forward":
+            self._suspend_passes(process, runner)
             self._observe(process, files)
+            if runner.passes:
+                self._ask(process, f"passes {runner.passes.steps}")
+                self._rewind(process)
+                runner.passes.suspended = False
         rule = SpeedRule(measure)
         progress: Progress | None = None
         watch.begin_steady()
