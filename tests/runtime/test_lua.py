@@ -92,7 +92,7 @@ def test_it_is_proven_and_timed(tmp_path: Path, backend: str) -> None:
     assert proof.parity is not None
     assert proof.parity.status == "passed"
     compared = {comparison.tensor for comparison in proof.parity.comparisons}
-    assert {"gradient fc1.weight", "step 1: parameter fc2.bias", "stress: activation fc1"} <= compared
+    assert {"gradient fc1.weight", "step 1: parameter fc2.bias", "evaluation: output"} <= compared
     timed = launched(tmp_path, backend, weight_decay=0.01, proof=proof.parity, settings={"threads": "1"})
     assert timed.outcome == "ok", words(timed)
     assert {"first", "steady", "detailed"} <= {segment.kind for segment in timed.segments}
