@@ -4,8 +4,10 @@ A relu's input may be so close to 0, or two rivals of a maximum so close togethe
 than the judge does in f64. The gradient of that image then differs a little, legally. Whoever claims this
 must show it: the unit is found, with its margin; the judge computes that one image again with the decision
 turned (its input nudged across the edge, by hardly more than the margin); and with that the contender's
-numbers must agree within the ordinary tolerance. Which of the found units were turned is a least-squares fit
-whose coefficients are then set to 0 or 1. Nothing is excused by its size.
+numbers must agree within the ordinary tolerance. Which of the found units were turned is searched one by one:
+always the one that brings the judge nearest to the contender, as long as it gets nearer. (A least-squares fit
+over all of them fails: neighbors in an image turn almost the same, and rounded coefficients are then anything.)
+Nothing is excused by its size.
 
 A margin of exactly 0 is a tie: many of them act alike, by the convention of whoever computes (the first
 maximum or the last; relu'(0) = 0, 1/2 or 1). The ties of a layer turn together, with one coefficient of 0,
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 
 CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
 TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
-MOST_TURNED = 64  # units that are looked at, the closest first
-FITTED_ELEMENTS = 2_000_000  # of the columns of a fit
+MOST_TURNED = 256  # units that are looked at, the closest first
+COMPARED_ELEMENTS = 2_000_000  # of all their differences
+NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]
 
@@ -164,7 +167,7 @@ def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> t
     if not moving:
         return gradient, []
     scale = {name: float(np.linalg.norm(gradient[name])) or 1.0 for name in residual}
-    every = max(1, sum(gradient[name].size for name in residual) * len(moving) // FITTED_ELEMENTS)
+    every = max(1, sum(gradient[name].size for name in residual) * len(moving) // COMPARED_ELEMENTS)
 
     def column(tensors: Tensors) -> Doubles:
         # Small tensors whole, so that a bias counts.
@@ -176,16 +179,22 @@ def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> t
         ]
         return np.concatenate(parts)
 
-    columns = np.stack([column(turn.difference) for turn in moving], axis=1)
-    sizes = np.linalg.norm(columns, axis=0)
-    fit = np.linalg.lstsq(columns / np.where(sizes > 0, sizes, 1), column(residual), rcond=1e-9)[0]
-    amounts = fit / np.where(sizes > 0, sizes, 1)
+    rest = column(residual)
+    candidates = [
+        (turn, share, share * column(turn.difference))
+        for turn in moving
+        for share in ((0.5, 1.0) if turn.is_tie else (1.0,))
+    ]
     corrected, words = dict(gradient), []
-    for turn, amount in zip(moving, amounts, strict=True):
-        allowed = (0.0, 0.5, 1.0) if turn.is_tie else (0.0, 1.0)
-        share = min(allowed, key=lambda one: abs(one - amount))
-        if share:
-            words.append(turn.words)
-            for name in corrected:
-                corrected[name] = corrected[name] + share * turn.difference[name]
+    while candidates:
+        distances = [float(np.linalg.norm(rest - change)) for _, _, change in candidates]
+        nearest = int(np.argmin(distances))
+        if distances[nearest] > NEARER * float(np.linalg.norm(rest)):
+            break
+        turn, share, change = candidates[nearest]
+        rest = rest - change
+        words.append(turn.words)
+        for name in corrected:
+            corrected[name] = corrected[name] + share * turn.difference[name]
+        candidates = [one for one in candidates if one[0] is not turn]
     return corrected, words
