@@ -6,7 +6,7 @@ must show it: the unit is found, with its margin; the judge computes that one im
 turned (its input nudged across the edge, by hardly more than the margin); and with that the contender's
 numbers must agree within the ordinary tolerance. Which of the found units were turned is searched one by one:
 always the one that brings the judge nearest to the contender, as long as it gets nearer. (A least-squares fit
-over all of them fails: neighbors in an image turn almost the same, and rounded coefficients are then anything.)
+over all of them fails: neighbors in an image turn almost the same, and its coefficients are then anything.)
 Nothing is excused by its size.
 
 A margin of exactly 0 is a tie: many of them act alike, by the convention of whoever computes (the first
