@@ -355,7 +355,7 @@ def beyond_peak(percent: float | None) -> list[str]:
         return []
     return [
         "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "
-        "(Winograd, FFT), it multiplies in a shorter type, or something ran beside the measurement of the peak"
+        "(Winograd, FFT), it multiplies in a shorter type, or something ran while the peak was measured"
     ]
 
 
