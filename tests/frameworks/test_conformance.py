@@ -131,7 +131,7 @@ def test_every_layer_is_proven(
     )
     compared = {comparison.tensor for comparison in _proven(run_launch(plan)).comparisons}
     expected = {"gradient conv1.weight", "gradient fc1.bias", "evaluation: output"}
-    assert {*expected, "step 1: parameter conv2.bias", "stress: activation fc1"} <= compared
+    assert {*expected, "step 1: parameter conv2.bias", "stress: step 1: parameter fc1.bias"} <= compared
 
 
 @EVERYTHING
