@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import signal
@@ -96,10 +97,30 @@ def test_cancel(tmp_path: Path) -> None:
 def test_descriptors_do_not_leak(tmp_path: Path) -> None:
     for i, fail in enumerate(("none", "segv", "throw")):
         run_launch(make_plan(tmp_path / f"warm{i}", "null", settings={"null.fail": fail}))
+    gc.collect()  # what tests before this one left
     before = os.listdir("/proc/self/fd")
     for i, fail in enumerate(("none", "segv", "throw")):
         run_launch(make_plan(tmp_path / f"launch{i}", "null", settings={"null.fail": fail}))
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.mark.parametrize("purpose", ["proof", "speed"])
+def test_what_was_judged_holds_no_descriptors(tmp_path: Path, purpose: str) -> None:
+    """Tensors are mapped, hundreds of them: they must go with the launch, and not when memory gets short."""
+
+    def launch(name: str) -> None:
+        record = run_launch(make_plan(tmp_path / name, "eigen", purpose=purpose))
+        assert record.outcome == "ok", record.reason
+
+    launch("warm")
+    gc.collect()
+    gc.disable()
+    try:
+        before = os.listdir("/proc/self/fd")
+        launch("again")
+        assert len(os.listdir("/proc/self/fd")) <= len(before) + 3
+    finally:
+        gc.enable()
 
 
 def test_it_works_whatever_descriptors_the_caller_has(tmp_path: Path) -> None:

@@ -113,6 +113,10 @@ class Gate:
         finally:
             contact.close()
 
+    def forget(self) -> None:
+        """What was observed."""
+        self._observations = []
+
     def judge_end(self) -> Parity | None:
         """Of what was observed; None where nobody can judge. LaunchError: not finite."""
         if self._judge is None or not self._observations:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
-import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from timetrial.core.recorder import create_recorder_file
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts
@@ -51,6 +49,7 @@ from timetrial.launch.settings import (
     mismatch,
     setting_environment,
 )
+from timetrial.launch.starting import phases, recorder_file
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.records.files import explained
@@ -81,7 +80,10 @@ def run_launch(
     """
     _make_folder(plan.folder)
     launch = _Launch(plan, cancel, seat)
-    record = launch.run()
+    try:
+        record = launch.run()
+    finally:
+        launch.forget()
     write_launch(plan.folder, record)
     return record
 
@@ -197,6 +199,11 @@ class _Launch:
             warnings=self.warnings,
         )
 
+    def forget(self) -> None:
+        """Dumps are mapped: their descriptors do not wait for the garbage collector."""
+        self.proof = None
+        self.gate.forget()
+
     @property
     def _loaded(self) -> list[dict[str, Any]]:
         """What the contender says of its BLAS and OpenMP libraries."""
@@ -249,7 +256,7 @@ class _Launch:
         self.command = command.line()
         files = SampleFiles(plan.folder)
         try:
-            with _recorder() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
+            with recorder_file() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
                 try:
                     self._talk(contender, process, recorder, files)
                 except LaunchError as failure:
@@ -269,7 +276,7 @@ class _Launch:
         self.ready = self._wait_for_start(process, limits.start_timeout_s)
         if self.ready.get("event") != "ready" or process.pid is None:
             raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
-        self.phases = _phases(process.started_ns, self.ready.get("phases", []))
+        self.phases = phases(process.started_ns, self.ready.get("phases", []))
         version = contender.version
         self.watch = Watch(
             process.pid,
@@ -520,8 +527,10 @@ class _Launch:
             launch._run_contender(contender)
         finally:
             shutil.rmtree(plan.folder, ignore_errors=True)
-        assert launch.proof is not None
-        return launch.proof
+        proof = launch.proof
+        launch.forget()
+        assert proof is not None
+        return proof
 
     @property
     def _cached_case(self) -> Case:
@@ -580,20 +589,3 @@ class _Launch:
         if asked is None or self.cache is None:
             return None
         return judge_cache(asked, self.cache, self.plan.purpose)
-
-
-@contextlib.contextmanager
-def _recorder() -> Iterator[int]:
-    fd = create_recorder_file()
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _phases(started_ns: int, said: list[dict[str, Any]]) -> list[Phase]:
-    """The supervisor's time of the start first, then the contender's own."""
-    return [
-        Phase(name="exec", ns=started_ns),
-        *(Phase(name=str(p["name"]), ns=int(p["ns"]), rss_bytes=p.get("rss_bytes")) for p in said),
-    ]
