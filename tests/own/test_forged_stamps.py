@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from launching import MS, SHORT
 
 from timetrial.core.observer import Observation, Thread
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
-from timetrial.launch import LaunchPlan, run_launch
 from timetrial.launch.accounts import Accounts, check_order
 from timetrial.launch.outcome import LaunchError
 from timetrial.records.model import LaunchRecord
-from timetrial.workloads import prepare
 
 # What a module of the user's can do: it shares its process with the runtime. After a segment, and before the
 # answer to it, `rewrite` makes other times (ns) of those in the window.
@@ -71,21 +68,9 @@ LONG = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, max
 
 
 @pytest.fixture
-def launch(project: Callable[..., Path], tmp_path: Path) -> Callable[[str], LaunchRecord]:
-    def run(text: str) -> LaunchRecord:
-        project("mine.py", text)
-        workload = Workload(NO_NETWORK, NO_NETWORK, None, {})
-        return run_launch(
-            LaunchPlan(
-                case=Case("mine:make", workload),
-                prepared=prepare(workload, seed=1, epochs=1),
-                purpose="speed",
-                folder=tmp_path / "launch",
-                measure=LONG,
-            )
-        )
-
-    return run
+def launch(launch: Callable[..., LaunchRecord]) -> Callable[[str], LaunchRecord]:
+    """As everywhere here, but for longer."""
+    return functools.partial(launch, measured=LONG, max_steps=LONG.max_steps)
 
 
 def test_who_forges_nothing_passes(launch: Callable[[str], LaunchRecord]) -> None:
