@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]
-NULL = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1"]
+NULL = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1", "effort=quick"]
 
 
 @pytest.fixture
@@ -86,6 +86,7 @@ def test_a_second_experiment_is_told_who_measures(tmp_path: Path, environment: d
 
 def test_a_profile_of_real_contenders(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ["network=mlp", "dataset=synthetic", "backend=reference,eigen,null", "threads=1", "--json"]
+    words += ["batch_size=8", "effort=quick"]
     running = start("profile", *words, cwd=tmp_path, env=environment)
     out, err = running.communicate(timeout=300)
     assert running.returncode == 0, err
@@ -99,13 +100,14 @@ def test_a_profile_of_real_contenders(tmp_path: Path, environment: dict[str, str
             for layer in case["layers"]
             if layer["direction"] == "forward" and layer["multiply_accumulates"]
         }
-        assert products == {"fc1": 64 * 784 * 512, "fc2": 64 * 512 * 512, "fc3": 64 * 512 * 10}
+        assert products == {"fc1": 8 * 784 * 512, "fc2": 8 * 512 * 512, "fc3": 8 * 512 * 10}
     assert null["outcome"] == "unavailable"
     assert null["warnings"] == ["null does not time its layers"]
 
 
 def test_one_cpu_has_unavailable_rows_and_ends_well(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1,2", "launches=1", "--json"]
+    words += ["effort=quick"]
     cpu = min(os.sched_getaffinity(0))
     running = start("run", *words, cwd=tmp_path, env=environment, cpus={cpu})
     out, err = running.communicate(timeout=120)

@@ -145,7 +145,10 @@ def test_tasks_without_update(tmp_path: Path, backend: str, mode: str, task: str
 
 
 @EVERYTHING
-@pytest.mark.parametrize("threads", range(1, min(CORES, 2) + 1))
+@pytest.mark.parametrize(
+    "threads",
+    [pytest.param(1, marks=[pytest.mark.full] if CORES > 1 else []), *range(2, min(CORES, 2) + 1)],
+)
 def test_threads_are_applied_and_read_back(tmp_path: Path, backend: str, mode: str, threads: int) -> None:
     settings = _settings(mode, threads=str(threads))
     # Plain descent, which the other tests do not have.

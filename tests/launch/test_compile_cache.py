@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import make_plan, words, workload
+from launching import SHORT, make_plan, small_network, words, workload
 
 from timetrial.errors import InputError
 from timetrial.experiment.case import Case
@@ -63,7 +64,9 @@ def framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def launch(framework: Path, name: str, purpose: str = "speed", **more: Any) -> tuple[LaunchRecord, int]:
     """The record, and how many launches had used its folder before."""
-    record = run_launch(make_plan(framework.parent / name, str(framework), purpose=purpose, **more))
+    network = small_network(framework.parent)
+    plan = make_plan(framework.parent / name, str(framework), network=network, purpose=purpose, **more)
+    record = run_launch(plan)
     return record, int(record.facts.get("launches before", -1))
 
 
@@ -79,7 +82,7 @@ def test_cold_in_the_proof_and_then_warm(framework: Path) -> None:
     assert (proof.outcome, state(proof), before) == ("ok", "cold", 0), words(proof)
     assert proof.first_call_ns is not None
     for number, purpose in enumerate(("speed", "learning"), start=1):
-        timed, before = launch(framework, f"timed{number}", purpose)
+        timed, before = launch(framework, f"timed{number}", purpose, measure=replace(SHORT, epochs=1))
         assert (state(timed), before) == ("warm", number)
         assert timed.first_call_ns is None
         assert timed.compile_cache is not None

@@ -103,7 +103,7 @@ def make(n=100):
 
 def test_the_command_line(project: Write, results_folder: Path) -> None:
     project("mine.py", SUMMING)
-    given = ["callable=mine:make", "launches=1", "--results", str(results_folder)]
+    given = ["callable=mine:make", "launches=1", "effort=quick", "--results", str(results_folder)]
     done = run_words(*given, "--json")
     assert done.returncode == 0, done.stderr
     [case] = json.loads(done.stdout)["cases"]

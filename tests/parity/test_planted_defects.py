@@ -89,7 +89,7 @@ def test_two_runs_are_compared_bit_by_bit(tmp_path: Path, defect: str, determini
     assert record.parity.deterministic is deterministic
 
 
-@pytest.mark.parametrize("backend", ["eigen", "pytorch"])
+@pytest.mark.parametrize("backend", ["eigen", pytest.param("pytorch", marks=pytest.mark.full)])
 def test_real_contenders_repeat_their_bits(tmp_path: Path, backend: str) -> None:
     if backend == "pytorch":
         pytest.importorskip("torch")

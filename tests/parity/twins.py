@@ -154,6 +154,7 @@ class Bench:
         stress = stressed(work, prepared, seed)
         return cls(prepared, with_recipe(stress, judge_of(stress)), task)
 
+    @np.errstate(all="ignore")  # a defect may well diverge
     def proof(self, defect: str = "none", **settings: str) -> Parity:
         """As a proof launch."""
         parities = []
@@ -172,6 +173,7 @@ class Bench:
             )
         return merged(*parities)
 
+    @np.errstate(all="ignore")
     def end(self, defect: str = "none", steps: int = 60, **settings: str) -> Parity:
         """As a timed launch of so many steps."""
         twin = Twin(self.prepared, self.task, defect=defect, **settings)

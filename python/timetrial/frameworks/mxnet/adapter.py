@@ -131,7 +131,9 @@ class _Gluon(object):
         self.gradients = {name: p.grad() for name, p in self._parameters.items()}
 
     def use_optimizer(self, optimizer):
-        self._trainer = mx.gluon.Trainer(dict(self._parameters), optimizer) if self._parameters else None
+        # In our order, which its states keep: newer versions sort a dict by name.
+        parameters = list(self._parameters.values())
+        self._trainer = mx.gluon.Trainer(parameters, optimizer) if parameters else None
 
     def loss_and_gradients(self):
         images, labels = self._inputs
