@@ -14,6 +14,7 @@ from timetrial.experiment.experiment import Experiment, load_words
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.runner import Interrupted, profile_experiment, run_experiment
 from timetrial.experiment.validate import validate
+from timetrial.records.model import Parity
 from timetrial.records.results import Results
 
 Run = Callable[..., Results]
@@ -37,12 +38,46 @@ def run(load: Callable[..., Experiment], fake: FakeEngine, results_folder: Path)
 def test_proofs_then_speed_then_learning(run: Run, fake: FakeEngine) -> None:
     run("backend=fast,slow", "threads=1,2", "epochs=12", "launches=5", "learning_seeds=3")
     purposes = [plan.purpose for plan in fake.log]
-    assert purposes == ["proof"] * 4 + ["speed"] * 20 + ["learning"] * 12
+    assert purposes == ["proof"] * 4 + ["speed"] * 20 + ["learning"] * 6
     assert all(plan.proof is not None for plan in fake.log if plan.purpose == "speed")
     assert {plan.seed for plan in fake.log if plan.purpose == "speed"} == {1}
     learning = [plan for plan in fake.log if plan.purpose == "learning"]
     assert sorted({plan.seed for plan in learning}) == [1, 2, 3]
     assert [plan.proof is None for plan in learning] == [plan.seed != 1 for plan in learning]
+
+
+def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngine) -> None:
+    words = (
+        "backend=fast,slow",
+        "threads=1,2",
+        "blas.library=one,other",
+        "epochs=12",
+        "launches=2",
+        "learning_seeds=2",
+    )
+    results = run(*words)
+    learned = Counter(plan.case.id for plan in fake.log if plan.purpose == "learning")
+    assert {row.case.settings["threads"] for row in results.rows if row.case.id in learned} == {"2"}
+    assert len(learned) == 4  # two contenders, each with two libraries
+    assert set(learned.values()) == {2}
+    by_id = {row.case.id: row for row in results.rows}
+    for row in results.rows:
+        assert row.accuracy is not None
+        if row.case.id not in learned:
+            teacher = by_id[str(row.accuracy_from)]
+            assert row.accuracy == teacher.accuracy
+            assert {**teacher.case.settings, "threads": "1"} == dict(row.case.settings)
+    fake.log.clear()
+    results = run(*words, "learning=every")
+    assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 16
+    assert {row.accuracy_from for row in results.rows} == {None}
+
+
+def test_what_is_not_proven_learns_for_itself(run: Run, fake: FakeEngine) -> None:
+    fake.parity["fast"] = Parity(status="unproven")
+    results = run("backend=fast", "threads=1,2", "epochs=12", "launches=2", "learning_seeds=2")
+    assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 4
+    assert {row.accuracy_from for row in results.rows} == {None}
 
 
 def test_a_block_has_each_case_once_and_blocks_differ(run: Run, fake: FakeEngine) -> None:
@@ -159,7 +194,7 @@ def test_unavailable_rows_only(run: Run, fake: FakeEngine) -> None:
 def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     experiment = load("backend=fast,absent", "threads=1,2", "epochs=12", "launches=5")
     expected = forecast(experiment, validate(experiment.cases, fake.engine()))
-    assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 6, 2)
+    assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 3, 2)
     assert 10 < expected.seconds < 60
     assert 0.02 < expected.visible_difference < 0.04
 

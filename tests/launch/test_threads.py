@@ -58,6 +58,22 @@ def test_a_pool_that_works_less(
     assert judge(asked, evidence(shares, waits)) == (status, effective)
 
 
+@pytest.mark.parametrize(
+    ("asked", "shares", "waits", "status", "effective"),
+    [
+        (2, [0.7, 0.6, 0.6], None, "applied", "2"),  # one pool forwards, one backwards: two at a time
+        (1, [0.5, 0.5], None, "applied", "1"),
+        (2, [0.9, 0.9, 0.9], None, "ignored", "3"),
+        (2, [0.6, 0.6, 0.6], [0.5, 0.5, 0.5], "ignored", "3"),  # at the same time, on too few processors
+        (1, [0.6, 0.6], None, "ignored", "2"),
+    ],
+)
+def test_more_threads_than_asked_may_work_in_turns(
+    asked: int, shares: list[float], waits: list[float] | None, status: str, effective: str
+) -> None:
+    assert judge(asked, evidence(shares, waits)) == (status, effective)
+
+
 @pytest.mark.parametrize("quota", [1.0, 1.5])
 def test_a_quota_below_what_was_asked(quota: float) -> None:
     setting = judge_threads(2, "2", "getter()", evidence([0.5, 0.5], [0.5, 0.5], quota_cpus=quota))

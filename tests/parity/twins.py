@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,13 +155,20 @@ class Bench:
         stress = stressed(work, prepared, seed)
         return cls(prepared, with_recipe(stress, judge_of(stress)), task)
 
-    @np.errstate(all="ignore")  # a defect may well diverge
     def proof(self, defect: str = "none", **settings: str) -> Parity:
-        """As a proof launch."""
+        """Of the NumPy framework, as a proof launch."""
+        return self.proof_of(lambda prepared: Twin(prepared, self.task, defect=defect, **settings))
+
+    def end(self, defect: str = "none", steps: int = 60, **settings: str) -> Parity:
+        """Of the NumPy framework, as a timed launch of so many steps."""
+        return self.end_of(lambda prepared: Twin(prepared, self.task, defect=defect, **settings), steps)
+
+    @np.errstate(all="ignore")  # a defect may well diverge
+    def proof_of(self, make: Callable[[Prepared], Any]) -> Parity:
+        """Of any contact: what a proof launch and its stress launch make of it."""
         parities = []
         for prepared, prefix in ((self.prepared, ""), (self.stress, "stress: ")):
-            twin = Twin(prepared, self.task, defect=defect, **settings)
-            proof = run_proof(self.task, twin, own_data=not prefix)
+            proof = run_proof(self.task, make(prepared), own_data=not prefix)
             parities.append(
                 compare(
                     proof.observations,
@@ -174,9 +182,9 @@ class Bench:
         return merged(*parities)
 
     @np.errstate(all="ignore")
-    def end(self, defect: str = "none", steps: int = 60, **settings: str) -> Parity:
-        """As a timed launch of so many steps."""
-        twin = Twin(self.prepared, self.task, defect=defect, **settings)
-        twin.run(steps)
-        observations = end_observations(self.task, twin, steps)
+    def end_of(self, make: Callable[[Prepared], Any], steps: int) -> Parity:
+        """Of any contact: what the end of a timed launch makes of it."""
+        contact = make(self.prepared)
+        contact.run(steps)
+        observations = end_observations(self.task, contact, steps)
         return compare(observations, judge_of(self.prepared), expected_of(self.prepared))

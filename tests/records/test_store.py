@@ -51,7 +51,7 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
         "interval", "samples_per_s", "samples_per_s_interval", "mean_over_median", "percent_of_peak",
         "peak_memory_bytes", "resident_peak_bytes", "cpus_used", "import_s", "build_s", "first_step_s",
         "to_steady_s", "before_steady_s", "cold_build_s", "cold_first_step_s", "accuracy",
-        "accuracy_interval", "accuracy_own", "accuracy_against_reference", "parity",
+        "accuracy_interval", "accuracy_from", "accuracy_own", "accuracy_against_reference", "parity",
         "settings", "stop_reason", "steady", "steps", "warnings", "records",
     ]  # fmt: skip
     fast, slow, absent = document["cases"]

@@ -3,7 +3,7 @@ same, and each row's answers against its reference's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,8 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
                     f"{len(group)} rows that were proven to compute the same: its accuracy is its own"
                 )
                 found[row.case.id] = replace(own, warnings=[*own.warnings, words])
-    return [_against(found[row.case.id], right) for row in rows]
+    teachers = {row.case.training: found[row.case.id] for row in rows if row.case.training and _learned(row)}
+    return [_taught(_against(found[row.case.id], right), teachers) for row in rows]
 
 
 _Answers = dict[int, npt.NDArray[np.bool_]]  # by seed: of each test image, whether it was right
@@ -90,6 +91,20 @@ def _training(row: Row, right: _Answers) -> list[Any]:
         sorted(right),
         images,
     ]
+
+
+def _taught(row: Row, teachers: Mapping[str | None, Row]) -> Row:
+    """With the accuracy of the row that learned in its place; only what is proven to compute the same."""
+    teacher = teachers.get(row.case.training)
+    proven = row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
+    if teacher is None or _learned(row) or not proven:
+        return row
+    return replace(
+        row,
+        accuracy=teacher.accuracy,
+        accuracy_rows=teacher.accuracy_rows,
+        accuracy_from=teacher.case.id,
+    )
 
 
 def _against(row: Row, right: dict[str, _Answers]) -> Row:

@@ -71,6 +71,7 @@ class Row:
     accuracy: Estimate | None = None  # of all rows that were proven to compute the same, if it is pooled
     accuracy_rows: int = 1  # how many rows `accuracy` is of
     accuracy_own: Estimate | None = None  # of this row alone
+    accuracy_from: str | None = None  # id of the case that learned for it
     accuracy_against: Discordance | None = None  # this row's answers against its reference's
     parity: Parity | None = None
     settings: list[Setting] = field(default_factory=list)

@@ -10,6 +10,8 @@ from typing import Any
 
 TASKS = ("train", "gradient", "forward")
 NO_NETWORK = "none"  # the network, and the data set, of a callable that was given none
+# Settings that cannot change what a proven contender learns: those of when and where it computes.
+WITHOUT_INFLUENCE = ("threads", "affinity", "cache")
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 
 
@@ -50,6 +52,16 @@ class Case:
     @property
     def content_id(self) -> str:
         """Twelve hex digits of the content: the same case has the same id on every machine."""
+        return self._digest(self.settings)
+
+    @property
+    def training_id(self) -> str:
+        """The same for cases that differ only in what cannot change what they learn."""
+        return self._digest(
+            {key: value for key, value in self.settings.items() if key not in WITHOUT_INFLUENCE}
+        )
+
+    def _digest(self, settings: Mapping[str, str]) -> str:
         content = [
             self.backend,
             self.workload.network,
@@ -60,7 +72,7 @@ class Case:
             self.device,
             self.dtype,
             self.semantics,
-            dict(self.settings),
+            dict(settings),
         ]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

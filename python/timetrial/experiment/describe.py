@@ -65,7 +65,7 @@ def experiment_record(
         timetrial_version=timetrial.__version__,
         again=experiment.again_with("run"),
         spec=spec.model_dump(mode="json", exclude_none=True),
-        cases=[_case_record(one) for one in ready],
+        cases=[_case_record(one, shared=spec.measure.learning == "once") for one in ready],
         reference=spec.measure.reference,
         launches=experiment.sizes.launches,
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
@@ -76,7 +76,7 @@ def experiment_record(
     )
 
 
-def _case_record(one: ReadyCase) -> CaseRecord:
+def _case_record(one: ReadyCase, *, shared: bool) -> CaseRecord:
     case, network = one.case, one.checked.network if one.checked else None
     return CaseRecord(
         id=case.id,
@@ -88,6 +88,7 @@ def _case_record(one: ReadyCase) -> CaseRecord:
         optimizer=dict(case.workload.optimizer),
         task=case.task,
         settings=dict(case.settings),
+        training=case.training_id if shared else None,
         multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
         parameters=network.parameter_count if network else None,
         layers=_layer_work(network) if network else [],

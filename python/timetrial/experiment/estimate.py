@@ -11,6 +11,7 @@ from scipy import stats
 from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.learners import learners
 from timetrial.experiment.validate import ReadyCase
 
 # Rough by nature: only for the estimate, never for a result.
@@ -44,10 +45,10 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
-    learners = [one for one in live if train and one.case.task == "train" and _has_network(one)]
+    pupils = learners(experiment, live)
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
     seconds += sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
-    for one in learners:
+    for one in pupils:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
     n = sizes.launches
@@ -56,7 +57,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     return Forecast(
         proof=len(proofs),
         speed=len(live) * sizes.launches,
-        learning=len(learners) * sizes.learning_seeds,
+        learning=len(pupils) * sizes.learning_seeds,
         unavailable=len(ready) - len(live),
         seconds=seconds,
         visible_difference=visible,
@@ -72,10 +73,6 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
     effective = (1.25 * 1.96 * _TYPICAL_STEP_SCATTER / sizes.rule.half_width) ** 2
     steps = max(sizes.rule.min_steps, _STEPS_PER_EFFECTIVE * max(sizes.rule.min_effective, effective))
     return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * _step_s(one, one.case.task)))
-
-
-def _has_network(one: ReadyCase) -> bool:
-    return one.checked is not None and one.checked.network is not None
 
 
 def _epoch_s(one: ReadyCase) -> float:

@@ -43,6 +43,8 @@ EXPERIMENT_KEYS = {
     "measure.launches": ("measure", "launches"),
     "learning_seeds": ("measure", "learning_seeds"),
     "measure.learning_seeds": ("measure", "learning_seeds"),
+    "learning": ("measure", "learning"),
+    "measure.learning": ("measure", "learning"),
     "start_timeout_s": ("measure", "start_timeout_s"),
     "measure.start_timeout_s": ("measure", "start_timeout_s"),
     "progress_timeout_s": ("measure", "progress_timeout_s"),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError
-from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.learners import learners
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
@@ -137,14 +137,16 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     sizes, train = run.experiment.sizes, run.experiment.spec.train
     distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
-    learners = [one for one in live if one.case.task == "train" and one.case.workload.network != NO_NETWORK]
-    run.progress.total(len(distinct) + len(live) * sizes.launches + len(learners) * learning_seeds)
+    learning = len(learners(run.experiment, live)) * learning_seeds
+    run.progress.total(len(distinct) + len(live) * sizes.launches + learning)
     for position, one in enumerate(distinct):
         _prove(run, one, position)
     for block in range(sizes.launches):
         _block(run, live, "speed", block, run.experiment.spec.seed)
+    able = [one for one in live if _can_run(run, one, 1)]
+    pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):
-        _block(run, learners, "learning", block, run.experiment.spec.seed + block)
+        _block(run, pupils, "learning", block, run.experiment.spec.seed + block)
 
 
 def _check(run: _Run, live: Sequence[ReadyCase]) -> None:
@@ -173,7 +175,7 @@ def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, 
         shuffled_block(cases, seed=run.experiment.spec.seed, purpose=purpose, block=block)
     ):
         limit = PATIENCE if purpose == "speed" else 1
-        if one.case.content_id not in run.proofs or run.failures.get(one.case.id, 0) >= limit:
+        if not _can_run(run, one, limit):
             run.progress.done(None)
             continue
         folder = run.folder / "launches" / f"{run.launches:03d}"
@@ -183,6 +185,11 @@ def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, 
             run.failures[one.case.id] = run.failures.get(one.case.id, 0) + (
                 PATIENCE if record.outcome == "hang" else 1
             )
+
+
+def _can_run(run: _Run, one: ReadyCase, limit: int) -> bool:
+    """It has a proof, or can have none, and failed in fewer launches than `limit`."""
+    return one.case.content_id in run.proofs and run.failures.get(one.case.id, 0) < limit
 
 
 def _launch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, field_validator
 
@@ -30,6 +30,8 @@ class Measure(_Table):
     reference: dict[str, Any] | None = None
     launches: StrictInt | None = Field(default=None, ge=1, le=1000)
     learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
+    # Who learns: one of the cases that differ only in what cannot change it, or every case.
+    learning: Literal["once", "every"] = "once"
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
     progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
 

@@ -91,6 +91,12 @@ def _at_a_time(share: float) -> int:
     return max(1, math.ceil(share - CPU_OVER_WALL_SLACK))
 
 
+def _in_turns(asked: int, evidence: ThreadEvidence) -> bool:
+    """More threads than asked work, but no more than asked at a time: a framework whose forward and backward
+    passes have a pool each."""
+    return evidence.vanished <= WORKING_SHARE and evidence.wanted <= asked + CPU_OVER_WALL_SLACK
+
+
 def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadEvidence) -> Setting:
     """By design section 6: a pool of another size, a serial library or too much processor time is
     `ignored`; a pool of the right size that works less, or that may use less, is `adjusted`."""
@@ -113,7 +119,7 @@ def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadE
         status = "ignored"
     elif share is not None and share > asked + CPU_OVER_WALL_SLACK:
         status, effective = "ignored", max(working or 0, _at_a_time(share))
-    elif working is not None and working > asked and not is_bound:
+    elif working is not None and working > asked and not is_bound and not _in_turns(asked, evidence):
         status, effective = "ignored", working
     elif evidence.tasks is not None and evidence.tasks < asked and evidence.vanished <= WORKING_SHARE:
         # The getter may repeat what it was told: there are not even that many threads.

@@ -53,6 +53,7 @@ def _case(row: Row) -> dict[str, Any]:
             "seeds": accuracy.n if accuracy else 0,
             "rows": row.accuracy_rows if accuracy else 0,
         },
+        "accuracy_from": row.accuracy_from,
         "accuracy_own": _interval(row.accuracy_own),
         "accuracy_against_reference": vars(row.accuracy_against) if row.accuracy_against else None,
         "parity": _parity(row),

@@ -238,6 +238,7 @@ class CaseRecord(Model):
     optimizer: dict[str, Any]
     task: str
     settings: dict[str, str]
+    training: str | None = None  # the same for cases of which one learns for all; None: each for itself
     multiply_accumulates: int | None = None  # of one step of the task, whole batch
     parameters: int | None = None
     layers: list[LayerWork] = Field(default_factory=list)  # the nodes of the network, in order

@@ -126,6 +126,11 @@ class CaseDetail:
             return
         of = f", of {row.accuracy_rows} rows proven to compute the same" if row.accuracy_rows > 1 else ""
         yield "accuracy", f"{accuracy_words(row.accuracy)}{of} ({row.accuracy.in_words()})"
+        if row.accuracy_from is not None:
+            yield (
+                "learned by",
+                f"case {row.accuracy_from}: what differs cannot change it (learning=every: each)",
+            )
         if row.accuracy_rows > 1 and row.accuracy_own is not None:
             yield "accuracy, its own", accuracy_words(row.accuracy_own)
         found = row.accuracy_against

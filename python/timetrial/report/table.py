@@ -268,8 +268,12 @@ def legend(rows: list[Row]) -> str:
         known = all(row.peak_memory_bytes != row.resident_peak_bytes for row in timed)
         words.append(f"memory: {'without' if known else 'with'} mapped files")
     most = max((row.accuracy_rows for row in timed if row.accuracy), default=1)
+    shared = any(row.accuracy_from for row in timed)
     if most > 1:
-        words.append(f"accuracy: of {most} rows proven to compute the same, together")
+        once = "learned once per contender, " if shared else ""
+        words.append(f"accuracy: {once}of {most} rows proven to compute the same, together")
+    elif shared:
+        words.append("accuracy: learned once per contender, whatever its threads")
     return " · ".join(words)
 
 
