@@ -93,9 +93,9 @@ def _training(row: Row, right: _Answers) -> list[Any]:
     ]
 
 
-def _taught(row: Row, teachers: Mapping[str | None, Row]) -> Row:
+def _taught(row: Row, teachers: Mapping[str, Row]) -> Row:
     """With the accuracy of the row that learned in its place; only what is proven to compute the same."""
-    teacher = teachers.get(row.case.training)
+    teacher = teachers.get(row.case.training or "")
     proven = row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
     if teacher is None or _learned(row) or not proven:
         return row
