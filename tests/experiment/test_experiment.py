@@ -10,6 +10,7 @@ import pytest
 from timetrial.errors import InputError
 from timetrial.experiment import experiment as module
 from timetrial.experiment import sources
+from timetrial.experiment.describe import measured_peaks
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.installed import spell_out
 from timetrial.experiment.spec import parse_spec
@@ -217,3 +218,17 @@ def test_shipped_experiments_are_valid(networks: Any) -> None:
         spec = parse_spec({"name": path.stem, **read_toml(path, "The experiment")}, str(path))
         spec = spell_out(spec, lambda: {"pytorch@2.13.0": ("eager", "compiled")})
         assert module.build(spec, again=None, load_network=networks, cpus=64).cases
+
+
+@pytest.mark.parametrize(
+    ("measured", "peaks"),
+    [
+        ([10.0, 19.0], {"1": 10.0, "2": 19.0}),
+        ([10.0, 10.5, 9.0, 19.5], {"1": 10.0, "2": 19.5}),  # a neighbor had the second CPU for a second
+        ([10.0, 10.5, 9.0, 10.0, 10.2, 10.0], {"1": 10.2, "2": 10.5}),  # the CPUs share a core
+    ],
+)
+def test_a_peak_that_others_took_is_measured_again(measured: list[float], peaks: dict[str, float]) -> None:
+    left = iter(measured)
+    assert measured_peaks([2, 1], lambda threads: next(left)) == peaks
+    assert next(left, None) is None
