@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -79,12 +80,12 @@ def experiment_record(
 
 
 def measured_peaks(counts: Collection[int], measure: Callable[[int], float]) -> dict[str, float]:
-    """By number of threads. Others only take away: where more threads do not beat fewer, all are measured again,
-    up to three times, and the best counts."""
+    """By number of threads. Others only take away: where more threads do not beat fewer, all are measured
+    again, up to three times, and the best counts."""
     found = {count: measure(count) for count in sorted(counts)}
     for _ in range(2):
         best = list(found.values())
-        if all(more >= MORE * fewer for fewer, more in zip(best, best[1:], strict=False)):
+        if all(more >= MORE * fewer for fewer, more in itertools.pairwise(best)):
             break
         found = {count: max(flops, measure(count)) for count, flops in found.items()}
     return {str(count): flops for count, flops in found.items()}
