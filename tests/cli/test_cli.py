@@ -240,6 +240,15 @@ def test_importing_is_quick_and_public_names_work() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_the_table_of_contents_loads_no_more_than_it_needs() -> None:
+    script = (
+        "import sys, timetrial.cli.main\n"
+        "heavy = {'numpy', 'pydantic', 'scipy', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_version_and_help(call: Any) -> None:
     assert call("--version").stdout.strip()
     assert "doctor" in call("--help").stdout

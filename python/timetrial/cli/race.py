@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from timetrial.records.race import Metric
+from timetrial.records.metric import Metric
 
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment

@@ -18,7 +18,7 @@ from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.races.racing import RaceInterrupted, run_race
 from timetrial.races.result import Duel, Race
 from timetrial.races.side import Side, experiment_of, side_of
-from timetrial.records.race import Metric
+from timetrial.records.metric import Metric
 from timetrial.records.results import Results
 
 __all__ = ["Duel", "Race", "RaceInterrupted", "Rule", "Side", "race", "run_race"]

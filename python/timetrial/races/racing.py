@@ -23,8 +23,9 @@ from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.files import near
+from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
-from timetrial.records.race import Metric, PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
+from timetrial.records.race import PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
 from timetrial.records.results import LaunchFiles
 
 if TYPE_CHECKING:

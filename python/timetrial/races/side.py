@@ -11,8 +11,8 @@ from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.reference import facts_of
+from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord
-from timetrial.records.race import Metric
 from timetrial.records.results import Results
 
 # What may differ between two sides without making the metric meaningless.

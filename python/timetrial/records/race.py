@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from timetrial.records.files import write_once
+from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, Model
 from timetrial.records.store import read_record, to_bytes
 
-Metric = Literal["step_time", "samples_per_s", "peak_memory"]
 Stage = Literal["judge", "confirm"]
 Verdict = Literal["better", "worse", "same", "inconclusive"]
 

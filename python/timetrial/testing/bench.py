@@ -18,7 +18,7 @@ from timetrial.testing.words import advice, duel_words, evidence, failed_words, 
 if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
     from timetrial.races import Duel, Race, Side
-    from timetrial.records.race import Metric
+    from timetrial.records.metric import Metric
     from timetrial.testing.engine import Engine, Ran
 
 # `same` needs more room than `worse`: between the two nothing could be decided (3 % and 5 % by default).

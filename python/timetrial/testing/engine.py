@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
     from timetrial.races import Race, Side
     from timetrial.records.model import CaseRecord
-    from timetrial.records.race import Metric
+    from timetrial.records.metric import Metric
     from timetrial.records.results import Results
 
 

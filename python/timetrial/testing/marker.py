@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from timetrial.records.race import Metric
+    from timetrial.records.metric import Metric
 
 TIMES: tuple[Metric, ...] = (
     "step_time",
