@@ -38,4 +38,4 @@ def test_their_throughput_is(project: Callable[..., Path], results_folder: Path)
     )
     assert race.verdict == "better"  # twice the samples in the same time
     assert race.effect is not None
-    assert race.effect.low > 0.5
+    assert 0.3 < race.effect.estimate < 3.0  # 100 % more, but for what others take from one of the sides

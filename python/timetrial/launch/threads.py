@@ -92,8 +92,8 @@ def _at_a_time(share: float) -> int:
 
 
 def _in_turns(asked: int, evidence: ThreadEvidence) -> bool:
-    """More threads than asked work, but no more than asked at a time: a framework whose forward and backward
-    passes have a pool each."""
+    """No more threads than asked work at a time: a framework whose forward and backward passes have a pool
+    each. Only for one whose getter gives the size that was asked; otherwise the threads are all there is."""
     return evidence.vanished <= WORKING_SHARE and evidence.wanted <= asked + CPU_OVER_WALL_SLACK
 
 
@@ -119,7 +119,12 @@ def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadE
         status = "ignored"
     elif share is not None and share > asked + CPU_OVER_WALL_SLACK:
         status, effective = "ignored", max(working or 0, _at_a_time(share))
-    elif working is not None and working > asked and not is_bound and not _in_turns(asked, evidence):
+    elif (
+        working is not None
+        and working > asked
+        and not is_bound
+        and not (pool == asked and _in_turns(asked, evidence))
+    ):
         status, effective = "ignored", working
     elif evidence.tasks is not None and evidence.tasks < asked and evidence.vanished <= WORKING_SHARE:
         # The getter may repeat what it was told: there are not even that many threads.
