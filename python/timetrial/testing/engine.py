@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
     from timetrial.experiment.experiment import Experiment
     from timetrial.races import Race, Side
-    from timetrial.records.model import CaseRecord
     from timetrial.records.metric import Metric
+    from timetrial.records.model import CaseRecord
     from timetrial.records.results import Results
 
 
