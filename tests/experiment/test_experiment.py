@@ -10,6 +10,7 @@ import pytest
 from timetrial.errors import InputError
 from timetrial.experiment import experiment as module
 from timetrial.experiment import sources
+from timetrial.experiment.cases import names_no_network
 from timetrial.experiment.describe import measured_peaks
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.installed import spell_out
@@ -138,6 +139,27 @@ def test_threads_above_the_mask(load: Callable[..., Experiment]) -> None:
     assert reasons == [None, "threads 64: this process may use 2 CPUs"]
 
 
+def test_a_backend_without_a_network_gets_one_and_it_is_said(load: Callable[..., Experiment]) -> None:
+    experiment = load("backend=eigen")
+    assert [one.case.workload.network for one in experiment.cases] == ["lenet5"]
+    assert names_no_network(experiment.spec)
+    assert not names_no_network(load("backend=eigen", "network=mlp").spec)
+
+
+@pytest.mark.parametrize(("mode", "refused"), [("eager", False), ("compiled", True), ("egaer", True)])
+def test_a_reference_may_name_the_mode_that_is_the_default(
+    load: Callable[..., Experiment], mode: str, refused: bool
+) -> None:
+    words = ("network=mlp", "backend=pytorch,eigen", f'reference={{backend = "pytorch", mode = "{mode}"}}')
+    if refused:
+        with pytest.raises(InputError, match="is no case of this experiment"):
+            load(*words)
+    else:
+        assert load(*words).spec.measure.reference == {"backend": "pytorch"}
+    asked = load(*words, "mode=eager,compiled") if mode != "egaer" else None
+    assert asked is None or asked.spec.measure.reference == {"backend": "pytorch", "mode": mode}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -145,7 +167,6 @@ def test_threads_above_the_mask(load: Callable[..., Experiment]) -> None:
         (("blas-lok",), "There is no experiment 'blas-lok'"),
         (("missing.toml",), "no experiment file 'missing.toml'"),
         (("network=mlp",), "contender without a backend"),
-        (("backend=eigen",), "has no network"),
         (("network=mpl", "backend=eigen"), "no network 'mpl'"),
         (("network=mlp", "backend=eigen", "thread=2"), "no key 'thread'. Did you mean 'threads'"),
         (("network=mlp", "backend=eigen", "threads=0"), "threads is 0; expected a whole number from 1 to 2"),

@@ -113,7 +113,6 @@ def test_an_object_cannot_be_handed_over() -> None:
         ({"contender": [{"callable": "a:make", "batch_size": 0}]}, "at least 1"),
         ({"contender": [{"callable": "a:make", "threads": 99}]}, "this process may use 4 CPUs"),
         ({"contender": [{"calable": "a:make"}]}, "Did you mean 'callable'?"),
-        ({"contender": [{"backend": "eigen"}]}, "has no network"),
         ({"contender": [{}]}, "A step of your own"),
         ({"workload": {"callable": "a:make"}}, "It belongs into [axes] or a [[contender]]"),
     ],

@@ -19,7 +19,8 @@ from timetrial.report.table import to_html, to_text
 @pytest.fixture
 def measure(fake: FakeEngine, results_folder: Path):  # type: ignore[no-untyped-def]
     def measure(*words: str) -> Results:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+        words = words if any("network=" in word for word in words) else ("network=mlp", *words)
+        experiment = load_words(list(words), load_network=fakes.network)
         return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
 
     return measure
@@ -42,6 +43,16 @@ def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
     ]
     assert lines[-3].startswith("  records: ")
     assert lines[-2].startswith("  again: timetrial run network=mlp")
+
+
+def test_what_is_unavailable_everywhere_is_listed_once(measure) -> None:  # type: ignore[no-untyped-def]
+    text = to_text(
+        measure("backend=fast,absent,slow", "network=mlp,lenet5", "task=train,forward", "launches=2")
+    )
+    assert text.count("absent needs the module absent") == 1
+    lines = text.splitlines()
+    assert lines[lines.index("everywhere") + 1].startswith("absent ")
+    assert sum(line.startswith("slow ") for line in lines) == 4
 
 
 def test_cpus_used_are_a_column_on_demand(measure, fake: FakeEngine) -> None:  # type: ignore[no-untyped-def]

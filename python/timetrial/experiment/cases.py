@@ -25,6 +25,7 @@ from timetrial.experiment.spec import Spec
 if TYPE_CHECKING:
     from timetrial.workloads.definition import NetworkDefinition
 
+DEFAULT_NETWORK = "lenet5"  # of a backend for which none is named
 Point = dict[str, Any]  # flat key -> one value
 
 
@@ -34,6 +35,14 @@ class PlannedCase:
 
     case: Case
     unavailable: str | None = None
+
+
+def names_no_network(spec: Spec) -> bool:
+    """Whether a backend of the experiment has no network, so that it gets DEFAULT_NETWORK."""
+    everywhere = "network" in spec.workload or "network" in spec.axes
+    return not everywhere and any(
+        "network" not in table and "callable" not in {*table, *spec.axes} for table in spec.contender or [{}]
+    )
 
 
 def usable_cpus() -> int:
@@ -93,12 +102,7 @@ def _with_backend(point: Point, experiment: str) -> Point:
         raise InputError(
             f"The backend {point['backend']!r} is a function of yours: write callable={point['backend']}."
         )
-    if "network" not in point:
-        raise InputError(
-            f"The experiment '{experiment}' has no network. Name one: network=mlp. "
-            "`timetrial list` shows all."
-        )
-    return point
+    return {"network": DEFAULT_NETWORK} | point
 
 
 def _product(table: Mapping[str, Any]) -> list[Point]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from timetrial.experiment.case import NO_NETWORK
+from timetrial.experiment.cases import DEFAULT_NETWORK, names_no_network
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.spec import Spec
@@ -74,6 +75,7 @@ def experiment_record(
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,
+        warnings=[f"no network is named: {DEFAULT_NETWORK} is taken"] if names_no_network(spec) else [],
         peak_flops=measured_peaks(counts, engine.peak_flops) if peaks else {},
         harness=engine.harness(),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.errors import InputError
 from timetrial.experiment import overrides as override
 from timetrial.experiment import sources
+from timetrial.experiment.case import Case
 from timetrial.experiment.cases import PlannedCase, expand
 from timetrial.experiment.effort import Sizes, sizes
 from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
@@ -124,5 +125,24 @@ def build(
 ) -> Experiment:
     """Expands a validated spec into cases."""
     cases = tuple(expand(spec, load_network, cpus=cpus))
+    spec = _without_default_mode(spec, [planned.case for planned in cases])
     check_reference(spec.measure.reference, [planned.case for planned in cases])
     return Experiment(spec=spec, cases=cases, again=again)
+
+
+def _without_default_mode(spec: Spec, cases: Sequence[Case]) -> Spec:
+    """A reference may name the mode that its framework has anyway, though no case asks for it."""
+    reference = dict(spec.measure.reference or {})
+    mode, name = reference.pop("mode", None), reference.get("backend")
+    if mode is None or any("mode" in case.settings for case in cases if case.backend == name):
+        return spec
+    from timetrial.environments import shipped_frameworks
+
+    framework = shipped_frameworks().get(str(name).partition("@")[0])
+    if framework is None:
+        return spec
+    version = str(name).partition("@")[2]
+    modes = (framework.version(version) if version else framework.versions[0]).modes
+    if modes[:1] != (mode,):
+        return spec
+    return spec.model_copy(update={"measure": spec.measure.model_copy(update={"reference": reference})})

@@ -6,7 +6,7 @@ import io
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -58,7 +58,7 @@ class CasesTable:
         self._facts = _shown_facts(rows, self._axes)
         self._by_id = {row.case.id: row for row in results.all_rows}
         self._accuracy = any(row.accuracy for row in rows)
-        lines = [self._line(row) for row in rows]
+        lines = _listed_once([self._line(row) for row in rows])
         order = list(dict.fromkeys(line.section for line in lines))
         self._lines = sorted(lines, key=lambda line: order.index(line.section))
 
@@ -131,6 +131,26 @@ class CasesTable:
             return f"{words} {UNPROVEN}", UNPROVEN_STYLE
         style = "green" if "faster" in words else "red" if "slower" in words else ""
         return words, style
+
+
+def _listed_once(lines: list[_Line]) -> list[_Line]:
+    """What is unavailable for one reason in several sections (networks, tasks) comes once, in the end."""
+    sections: dict[tuple[str, ...], set[str]] = {}
+    for line in lines:
+        sections.setdefault(_missing(line), set()).add(line.section)
+    kept = [line for line in lines if not _missing(line) or len(sections[_missing(line)]) == 1]
+    repeated: dict[tuple[str, ...], _Line] = {}
+    for line in lines:
+        if _missing(line) and len(sections[_missing(line)]) > 1:
+            repeated.setdefault(_missing(line), replace(line, section="everywhere"))
+    return [*kept, *repeated.values()]
+
+
+def _missing(line: _Line) -> tuple[str, ...]:
+    """What a line says of a row that is unavailable; () for others."""
+    if line.reason is None or not line.reason[0].startswith("unavailable"):
+        return ()
+    return (*line.axes, line.reason[0])
 
 
 class HasTable(Protocol):
