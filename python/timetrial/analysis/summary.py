@@ -19,6 +19,7 @@ from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.intervals import Estimate, paired_ratios, positive_location, positive_locations
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
+from timetrial.analysis.page_faults import unequal_page_faults
 from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
@@ -331,6 +332,7 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
             f"subnormal numbers at the end of a launch in {', '.join(slow)}: arithmetic on them is slower. "
             "How many: timetrial show"
         )
+    said += unequal_page_faults(timed)
     notes = [f"parity: {note}" for note in parity.notes] if parity else []
     if parity and parity.deterministic is False:
         notes.append("not deterministic: five steps, taken twice from the same weights, differ")

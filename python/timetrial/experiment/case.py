@@ -11,7 +11,7 @@ from typing import Any
 TASKS = ("train", "gradient", "forward")
 NO_NETWORK = "none"  # the network, and the data set, of a callable that was given none
 # Settings that cannot change what a proven contender learns: those of when and where it computes.
-WITHOUT_INFLUENCE = ("threads", "affinity", "cache")
+WITHOUT_INFLUENCE = ("threads", "affinity", "cache", "malloc")  # with all that begins so, malloc.top_pad
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 
 
@@ -58,7 +58,11 @@ class Case:
     def training_id(self) -> str:
         """The same for cases that differ only in what cannot change what they learn."""
         return self._digest(
-            {key: value for key, value in self.settings.items() if key not in WITHOUT_INFLUENCE}
+            {
+                key: value
+                for key, value in self.settings.items()
+                if key.partition(".")[0] not in WITHOUT_INFLUENCE
+            }
         )
 
     def _digest(self, settings: Mapping[str, str]) -> str:

@@ -66,6 +66,7 @@ class Watch:
         self.tasks: int | None = None
         self.libraries: list[Path] = []
         self._mapped: frozenset[Path] = frozenset()
+        self._environment: dict[str, str] = {}
 
     def after_ready(self, import_bytes: int | None) -> None:
         """The backend is built; `import_bytes` is what the contender said at the end of its import."""
@@ -138,6 +139,9 @@ class Watch:
         )
         cores = self._machine.cores(self.habits.cpus)
         self.witnesses = witnesses_of(begin.machine, last.machine, share, cores)
+        if last.steps > begin.steps:
+            faults = last.seen.minor_faults - begin.seen.minor_faults
+            self.witnesses["page_faults_per_step"] = faults / (last.steps - begin.steps)
         if (self.witnesses.get("others_cpus") or 0.0) > FEWEST_NAMED_CPUS:
             wall_s = (time.monotonic_ns() - self._programs_ns) / 1e9
             where = cores if len(cores) < (os.cpu_count() or 1) else None
@@ -178,6 +182,7 @@ class Watch:
         if not mapped:
             return
         self._mapped = mapped
+        self._environment = _environment(self._observer.pid)
         known = {Path(library.path) for library in self._observer.libraries()}
         self.libraries = sorted(known | (mapped & {one.path.resolve() for one in chosen}))
 
@@ -207,6 +212,7 @@ class Watch:
             libraries={one.setting: one.path for one in chosen},
             sonames={one.setting: one.soname for one in chosen if one.soname},
             computed=tuple(self.threads),
+            environment=self._environment,
             mapped=self._mapped,
         )
 
@@ -232,6 +238,12 @@ def _mapped_files(pid: int) -> frozenset[Path]:
     """Every file that a process has mapped, by the kernel's path. OSError: the process is gone."""
     fields = (line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
     return frozenset(Path(one[5]) for one in fields if len(one) == 6 and one[5].startswith("/"))
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """What a process was started with. OSError: the process is gone."""
+    words = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="surrogateescape").split("\0")
+    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 _TORCH_FILES = ("libtorch.so", "libtorch_", "libc10")  # not our plug-in, libtorch-<hash>.so

@@ -15,7 +15,7 @@ from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.experiment.case import Case
 from timetrial.experiment.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
-from timetrial.launch import float_mode
+from timetrial.launch import float_mode, malloc
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.launch.kernels import ANNOUNCE, CORE_TYPE, judge_core_type
 from timetrial.launch.libraries import fortran_problem, judge_library, link_libraries
@@ -26,8 +26,9 @@ from timetrial.launch.threads import ThreadEvidence, judge_threads
 from timetrial.records.model import Setting, SettingStatus, Thread
 
 # Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
-PARENT_SETTINGS = ("affinity", "cache", "isa", "python")
-COMMON_SETTINGS = ("threads", "affinity", "isa", "python", float_mode.NAME)  # that every backend has
+PARENT_SETTINGS = ("affinity", "cache", "isa", "python", *malloc.NAMES)
+# Those that every backend has.
+COMMON_SETTINGS = ("threads", "affinity", "isa", "python", float_mode.NAME, *malloc.NAMES)
 
 
 def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
@@ -47,6 +48,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
         word = case.settings.get(name)
         if word is not None and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
+    malloc.check(case.settings)
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:
@@ -128,6 +130,7 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
+    variables |= malloc.variables_of(case.settings)
     version = contender.version
     if version is None:
         return variables
@@ -178,6 +181,7 @@ class Evidence:
     cache: Setting | None = None
     given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
     computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
+    environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
@@ -200,6 +204,8 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
             judged.append(evidence.cache)
         elif name == CORE_TYPE and effective is None and evidence.loaded:
             judged.append(judge_core_type(asked, evidence.loaded, evidence.announced))
+        elif name in malloc.NAMES:
+            judged.append(malloc.judge(name, asked, evidence.environment, evidence.mapped))
         elif name == "isa":
             judged.append(_judge_plainly(name, asked, evidence.isa or None, "the plug-in's description"))
         elif name == "python":

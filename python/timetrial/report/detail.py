@@ -13,6 +13,7 @@ from rich.text import Text
 
 from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import causes_of, in_words
+from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.summary import Launch, Row
 from timetrial.records.model import TIMED, Comparison, LaunchRecord, Library
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
@@ -226,6 +227,7 @@ class CaseDetail:
             "steady",
             "stopped by",
             "memory",
+            "faults",
             "accuracy",
             "took",
             "",
@@ -242,6 +244,7 @@ class CaseDetail:
                 duration(launch.step_time_ns) if launch.step_time_ns else "",
                 *_launch_words(launch),
                 memory(peak) if peak else "",
+                "" if (faults := page_faults(launch)) is None else f"{faults:,.0f}",
                 f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
                 f"{record.duration_s:.1f} s",
                 _disturbed(record),

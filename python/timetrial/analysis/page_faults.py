@@ -1,0 +1,37 @@
+"""Launches of a row that differ in page faults: more steps of the same launch cannot average that out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from timetrial.analysis.summary import Launch
+
+FAULT_NS = 1_000.0  # what a minor fault costs about, on a virtual machine; less without one
+WORTH_SAYING = 0.02  # of the step
+
+
+def page_faults(launch: Launch) -> float | None:
+    """Minor page faults in a step while steady; None: nobody counted."""
+    return launch.record.witnesses.get("page_faults_per_step")
+
+
+def unequal_page_faults(launches: Sequence[Launch]) -> list[str]:
+    """A warning where they may explain 2 % of the step, and more, between launches of one row."""
+    known = sorted(
+        (faults, launch.step_time_ns)
+        for launch in launches
+        if launch.counts and launch.step_time_ns and (faults := page_faults(launch)) is not None
+    )
+    if len(known) < 2:
+        return []
+    (fewest, step_ns), (most, _) = known[0], known[-1]
+    if (most - fewest) * FAULT_NS < WORTH_SAYING * step_ns:
+        return []
+    return [
+        f"its launches have {fewest:,.0f} to {most:,.0f} page faults a step: its allocator gives memory back "
+        "and takes it anew, or not, by accident. What that costs: malloc.trim_threshold, malloc.top_pad and "
+        "malloc.mmap_max are settings"
+    ]

@@ -1,0 +1,56 @@
+"""The settings `malloc.*`: how glibc's allocator gives memory back to the kernel.
+
+A program that frees and asks for large arrays in every step gets them from the kernel anew, page by page, or
+keeps them, by accident of its heap's layout: the same program then has none or thousands of minor page faults
+a step, at about a microsecond each. The variables are read by glibc as the process starts (mallopt(3),
+"Environment variables"), so they work in every contender whose allocator is glibc's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from timetrial.errors import InputError
+from timetrial.records.model import Setting
+
+VARIABLES = {
+    "malloc.trim_threshold": "MALLOC_TRIM_THRESHOLD_",  # bytes free at the heap's end before it shrinks
+    "malloc.top_pad": "MALLOC_TOP_PAD_",  # bytes to take from the kernel, or leave, beyond what is needed
+    "malloc.mmap_max": "MALLOC_MMAP_MAX_",  # arrays that may live outside the heap; 0: none
+    "malloc.mmap_threshold": "MALLOC_MMAP_THRESHOLD_",  # bytes from which on an array lives outside the heap
+}
+NAMES = tuple(VARIABLES)
+LARGEST = 2**31 - 1  # what glibc keeps of the number of maps; enough for the others
+# Allocators that take the place of glibc's where they are loaded.
+OTHERS = ("libjemalloc", "libtcmalloc", "libmimalloc", "libhoard")
+
+
+def check(settings: Mapping[str, str]) -> None:
+    """Raises InputError for a value that glibc would read as something else."""
+    for name in NAMES:
+        word = settings.get(name)
+        if word is not None and not (word.isdecimal() and int(word) <= LARGEST):
+            unit = "" if name == "malloc.mmap_max" else " of bytes"
+            raise InputError(f"{name}={word!r}: expected a whole number{unit} from 0 to {LARGEST}")
+
+
+def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables for what is asked."""
+    return {variable: settings[name] for name, variable in VARIABLES.items() if name in settings}
+
+
+def judge(name: str, asked: str, environment: Mapping[str, str], mapped: Collection[Path]) -> Setting:
+    """By the environment that the process was started with, and whether its allocator is glibc's."""
+    other = next((path.name for path in mapped if path.name.startswith(OTHERS)), None)
+    found = environment.get(VARIABLES[name])
+    source = f"{VARIABLES[name]} in /proc/PID/environ; glibc has no way to ask it back"
+    if not environment:
+        found, status, source = None, "unverifiable", "nobody looked"
+    elif other is not None:
+        found, status, source = None, "ignored", f"{other} takes the place of malloc"
+    else:
+        status = "applied" if found == asked else "ignored"
+    return Setting.model_validate(
+        {"name": name, "asked": asked, "effective": found, "how_read": source, "status": status}
+    )
