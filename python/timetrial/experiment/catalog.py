@@ -111,7 +111,7 @@ def _settings() -> Entries:
         f"parallel={','.join(PARALLEL)}",
         "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
         "flush_to_zero": "whether subnormal numbers count as zero: flush_to_zero=on,off",
-        "malloc.top_pad": "bytes that glibc's allocator keeps at hand; also malloc.trim_threshold, malloc.mmap_max",
+        "malloc.top_pad": "bytes that glibc keeps at hand; also malloc.trim_threshold, malloc.mmap_max",
         "isa": "which variant of a native backend: isa=avx2",
         "mode": "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
         "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
