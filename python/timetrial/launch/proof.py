@@ -7,7 +7,7 @@ and no error hides behind an earlier one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from timetrial.launch.observed import Contact, Look, Observation, Plain, Tensors, look
@@ -38,13 +38,13 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
     """The sequence of `task`. Without `own_data` only what needs no more than the proof's batches."""
     if task == "forward":
         evaluated = _evaluated(contact, _initial(contact), fresh=True)
-        return Proof([evaluated, *forward_observations(contact, "")])
+        return Proof([evaluated, *timed_observations(task, contact, "")])
     contact.stream("proof")
     contact.reset()
     first = look(contact)
     proof = Proof(_gradients(contact, first))
     if task == "gradient":
-        proof.observations += gradient_observations(contact, "")
+        proof.observations += timed_observations(task, contact, "")
         proof.observations.append(_evaluated(contact, first, fresh=True))
         if own_data:
             contact.stream("train")
@@ -104,38 +104,26 @@ def forced_steps(
     return found
 
 
-def gradient_observations(contact: Contact, prefix: str) -> list[Observation]:
-    """Of the task gradient: two batches through the verb that is timed."""
+def timed_observations(task: str, contact: Contact, prefix: str) -> list[Observation]:
+    """Of the tasks gradient and forward: what two batches gave through the verb that is timed."""
     found = []
     before = _initial(contact)
     for stream in ("proof", "proof2"):
         contact.stream(stream)
-        loss = contact.run(1)[-1]
-        name = f"{prefix}timed step on {stream}"
-        gradient = contact.dump("gradient")
-        found.append(Observation(name, stream, 0, before, fresh=True, loss=loss, gradient=gradient))
-    return found
-
-
-def forward_observations(contact: Contact, prefix: str) -> list[Observation]:
-    """Of the task forward: what two batches gave through the verb that is timed."""
-    found = []
-    before = _initial(contact)
-    for stream in ("proof", "proof2"):
-        contact.stream(stream)
-        contact.run(1)
-        name = f"{prefix}timed step on {stream}"
-        found.append(Observation(name, stream, 0, before, fresh=True, output=contact.predicted()))
+        losses = contact.run(1)
+        plain = Observation(f"{prefix}timed step on {stream}", stream, 0, before, fresh=True)
+        if task == "forward":
+            found.append(replace(plain, output=contact.predicted()))
+        else:
+            found.append(replace(plain, loss=losses[-1], gradient=contact.dump("gradient")))
     return found
 
 
 def end_observations(task: str, contact: Contact, steps: int) -> list[Observation]:
     """Behind the timed part of a launch that has taken `steps`: the next ones, through the very verb that was
     timed, on batches that it has never seen."""
-    if task == "forward":
-        return forward_observations(contact, f"after {steps} steps, ")
-    if task == "gradient":
-        return gradient_observations(contact, f"after {steps} steps, ")
+    if task != "train":
+        return timed_observations(task, contact, f"after {steps} steps, ")
     contact.stream("proof")
     return forced_steps(contact, [look(contact)], 2, stream="proof", number=steps, row=0)
 
