@@ -163,6 +163,11 @@ def test_other_numbers() -> None:
     assert plus_minus(single) == ""
 
 
+def test_an_interval_that_says_nothing_is_no_number() -> None:
+    assert plus_minus(Estimate(10.0, 8.0, 13.0, 6, "t")) == "±25 %"
+    assert plus_minus(Estimate(10.0, 1.0, 160.0, 6, "t")) == "± unknown"
+
+
 @pytest.mark.parametrize(
     ("estimate", "low", "high", "words"),
     [

@@ -38,11 +38,15 @@ def memory(size_bytes: float) -> str:
 
 
 def plus_minus(estimate: Estimate) -> str:
-    """Half of the interval: '±0.4 %'; empty where one launch carries none."""
+    """Half of the interval: '±0.4 %'; empty where one launch carries none; no number where it would be one
+    that says nothing."""
     half = estimate.half_width
-    return "" if half is None else f"±{100 * half:.{1 if half < 0.095 else 0}f} %"
+    if half is None:
+        return ""
+    return f"±{100 * half:.{1 if half < 0.095 else 0}f} %" if half <= WIDEST else "± unknown"
 
 
+WIDEST = 1.0  # half of an interval, as a fraction, that is still worth a number
 OF_PEAK = "the machine's f32 multiply-add peak, nominal work"
 
 
