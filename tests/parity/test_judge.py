@@ -27,8 +27,10 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     monkeypatch.setattr(judge, "REFERENCE_LIMIT", 0)
     monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
     judge._judge_of.cache_clear()
+    judge._try_judge.cache_clear()
     yield
     judge._judge_of.cache_clear()
+    judge._try_judge.cache_clear()
 
 
 def plan(folder: Path, backend: str = "eigen", **settings: str) -> LaunchPlan:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from timetrial.launch.flips import CLEAR_MARGIN, edges_of
 from timetrial.launch.judge import Judge
 from timetrial.launch.observed import Tensors
+from timetrial.launch.parts import part_of, repeated
 from timetrial.workloads import Prepared
 from timetrial.workloads.cache import cached
 
@@ -25,7 +26,8 @@ CHOICE_LIMIT = 4_000_000_000
 
 
 def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
-    """The same workload with proof streams whose first batches are clear at its initial values."""
+    """The same workload with proof streams whose first batches are clear at its initial values, of fewer
+    different images where the network is large (parts.py)."""
     assert prepared.network is not None
     streams = prepared.job["streams"]
     files = {
@@ -33,20 +35,25 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
     }
     images = np.load(streams["proof"]["images"], mmap_mode="r", allow_pickle=False)
     per_image = prepared.network.multiply_accumulates("forward") / prepared.network.batch_size
-    if per_image * len(images) > CHOICE_LIMIT:
+    is_chosen = per_image * len(images) <= CHOICE_LIMIT
+    part = part_of(prepared.network)
+    if not is_chosen and part == prepared.network.batch_size:
         return prepared
     recipe = {
         "network": prepared.network.to_job(),
         "parameters": files,
         "proof": {name: streams[name] for name in ORDERS},
-        "margin": CLEAR_MARGIN,
+        "margin": CLEAR_MARGIN if is_chosen else None,
+        "part": part,
     }
 
     def make() -> Mapping[str, Any]:
         parameters = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
-        is_clear = _clear(judge, parameters, images, np.load(streams["proof"]["labels"]))
+        is_clear = np.ones(len(images), bool)
+        if is_chosen:
+            is_clear = _clear(judge, parameters, images, np.load(streams["proof"]["labels"]))
         return {
-            word: _chosen(np.load(streams[name]["order"], allow_pickle=False), is_clear)
+            word: repeated(_chosen(np.load(streams[name]["order"], allow_pickle=False), is_clear), part)
             for name, word in ORDERS.items()
         }
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.launch.observed import Tensors
+from timetrial.launch.parts import different
 
 if TYPE_CHECKING:
     from timetrial.launch.judge import Witness
@@ -55,7 +56,7 @@ class Turn:
     """Edges that turn together, with the difference that makes to the gradients of the whole batch."""
 
     words: str
-    is_tie: bool
+    shares: tuple[float, ...]  # of the difference: how much of it may have turned
     difference: Tensors = field(repr=False)
 
 
@@ -122,8 +123,10 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
     close: list[tuple[int, Edge]] = []
     ties: dict[str, list[tuple[int, list[Edge]]]] = {}
     plain: dict[int, Tensors] = {}
-    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-        answer = witness.gradient(image, int(label), {})
+    first, place = different(images, labels)
+    times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
+    for number in times:
+        answer = witness.gradient(images[number], int(labels[number]), {})
         edges = list(edges_of(witness.nodes, answer.activation))
         if edges:
             plain[number] = answer.gradient
@@ -140,12 +143,14 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
             amounts = nudges.setdefault(edge.source, np.zeros(shape))
             amounts.reshape(-1)[edge.place] = edge.nudge
         turned = witness.gradient(images[number], int(labels[number]), nudges).gradient
-        return {name: (turned[name] - plain[number][name]) / len(images) for name in turned}
+        share = times[number] / len(images)
+        return {name: share * (turned[name] - plain[number][name]) for name in turned}
 
     found = [
         Turn(
             f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}",
-            False,
+            # An image that comes several times need not turn everywhere.
+            tuple((count + 1) / times[number] for count in range(times[number])),
             difference(number, [edge]),
         )
         for number, edge in close[:MOST_TURNED]
@@ -156,7 +161,7 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
             for name, values in difference(number, edges).items():
                 total[name] = total[name] + values if name in total else values
         count = sum(len(edges) for _, edges in images_with)
-        found.append(Turn(f"{node}: {count} ties", True, total))
+        found.append(Turn(f"{node}: {count} ties", (0.5, 1.0), total))
     return found
 
 
@@ -180,11 +185,7 @@ def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> t
         return np.concatenate(parts)
 
     rest = column(residual)
-    candidates = [
-        (turn, share, share * column(turn.difference))
-        for turn in moving
-        for share in ((0.5, 1.0) if turn.is_tie else (1.0,))
-    ]
+    candidates = [(turn, share, share * column(turn.difference)) for turn in moving for share in turn.shares]
     corrected, words = dict(gradient), []
     while candidates:
         distances = [float(np.linalg.norm(rest - change)) for _, _, change in candidates]

@@ -22,6 +22,7 @@ from timetrial.errors import TimetrialError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch.cpus import allowed_cpus
 from timetrial.launch.observed import Tensors
+from timetrial.launch.parts import PartJudge, part_of
 from timetrial.launch.registry import resolve
 from timetrial.launch.settings import job_settings
 from timetrial.workloads import Prepared
@@ -162,7 +163,11 @@ def judge_of(prepared: Prepared) -> Judge:
     """Who judges this workload. NoJudge: it cannot run, or failed its own trial."""
     if prepared.network is None:
         raise NoJudge("there is no network that a judge could compute")
-    return _judge_of(_Described(prepared.network), choose_judge(prepared.network), LARGE)
+    network, part = prepared.network, part_of(prepared.network)
+    if part < network.batch_size:
+        small = _resized(network, part)
+        return PartJudge(_judge_of(_Described(small), choose_judge(small), LARGE), part)
+    return _judge_of(_Described(network), choose_judge(network), LARGE)
 
 
 def choose_judge(network: Network) -> JudgingBackend:
@@ -190,16 +195,17 @@ def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBacken
     try:
         if judge is not large:
             return NativeJudge(judge, network)
-        _try_judge(judge, network)
+        _try_judge(judge, _Described(_resized(network, TRIAL_IMAGES)))
         return NativeJudge(judge, network, threads=len(allowed_cpus()))
     except Unavailable as failure:
         raise NoJudge(f"the judge {judge.name} could not run: {failure}") from failure
 
 
-def _try_judge(judge: JudgingBackend, network: Network) -> None:
+@functools.lru_cache(maxsize=4)
+def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     """Against `reference`, at a size that both can do: doubles that compute the same agree far better than a
     contender in f32 has to."""
-    small = _resized(network, TRIAL_IMAGES)
+    small = described.network
     rng = np.random.default_rng(1)
     shapes = {one["name"]: tuple(one["shape"]) for one in small.parameters}
     # Small biases: with large ones a layer of relus may be off for every image, and then proves nothing.

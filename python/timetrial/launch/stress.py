@@ -19,6 +19,7 @@ from timetrial.core import random
 from timetrial.experiment.case import Workload
 from timetrial.launch.judge import Judge
 from timetrial.launch.observed import Batches, Tensors
+from timetrial.launch.parts import part_of
 from timetrial.workloads import Prepared, prepare
 from timetrial.workloads.cache import Entry, cached
 
@@ -33,7 +34,9 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     """The same network with shaken parameters, in a batch of another size, with the workload's optimizer
     still (`with_recipe` changes it). InputError as prepare() raises it."""
     assert prepared.batch_size is not None
-    other = replace(workload, batch_size=other_size(prepared.batch_size, prepared.samples))
+    assert prepared.network is not None
+    part = part_of(prepared.network)
+    other = replace(workload, batch_size=other_size(prepared.batch_size, prepared.samples, part))
     made = prepare(other, seed=seed, epochs=1)
     job = copy.deepcopy(made.job)
     entry = _shaken(job["network"]["nodes"], seed)
@@ -43,9 +46,13 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     return replace(made, job=job)
 
 
-def other_size(batch_size: int, samples: int) -> int:
+def other_size(batch_size: int, samples: int, part: int) -> int:
     """Half of it and one more: another shape, odd for most, which threads cannot share equally. A batch of
-    one or two becomes three, as far as there are samples."""
+    one or two becomes three, as far as there are samples. One that is judged on part of it (parts.py) becomes
+    another multiple of that part."""
+    if part < batch_size:
+        multiple = part * (batch_size // (2 * part) + 1)
+        return multiple if multiple < batch_size else part
     return min(samples, batch_size // 2 + 1 if batch_size > 2 else 3)
 
 
@@ -56,8 +63,10 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
         for node in prepared.job["network"]["nodes"]
         for parameter in node["parameters"]
     }
+    assert prepared.network is not None
     images, labels = Batches(prepared.job["streams"]).batch("proof", 0)
-    gradient = judge.gradient(parameters, images, labels).gradient
+    part = part_of(prepared.network)  # enough of the batch to find a rate by
+    gradient = judge.gradient(parameters, images[:part], labels[:part]).gradient
     sizes = [
         (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
         for name in parameters

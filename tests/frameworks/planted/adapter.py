@@ -266,12 +266,14 @@ class Adapter:
         rows = np.arange(len(self.labels))
         shifted = logits - logits.max(axis=1, keepdims=True)
         probabilities = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
-        loss = float(-np.log(probabilities[rows, self.labels]).mean())
+        counted = len(rows) // 2 if self.defect == "half_batch" else len(rows)
+        loss = float(-np.log(probabilities[rows, self.labels])[:counted].mean())
         if self.defect == "evaluation_mode":
             self.gradients = {name: np.zeros_like(values) for name, values in self.parameters.items()}
             return loss
         probabilities[rows, self.labels] -= 1
-        dy = probabilities if self.defect == "forgotten_mean" else probabilities / len(rows)
+        probabilities[counted:] = 0
+        dy = probabilities if self.defect == "forgotten_mean" else probabilities / counted
         self.gradients = {}
         for node in reversed(self.nodes):
             dy = getattr(self, "_back_" + node.kind)(node, dy)
