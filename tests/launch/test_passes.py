@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from timetrial.analysis.steps import steps_of
 from timetrial.launch import run_launch
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.passes import MOST_STEPS, PassCheck, can_reset, pass_steps
+from timetrial.launch.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.records import store
-from timetrial.records.model import LaunchRecord
+from timetrial.records.model import LaunchRecord, Segment
 
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
 # Counted in steps, however slow the machine is at the moment.
@@ -117,6 +117,31 @@ def test_how_long_a_pass_is(momentum: float, epoch: int, steps: int) -> None:
     assert pass_steps({"name": "sgd", "momentum": momentum}, epoch) == steps
     if 0 < momentum < 1 and steps > 1:
         assert 1e-17 * momentum**steps > np.finfo(np.float32).smallest_normal
+
+
+def test_work_in_resets_is_seen() -> None:
+    def of(reset_ns: int) -> list[Segment]:
+        return [
+            Segment(
+                kind="steady",
+                steps=9,
+                first_stamp=0,
+                stamps=11,
+                first_loss=0,
+                losses=9,
+                resets=1,
+                reset_ns=one,
+            )
+            for one in (reset_ns, 0)
+        ]
+
+    assert check_resets(of(400), 1000.0, proven=True) is None
+    assert check_resets([], 0.0, proven=True) is None
+    assert "outside the clock" in str(check_resets(of(600), 1000.0, proven=True))
+    with pytest.raises(LaunchError, match="outside the clock") as raised:
+        check_resets(of(6000), 1000.0, proven=True)
+    assert raised.value.outcome == "wrong"
+    assert "outside the clock" in str(check_resets(of(6000), 1000.0, proven=False))
 
 
 def test_who_has_nothing_to_reset_is_not_reset() -> None:

@@ -217,6 +217,7 @@ class FakeObserver:
             shared_rss_bytes=self.shared,
             threads=(thread,),
             cpu_ns=self.cpu_ns,
+            minor_faults=0,
         )
 
     def reset_peak(self) -> None:

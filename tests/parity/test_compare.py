@@ -79,13 +79,30 @@ def judged(expected: Expected, *seen: Observation, **more: Any) -> Parity:
 
 def test_what_agrees_passes(expected: Expected) -> None:
     output = Observation("evaluation", "proof", 0, Look(INITIAL), output=np.ones((2, 2), np.float32))
-    parity = judged(expected, first(), second(), output, losses=[2.0, 1.0])
+    parity = judged(expected, first(), second(), output, losses=[2.0, 2.0])
     assert parity.status == "passed", parity.reason
-    assert (parity.notes, parity.losses) == ([], [2.0, 1.0])
+    assert (parity.notes, parity.losses) == ([], [2.0, 2.0])
     names = [one.tensor for one in parity.comparisons]
     assert names[:3] == ["activation a", "loss", "gradient b.weight"]
-    assert names[-2:] == ["evaluation: output", "workload: loss of step 1"]
+    ends = ["evaluation: output", "workload: loss of step 1", "workload: loss of step 2"]
+    assert names[-3:] == ends
     assert {"step 1: loss", "step 1: velocity a.bias", "step 1: parameter a.weight"} <= set(names)
+
+
+def test_losses_of_steps_that_nobody_looked_into_are_judged(expected: Expected) -> None:
+    parity = judged(expected, first(), second(), losses=[2.0, 2.01])
+    assert (parity.status, parity.tensor) == ("failed", "workload: loss of step 2")
+
+
+def test_what_an_evaluation_changes_is_refused(expected: Expected) -> None:
+    look = Look(INITIAL, {"a.bias": np.ones(4, np.float32)})
+    changed = Look({**INITIAL, "b.weight": INITIAL["b.weight"] + 1}, look.velocity)
+    seen = Observation("evaluation", "proof", 0, look, output=np.ones((2, 2), np.float32), kept=look)
+    assert judged(expected, seen).status == "passed"
+    parity = judged(expected, replace(seen, kept=changed))
+    assert parity.tensor == "evaluation: parameter b.weight that it changed"
+    parity = judged(expected, replace(seen, kept=Look(INITIAL, {"a.bias": np.zeros(4, np.float32)})))
+    assert parity.tensor == "evaluation: velocity a.bias that it changed"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

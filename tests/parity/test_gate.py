@@ -49,7 +49,8 @@ OF_LAYERS = ("ignored_bias", "stale_weight", "initial_weight", "frozen")
 PLAIN = (
     "ignored_decay", "doubled_rate", "nesterov", "dampened", "decayed_late", "forgotten_momentum",
     "no_update", "evaluation_mode", "forgotten_mean", "reduced_precision", "stale_batch", "cached_loss",
-    "ahead", "stale_evaluation", "no_reset", "half_batch",
+    "ahead", "stale_evaluation", "no_reset", "half_batch", "every_eighth", "velocity_lost", "first_inference",
+    "inference_trace", "stale_unseen", "bf16_unseen", "late_loss_unseen",
 )  # fmt: skip
 OF_CONVOLUTIONS = ("zero_gradient_through_pool", "missing_bias")
 

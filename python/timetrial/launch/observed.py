@@ -39,7 +39,8 @@ class Observation:
 
     `name` says when, for people ("step 3"; "" for the first gradient). `fresh`: right after a reset, so
     `before` must be the initial values, and every velocity 0. `earlier`: the look one step before `before`.
-    A group is empty where nothing of the kind was asked or shown.
+    `kept`: the look behind, where nothing may have changed. A group is empty where nothing of the kind was
+    asked or shown.
     """
 
     name: str
@@ -53,16 +54,18 @@ class Observation:
     gradient: Tensors | None = None
     after: Look | None = None
     output: NDArray[Any] | None = None
+    kept: Look | None = None
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Steps from the initial values of which nothing was seen but the losses, and where they ended."""
+    """Steps from the initial values of which nothing was seen but the losses, and where they ended; None for
+    a large network."""
 
     stream: str
     losses: list[float]
     before: Look
-    after: Look
+    after: Look | None
 
 
 class Contact(Protocol):

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from timetrial.launch.flips import explain, turns
 from timetrial.launch.hints import hint
 from timetrial.launch.judge import Answer, Judge
-from timetrial.launch.observed import Batches, Observation, Plain, Tensors
+from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
+from timetrial.launch.passes import GROWTH
 from timetrial.launch.rule import Rule, changes, follow, implied_gradient, norm
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
@@ -89,7 +90,9 @@ def compare(
         if plain is not None:
             court.follow(plain)
         if losses:
-            court.first_losses(losses, constant=plain is None and not any(o.after for o in observations))
+            constant = plain is None and not any(one.after for one in observations)
+            is_large = plain is not None and plain.after is None
+            court.first_losses(losses, steps=1 if is_large else len(losses), constant=constant)
     return _verdict(court, list(losses), prefix)
 
 
@@ -139,6 +142,8 @@ class _Court:
             self.comparisons += _start(seen, self._expected.initial)
         if seen.gradient is not None or seen.after is not None:
             self._hear_gradient(seen)
+        if seen.kept is not None:
+            self.comparisons += _kept(seen, seen.kept)
         if seen.output is not None:
             images, _ = self._expected.batches.batch(seen.stream, seen.row)
             judged = self._judge.output(_ordered(seen.before.parameter, self._expected.initial), images)
@@ -221,28 +226,44 @@ class _Court:
         return replace(answer, gradient=corrected), words
 
     def follow(self, plain: Plain) -> None:
-        """The judge's own steps: the way from the initial values must be the contender's, roughly."""
-        rule = Rule.of(self._expected.optimizer)
+        """The judge's own steps from the initial values: their losses, and roughly their way, must be the
+        contender's."""
         start = {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
-        gradients: list[Tensors] = []
-        now = start
-        for step in range(len(plain.losses)):
-            images, labels = self._expected.batches.batch(plain.stream, step)
-            gradients.append(self._judge.gradient(now, images, labels).gradient)
-            now = follow(start, gradients, rule)
-        ways = [
-            np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
-            for end in (plain.after.parameter, now)
-        ]
-        name = f"the way of {len(plain.losses)} plain steps"
-        self.comparisons.append(_tensor(name, ways[0], ways[1], WAY_TOLERANCE))
+        judged, now = self._own_steps(plain.stream, len(plain.losses), start)
+        for step, (mine, theirs) in enumerate(zip(plain.losses, judged, strict=True)):
+            self.comparisons.append(_loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
+        if plain.after is not None:
+            ways = [
+                np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
+                for end in (plain.after.parameter, now)
+            ]
+            name = f"the way of {len(plain.losses)} plain steps"
+            self.comparisons.append(_tensor(name, ways[0], ways[1], WAY_TOLERANCE))
 
-    def first_losses(self, losses: Sequence[float], *, constant: bool) -> None:
-        """On the workload's own batches: of the first step, and of all where parameters stay as they are."""
-        for step, mine in enumerate(losses if constant else losses[:1]):
-            images, labels = self._expected.batches.batch("train", step)
-            judged = self._judge.gradient(self._expected.initial, images, labels).loss
-            self.comparisons.append(_loss(f"workload: loss of step {step + 1}", mine, judged))
+    def _own_steps(self, stream: str, steps: int, start: Tensors) -> tuple[list[float], Tensors]:
+        """Losses of so many steps, and where they lead."""
+        rule = Rule.of(self._expected.optimizer)
+        gradients: list[Tensors] = []
+        losses, now = [], start
+        for step in range(steps):
+            images, labels = self._expected.batches.batch(stream, step)
+            answer = self._judge.gradient(now, images, labels)
+            losses.append(answer.loss)
+            gradients.append(answer.gradient)
+            now = follow(start, gradients, rule)
+        return losses, now
+
+    def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
+        """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
+        start = {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
+        if constant:
+            batches = [self._expected.batches.batch("train", step) for step in range(steps)]
+            judged = [self._judge.gradient(start, *batch).loss for batch in batches]
+        else:
+            judged, _ = self._own_steps("train", steps, start)
+        for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
+            growth = 1.0 if constant else GROWTH**step
+            self.comparisons.append(_loss(f"workload: loss of step {step + 1}", mine, theirs, growth))
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
@@ -324,8 +345,21 @@ def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
     return None
 
 
-def _loss(name: str, mine: float, theirs: float) -> Comparison:
-    return _comparison(name, "relative", _relative(mine, theirs), LOSS_TOLERANCE)
+def _kept(seen: Observation, kept: Look) -> Iterator[Comparison]:
+    """What an evaluation changed, which must be nothing, to the last bit; only what differs is listed."""
+    groups = (
+        ("parameter", seen.before.parameter, kept.parameter),
+        ("velocity", seen.before.velocity, kept.velocity),
+    )
+    for kind, before, behind in groups:
+        for name, values in before.items():
+            if name in behind and not np.array_equal(values, behind[name]):
+                error = relative_l2(behind[name], values)
+                yield _comparison(_name(seen, f"{kind} {name} that it changed"), "relative_l2", error, 0.0)
+
+
+def _loss(name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
+    return _comparison(name, "relative", _relative(mine, theirs), LOSS_TOLERANCE * growth)
 
 
 def _tensor(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Comparison:

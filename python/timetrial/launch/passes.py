@@ -39,6 +39,11 @@ SAME_LOSS = 5e-6  # relative, of the first one: the same weights and batch, summ
 GROWTH = 4.0  # of that from step to step: what rounding did to one step, the next ones carry on
 
 
+# The time of resets over that of the steps between them: above the first it is said, above the second the
+# steps of something proven cannot be all that it does.
+RESETS_SAID, RESETS_WRONG = 0.5, 5.0
+
+
 def pass_steps(optimizer: Mapping[str, Any], steps_per_epoch: int) -> int:
     """How many steps a pass has: no more than an epoch, and none in which a velocity gets subnormal.
 
@@ -130,3 +135,19 @@ def passes_record(check: PassCheck | None, segments: Collection[Segment]) -> Pas
         resets=sum(one.resets for one in segments),
         reset_ns=sum(one.reset_ns for one in segments),
     )
+
+
+def check_resets(segments: Collection[Segment], steps_ns: float, *, proven: bool) -> str | None:
+    """Resets are not timed, so nothing but a reset belongs there. What to warn of, if anything; LaunchError
+    where a contender that was proven takes several times as long for them as for all its steps."""
+    reset_ns = sum(one.reset_ns for one in segments)
+    share = reset_ns / steps_ns if steps_ns > 0 else 0.0
+    if share <= RESETS_SAID:
+        return None
+    words = (
+        f"its resets took {reset_ns / 1e6:.3g} ms and its steps {steps_ns / 1e6:.3g} ms: "
+        "work in a reset is outside the clock"
+    )
+    if proven and share > RESETS_WRONG:
+        raise LaunchError("wrong", words)
+    return words

@@ -17,7 +17,9 @@ FIRST_CALLS = ("gradient", "outputs")  # the first of these is the first that co
 GRADIENT_BATCHES = {"proof": "", "proof2": "second batch", "proof3": "one label"}
 FORCED_STEPS = 3  # of the proof batches, from the initial values
 PLAIN_STEPS = 5  # of which only the losses are seen
-UNSEEN_STEPS = 10  # of the workload's own data, before two steps of it are judged: velocities have grown
+# Of the workload's own data, before steps of it are judged: velocities have grown. With the first three, what
+# goes wrong in every n-th step is seen for any n up to UNSEEN_STEPS + OWN_STEPS.
+UNSEEN_STEPS, OWN_STEPS = 7, 8
 # Above this size of all parameters only two steps are judged: the dumps of a whole sequence are some twenty
 # times as large, and stay below 200 MB.
 LARGE_BYTES = 9_000_000
@@ -52,13 +54,17 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
         return proof
     is_large = sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
     contact.stream("proof")
-    looks = [first]
-    proof.observations += forced_steps(contact, looks, FORCED_STEPS - is_large, stream="proof", number=0)
+    proof.observations.append(_evaluated(contact, first, fresh=True, name="first evaluation"))
+    contact.stream("proof")
+    looks, steps = [first], FORCED_STEPS - is_large
+    proof.observations += forced_steps(contact, looks, steps, stream="proof", number=0)
     proof.observations.append(_evaluated(contact, looks[-1], fresh=False))
+    if not is_large:
+        contact.stream("proof")
+        proof.observations += forced_steps(contact, looks, 2, stream="proof", number=steps, row=0)
     if not own_data:
         return proof
-    if not is_large:
-        _plain_steps(contact, first, proof)
+    _plain_steps(contact, first, proof, is_large=is_large)
     contact.stream("train")
     contact.reset()
     proof.losses = contact.run(PLAIN_STEPS)
@@ -66,7 +72,7 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
         contact.run(UNSEEN_STEPS - PLAIN_STEPS)
         looks = [look(contact)]
         proof.observations += forced_steps(
-            contact, looks, 2, stream="train", number=UNSEEN_STEPS, prefix="own data, "
+            contact, looks, OWN_STEPS, stream="train", number=UNSEEN_STEPS, prefix="own data, "
         )
     return proof
 
@@ -119,13 +125,19 @@ def timed_observations(task: str, contact: Contact, prefix: str) -> list[Observa
     return found
 
 
-def end_observations(task: str, contact: Contact, steps: int) -> list[Observation]:
+def end_observations(task: str, contact: Contact, steps: int, more: int = 0) -> list[Observation]:
     """Behind the timed part of a launch that has taken `steps`: the next ones, through the very verb that was
-    timed, on batches that it has never seen."""
+    timed, on batches that it has never seen; and what it infers then. `more`: steps that nobody looks at
+    before these, so that nothing can be right every n-th step only and be seen then."""
     if task != "train":
         return timed_observations(task, contact, f"after {steps} steps, ")
     contact.stream("proof")
-    return forced_steps(contact, [look(contact)], 2, stream="proof", number=steps, row=0)
+    if more:
+        contact.run(more)
+    looks = [look(contact)]
+    found = forced_steps(contact, looks, 2, stream="proof", number=steps + more, row=more)
+    name = f"evaluation after {steps + more + 2} steps"
+    return [*found, _evaluated(contact, looks[-1], fresh=False, name=name)]
 
 
 def _initial(contact: Contact) -> Look:
@@ -148,22 +160,26 @@ def _gradients(contact: Contact, first: Look) -> list[Observation]:
     return found
 
 
-def _evaluated(contact: Contact, now: Look, *, fresh: bool) -> Observation:
+def _evaluated(contact: Contact, now: Look, *, fresh: bool, name: str = "evaluation") -> Observation:
     contact.stream("proof")
-    return Observation("evaluation", "proof", 0, now, fresh=fresh, output=contact.outputs())
+    output = contact.outputs()
+    kept = look(contact) if now.velocity else _initial(contact)
+    return Observation(name, "proof", 0, now, fresh=fresh, output=output, kept=kept)
 
 
-def _plain_steps(contact: Contact, first: Look, proof: Proof) -> None:
-    """The same five steps twice, in one segment each."""
+def _plain_steps(contact: Contact, first: Look, proof: Proof, *, is_large: bool) -> None:
+    """The same five steps twice, in one segment each; of a large network once, and their losses only."""
     ends: list[Tensors] = []
     losses: list[float] = []
-    for _ in range(2):
+    for _ in range(1 if is_large else 2):
         contact.stream("proof")
         contact.reset()
         losses = contact.run(PLAIN_STEPS)
-        ends.append(contact.dump("parameter"))
-    proof.plain = Plain("proof", losses, first, Look(ends[0]))
-    proof.deterministic = all(_same_bits(one, other) for one, other in pairwise(ends))
+        if not is_large:
+            ends.append(contact.dump("parameter"))
+    proof.plain = Plain("proof", losses, first, Look(ends[0]) if ends else None)
+    if ends:
+        proof.deterministic = all(_same_bits(one, other) for one, other in pairwise(ends))
 
 
 def _same_bits(one: Tensors, other: Tensors) -> bool:

@@ -35,7 +35,14 @@ from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import head, tail
 from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
 from timetrial.launch.parity import compare_losses, unproven
-from timetrial.launch.passes import PASSED_PURPOSES, PassCheck, can_reset, pass_steps, passes_record
+from timetrial.launch.passes import (
+    PASSED_PURPOSES,
+    PassCheck,
+    can_reset,
+    check_resets,
+    pass_steps,
+    passes_record,
+)
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import FIRST_CALLS, Proof
@@ -381,7 +388,9 @@ class _Launch:
         """What comes now finds the contender where the last timed step left it."""
         self._suspend_passes(process, runner)
         if runner.passes:
-            self.warnings += [runner.passes.warning] if runner.passes.warning else []
+            steps_ns = float(sum(runner.plain_durations_ns()))
+            said = check_resets(runner.segments, steps_ns, proven=not self._unprovable)
+            self.warnings += [words for words in (runner.passes.warning, said) if words]
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
             self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
 

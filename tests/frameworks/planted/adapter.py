@@ -17,7 +17,10 @@ DEFECTS = (
     "other_order", "stale_batch", "ahead", "wrong_stride", "swapped_padding", "transposed_weight",
     "transposed_square", "missing_bias", "forgotten_mean", "zero_gradient_through_pool", "no_update",
     "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
-    "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity",
+    "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity", "half_batch", "every_eighth",
+    "velocity_lost", "first_inference", "inference_trace",
+    # In steps that come back to back, with no look at a tensor between them:
+    "stale_unseen", "bf16_unseen", "late_loss_unseen",
 )  # fmt: skip
 
 
@@ -67,11 +70,17 @@ class Adapter:
         self.known_loss = None
         self.known_images = None
         self.ready = None
+        self.unseen = 0  # steps since somebody looked
+        self.last_loss = None
 
     def step(self):
         self._behave()
         self.since_reset += 1
-        if self.ready is None:
+        if self.defect == "stale_unseen" and self.unseen:
+            own, self.parameters = self.parameters, self.previous
+            loss = self._forward_backward()
+            self.parameters = own
+        elif self.ready is None:
             loss = self._forward_backward()
         else:
             loss, self.gradients = self.ready
@@ -81,6 +90,15 @@ class Adapter:
             return loss
         if self.defect == "skipped_later" and self.since_reset > 5:
             return loss
+        if self.defect == "every_eighth" and self.since_reset % 8 == 0:
+            return loss
+        if self.defect == "velocity_lost" and self.since_reset % 10 == 0:
+            self.velocity = {name: np.zeros_like(values) for name, values in self.velocity.items()}
+        if self.defect == "late_loss_unseen" and self.unseen:
+            loss, self.last_loss = self.last_loss, loss
+        else:
+            self.last_loss = loss
+        self.unseen += 1
         before = dict(self.parameters)
         self._update()
         self.previous = before
@@ -149,6 +167,12 @@ class Adapter:
         return self.predicted
 
     def evaluate(self):
+        if self.defect == "inference_trace":
+            self.velocity = {name: np.zeros_like(values) for name, values in self.velocity.items()}
+        if self.defect == "first_inference":
+            if not hasattr(self, "frozen"):
+                self.frozen = dict(self.parameters)
+            return self._forward(self.frozen)[self.job.output]
         return self._forward(self.stale if self.defect == "stale_evaluation" else self.parameters)[
             self.job.output
         ]
@@ -157,6 +181,7 @@ class Adapter:
         pass
 
     def tensors(self, role):
+        self.unseen = 0
         if role == "activation":
             return {n: v for n, v in self._forward(self.parameters).items() if n != "images"}
         if role == "optimizer" and not self.hides_states:
@@ -197,6 +222,7 @@ class Adapter:
 
     def _round(self, values):
         late = self.defect == "bf16_later" and self.since_reset > 50
+        late = late or (self.defect == "bf16_unseen" and self.unseen > 0)
         if self.defect != "reduced_precision" and not late:
             return values
         bits = values.astype(np.float32).view(np.uint32)
