@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
+from timetrial.launch.gate import check_finite
+from timetrial.launch.observed import Look, Observation
+from timetrial.launch.outcome import LaunchError
 
 STEPS = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, max_steps=60)
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
@@ -53,3 +57,16 @@ def test_a_null_contender_shows_nothing(tmp_path: Path) -> None:
     record = run_launch(make_plan(tmp_path / "launch", "null"))
     assert record.outcome == "ok", words(record)
     assert record.end is None
+
+
+@pytest.mark.parametrize("loss", [float("inf"), float("nan")])
+def test_training_that_has_diverged_is_not_called_wrong(loss: float) -> None:
+    weights = Look({"fc.weight": np.ones(3, np.float32)})
+    seen = Observation("step 61", "proof", 0, weights, loss=loss, after=weights)
+    with pytest.raises(LaunchError, match="step 61: the loss is") as raised:
+        check_finite([seen])
+    assert raised.value.outcome == "nan"
+    check_finite([dataclasses.replace(seen, loss=1.0)])
+    spoiled = Look({"fc.weight": np.array([1.0, np.inf], np.float32)})
+    with pytest.raises(LaunchError, match=r"fc\.weight is not finite"):
+        check_finite([dataclasses.replace(seen, loss=1.0, after=spoiled)])

@@ -124,11 +124,15 @@ class Gate:
         """Of what was observed; None where nobody can judge. LaunchError: not finite."""
         if self._judge is None or not self._observations:
             return None
-        _check_finite(self._observations)
+        check_finite(self._observations)
         return compare(self._observations, self._judge, expected_of(self.prepared))
 
 
-def _check_finite(observations: Sequence[Observation]) -> None:
+def check_finite(observations: Sequence[Observation]) -> None:
+    """Training that has diverged is `nan`, not `wrong`."""
+    for seen in observations:
+        if seen.loss is not None and not np.isfinite(seen.loss):
+            raise LaunchError("nan", f"{seen.name}: the loss is {seen.loss}")
     looks: list[Look] = [one for seen in observations for one in (seen.before, seen.after) if one is not None]
     for one in looks:
         for name, values in one.parameter.items():
