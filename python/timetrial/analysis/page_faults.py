@@ -31,7 +31,6 @@ def unequal_page_faults(launches: Sequence[Launch]) -> list[str]:
     if (most - fewest) * FAULT_NS < WORTH_SAYING * step_ns:
         return []
     return [
-        f"its launches have {fewest:,.0f} to {most:,.0f} page faults a step: its allocator gives memory back "
-        "and takes it anew, or not, by accident. What that costs: malloc.trim_threshold, malloc.top_pad and "
-        "malloc.mmap_max are settings"
+        "launches differ in page faults: the allocator gives memory back and takes it anew, or not, by "
+        "accident (malloc.top_pad, malloc.trim_threshold and malloc.mmap_max settle it). How many: timetrial show"
     ]
