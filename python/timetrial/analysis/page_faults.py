@@ -32,5 +32,6 @@ def unequal_page_faults(launches: Sequence[Launch]) -> list[str]:
         return []
     return [
         "launches differ in page faults: the allocator gives memory back and takes it anew, or not, by "
-        "accident (malloc.top_pad, malloc.trim_threshold and malloc.mmap_max settle it). How many: timetrial show"
+        "accident (malloc.top_pad, malloc.trim_threshold and malloc.mmap_max settle it). How many: "
+        "timetrial show"
     ]
