@@ -155,7 +155,7 @@ format: $(VENV)/.test  ## format all code
 COVERED = PATH="$(abspath $(BIN)):$$PATH" TIMETRIAL_NATIVE=$(CURDIR)/build/coverage/native
 COVER = $(COVERED) TIMETRIAL_REQUIRE= $(BIN)/coverage run -m pytest -q
 define COVERAGE_REPORT
-	$(BIN)/coverage combine --quiet --append; $(BIN)/coverage report --skip-covered --sort=cover > build/coverage/python-$(1).txt; tail -n 1 build/coverage/python-$(1).txt
+	$(BIN)/coverage combine --quiet --append; $(BIN)/coverage report --skip-covered --sort=cover > build/coverage/python-$(1).txt; grep TOTAL build/coverage/python-$(1).txt
 	$(BIN)/gcovr --root . --filter 'cpp/(?!tests/)' --gcov-ignore-parse-errors --txt build/coverage/cpp-$(1).txt --txt-summary build/coverage
 endef
 coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Python that make test and make test-all cover, in build/coverage
