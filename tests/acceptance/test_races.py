@@ -29,8 +29,8 @@ from timetrial.analysis.multiplicity import holm
 from timetrial.analysis.pairs import step_time_log_ratios
 from timetrial.analysis.verdict import Rule, decide
 
-TRIALS = 1_000
-DETECTING = 500  # races with an effect
+TRIALS = 2_000
+DETECTING = 1_000  # races with an effect
 NAMES = {id(noise): name for name, noise in CLASSES.items()}
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import pytest
+
 import timetrial as tt
+from timetrial.analysis.pairs import step_time_log_ratios, turns_of
+from timetrial.records.race import pair_folder
+from timetrial.records.results import LaunchFiles
+from timetrial.records.store import read_launch
 
 STEPS = """
 def make(samples):
@@ -37,5 +46,15 @@ def test_their_throughput_is(project: Callable[..., Path], results_folder: Path)
         "mine:small", "mine:large", metric="samples_per_s", results=results_folder, quiet=True, confirm=False
     )
     assert race.verdict == "better"  # twice the samples in the same time
-    assert race.effect is not None
-    assert 0.3 < race.effect.estimate < 3.0  # 100 % more, but for what others take from one of the sides
+    for pair in race.pairs:
+        if pair.void is None:
+            # Exactly: twice the samples, over the step times of that pair, whatever others took from them.
+            times = step_time_log_ratios(*(turns(race.folder, pair.number, side) for side in pair.sides))
+            (found,) = pair.log_ratios.values()
+            assert found == pytest.approx({name: math.log(2) - one for name, one in times.items()})
+
+
+def turns(path: Path, number: int, side: str) -> list[npt.NDArray[np.float64]]:
+    folder = pair_folder(path, number) / side
+    record = read_launch(folder)
+    return turns_of(record, LaunchFiles(record, folder).steps())

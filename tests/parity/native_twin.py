@@ -19,8 +19,8 @@ from timetrial.workloads import Prepared
 class NativeTwin:
     """A contact whose contender is a plug-in in this process. Raises Unavailable where it cannot be had."""
 
-    def __init__(self, prepared: Prepared, task: str, backend: str, threads: str = "1"):
-        case = Case(backend, workload("mlp"), settings={"threads": threads})
+    def __init__(self, prepared: Prepared, task: str, backend: str):
+        case = Case(backend, workload("mlp"), settings={"threads": "1"})
         contender = resolve(case)
         self._backend = Backend(contender.path, preload=contender.preload)
         for name, value in job_settings(case, contender).items():

@@ -17,9 +17,8 @@ def autocorrelation(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """At lags 0, 1, ... n - 1, by FFT; all 0 behind lag 0 for a constant series."""
     n = len(series)
     centered = series - series.mean()
-    padded = (
-        1 << (2 * n - 1).bit_length()
-    )  # so that nothing wraps around; a power of two, seven times as fast
+    # Nothing wraps around; other lengths than powers of two take up to seven times as long.
+    padded = 1 << (2 * n - 1).bit_length()
     spectrum = np.fft.rfft(centered, padded)
     products = np.fft.irfft(spectrum * np.conj(spectrum), padded)[:n]
     if products[0] <= 0:

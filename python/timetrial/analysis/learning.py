@@ -78,9 +78,13 @@ def _proven_equal(rows: Sequence[Row], right: dict[str, _Answers]) -> list[list[
     """Rows that were proven to train the same network in the same way, and answered with the same seeds."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if right[row.case.id] and row.outcome == "ok" and row.parity and row.parity.status == "passed":
+        if right[row.case.id] and _is_proven(row):
             groups.setdefault(repr(_training(row, right[row.case.id])), []).append(row)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def _is_proven(row: Row) -> bool:
+    return row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
 
 
 def _training(row: Row, right: _Answers) -> list[Any]:
@@ -96,8 +100,7 @@ def _training(row: Row, right: _Answers) -> list[Any]:
 def _taught(row: Row, teachers: Mapping[str, Row]) -> Row:
     """With the accuracy of the row that learned in its place; only what is proven to compute the same."""
     teacher = teachers.get(row.case.training or "")
-    proven = row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
-    if teacher is None or _learned(row) or not proven:
+    if teacher is None or _learned(row) or not _is_proven(row):
         return row
     return replace(
         row,

@@ -9,6 +9,7 @@ equally often.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,18 +68,18 @@ class PartJudge:
     ) -> Answer:
         """Loss and gradients at these parameters: of the different images where they come equally often,
         otherwise of one part of the batch after the other."""
-        from timetrial.launch.judge import Answer
-
         first, place = different(images, labels)
         if len(first) == self._part and len(set(np.bincount(place))) == 1:
             answer = self._judge.gradient(parameters, images[first], labels[first], activations=activations)
-            shown = {name: values[place] for name, values in answer.activation.items()}
-            return Answer(answer.loss, answer.gradient, shown)
+            return replace(
+                answer, activation={name: values[place] for name, values in answer.activation.items()}
+            )
         answers = [
             self._judge.gradient(parameters, images[part], labels[part], activations=activations)
             for part in self._parts(len(images))
         ]
-        return Answer(
+        return replace(
+            answers[0],
             loss=float(np.mean([one.loss for one in answers])),
             gradient={
                 name: np.mean([one.gradient[name] for one in answers], axis=0) for name in answers[0].gradient

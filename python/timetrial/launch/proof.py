@@ -53,14 +53,11 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
             proof.losses = contact.run(PLAIN_STEPS)
         return proof
     is_large = sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
-    contact.stream("proof")
     proof.observations.append(_evaluated(contact, first, fresh=True, name="first evaluation"))
-    contact.stream("proof")
     looks, steps = [first], FORCED_STEPS - is_large
     proof.observations += forced_steps(contact, looks, steps, stream="proof", number=0)
     proof.observations.append(_evaluated(contact, looks[-1], fresh=False))
     if not is_large:
-        contact.stream("proof")
         proof.observations += forced_steps(contact, looks, 2, stream="proof", number=steps, row=0)
     if not own_data:
         return proof
@@ -161,6 +158,7 @@ def _gradients(contact: Contact, first: Look) -> list[Observation]:
 
 
 def _evaluated(contact: Contact, now: Look, *, fresh: bool, name: str = "evaluation") -> Observation:
+    """Inference on the first batch of `proof`, with which steps behind it begin again."""
     contact.stream("proof")
     output = contact.outputs()
     kept = look(contact) if now.velocity else _initial(contact)
