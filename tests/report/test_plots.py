@@ -245,17 +245,22 @@ def test_from_results(run: Callable[..., Results]) -> None:
     assert len(results.sel(backend="slow").plot.accuracy().axes) == 2
 
 
-def test_detailed_steps_are_not_among_the_steps(
-    run: Callable[..., Results], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["detailed", "judged"])
+def test_steps_that_stand_apart_are_not_drawn(
+    run: Callable[..., Results], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     write = fakes.write_launch
     extra = [[10**9] * 7]
     monkeypatch.setattr(fakes, "write_launch", lambda plan, record, durations, kinds: write(
-        plan, record, durations + extra * bool(durations), kinds + ["detailed"] * bool(durations)
+        plan, record, durations + extra * bool(durations), kinds + [kind] * bool(durations)
     ))  # fmt: skip
-    (case,) = speed_cases(run("backend=fast", "launches=1"))
+    results = run("backend=fast", "launches=1", "epochs=12", "learning_seeds=1")
+    (case,) = speed_cases(results)
     assert len(case.launches[0].seconds) == 46
     assert case.launches[0].seconds.max() < 1.0
+    (learned,) = learning_cases(results)
+    assert len(learned.runs[0].loss) == len(learned.runs[0].seconds) == 10
+    assert learned.runs[0].seconds[-1] < 1.0
 
 
 def test_launches_that_failed_are_not_drawn(run: Callable[..., Results]) -> None:

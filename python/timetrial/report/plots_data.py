@@ -13,12 +13,15 @@ from timetrial.errors import InputError
 from timetrial.experiment.case import NO_NETWORK
 
 if TYPE_CHECKING:
+    from timetrial.analysis.steps import Steps
     from timetrial.analysis.summary import Row
     from timetrial.records.model import ExperimentRecord
     from timetrial.records.results import LaunchFiles, Results
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+# Their time is not a step's: they stamp their parts, or come behind the launch's work, on other data.
+NOT_DRAWN = ("detailed", "judged")
 
 
 @dataclass(frozen=True)
@@ -128,9 +131,8 @@ def _launches(results: Results, row: Row, purpose: str) -> list[LaunchFiles]:
 
 
 def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
-    """Detailed steps are left out: they stamp their parts, so their time is not a step's."""
     steps = launch.steps()
-    whole = steps.kind != "detailed"
+    whole = _drawn(steps)
     duration, ends = steps.duration_ns[whole].astype(np.float64), steps.end_ns[whole].astype(np.float64)
     start = ends[0] - duration[0] if len(ends) else 0.0
     times = step_times_of(steps, launch.record.purpose)
@@ -143,11 +145,16 @@ def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
 
 def _learning_run(launch: LaunchFiles) -> LearningRun:
     steps = launch.steps()
+    whole = _drawn(steps)
     evaluations = launch.record.evaluations
     return LearningRun(
         seed=launch.record.seed,
-        seconds=np.cumsum(steps.duration_ns).astype(np.float64) * 1e-9,
-        loss=steps.loss,
+        seconds=np.cumsum(steps.duration_ns[whole]).astype(np.float64) * 1e-9,
+        loss=steps.loss[whole],
         evaluated_after=np.array([one.steps for one in evaluations], dtype=np.int64),
         accuracy=np.array([one.accuracy for one in evaluations], dtype=np.float64),
     )
+
+
+def _drawn(steps: Steps) -> BoolArray:
+    return ~np.isin(steps.kind.astype(str), NOT_DRAWN)
