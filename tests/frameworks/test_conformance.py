@@ -6,7 +6,9 @@ against the reference, threads applied and read back.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +19,11 @@ from required import QUICK, framework_skip
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
+from timetrial.experiment.case import Case
 from timetrial.launch import Limits, run_launch
-from timetrial.records.model import LaunchRecord, Parity
+from timetrial.launch.compile_cache import SETTING, Compiled
+from timetrial.launch.registry import Contender
+from timetrial.records.model import CompileCache, LaunchRecord, Parity
 
 CORES = len(os.sched_getaffinity(0))
 # A user's limits: a framework may compile for a minute.
@@ -105,6 +110,23 @@ def _lacking(framework: Framework, version: Version) -> str | None:
 
 EVERYTHING = pytest.mark.parametrize(("backend", "mode"), _everything())
 KNOWN_WRONG = pytest.mark.parametrize(("backend", "mode"), _everything(wrong=True))
+
+
+@pytest.fixture(autouse=True)
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a framework compiles is kept from test to test: Theano and PyTensor take minutes for a network,
+    nearly all of them for the same few operations. That proofs find an empty folder is proven elsewhere."""
+
+    @contextlib.contextmanager
+    def kept(case: Case, contender: Contender, *_: object) -> Iterator[Compiled]:
+        if SETTING not in contender.settings:
+            yield Compiled(CompileCache(state="none"), None)
+            return
+        folder = tmp_path_factory.getbasetemp() / "compiled" / case.backend
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Compiled(CompileCache(state="warm", path=str(folder)), folder)
+
+    monkeypatch.setattr("timetrial.launch.run.compiled", kept)
 
 
 def _settings(mode: str, **more: str) -> dict[str, str]:
