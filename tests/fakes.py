@@ -15,7 +15,7 @@ import numpy.typing as npt
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
-from timetrial.launch.pair import Pair
+from timetrial.launch import Heat
 from timetrial.records import store
 from timetrial.records.model import (
     Evaluation,
@@ -119,7 +119,7 @@ class FakeEngine:
             check=self.check,
             prepare=self.prepare,
             launch=self.launch,
-            race=self.race,
+            heat=self.heat,
             lock=self.lock,
             machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
             peak_flops=lambda threads: 1e11 * threads,
@@ -167,7 +167,7 @@ class FakeEngine:
         backend = plan.case.backend
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
-            position=plan.position, outcome="ok", stop_reason="converged", duration_s=1.0,
+            position=plan.position, heat=plan.heat, outcome="ok", stop_reason="converged", duration_s=1.0,
             started_at="2026-01-01T00:00:00+00:00",
             memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=50 * 2**20),
             settings=_settings(plan.case),
@@ -201,15 +201,15 @@ class FakeEngine:
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
-    def race(self, plans: Any, rounds: Any) -> Pair:
-        return Pair([self.launch(plan) for plan in plans], list(rounds))
+    def heat(self, plans: Any, course: Any) -> Heat:
+        return Heat([self.launch(plan) for plan in plans], len(course.rounds))
 
     def _race(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
         """Ten turns of twelve steps, the first two cold; launches scatter by half a percent."""
         rng = np.random.default_rng(plan.block * 100 + plan.position)
         step = STEP_NS.get(plan.case.backend, 100_000) * self.factor(plan) * (1 + 0.005 * rng.normal())
         turns = [[int(2 * step)] * 2 + [int(step)] * 10 for _ in range(10)]
-        return write_launch(plan, record, [[10**6], [10**6] * 3, *turns], ["first", "warmup"] + ["race"] * 10)
+        return write_launch(plan, record, [[10**6], [10**6] * 3, *turns], ["first", "warmup"] + ["turn"] * 10)
 
     def _profile(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
         """Layers that add up to a step, and plain steps that take 2 % less."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import signal
 
 from timetrial.analysis.trimmed import trimmed_location
-from timetrial.launch.pair import schedule
+from timetrial.launch import schedule
 
 Array = npt.NDArray[np.float64]
 

@@ -9,9 +9,10 @@ import fakes
 import pytest
 from fakes import FakeEngine
 
+from timetrial.experiment import memory
 from timetrial.experiment.experiment import load_words
-from timetrial.launch.pair import Pair
-from timetrial.races import Race, memory, run_race
+from timetrial.launch import Heat
+from timetrial.races import Race, run_race
 
 MEMINFO = "MemTotal:       8000000 kB\nMemAvailable:   4000000 kB\n"
 
@@ -67,9 +68,9 @@ class Crowded(FakeEngine):
         (plan.folder / "record.json").write_text(record.model_dump_json(), encoding="utf-8")
         return record
 
-    def race(self, plans: Any, rounds: Any) -> Pair:
+    def heat(self, plans: Any, course: Any) -> Heat:
         self.together = [*getattr(self, "together", []), len(plans)]
-        return super().race(plans, rounds)
+        return super().heat(plans, course)
 
 
 def crowded(

@@ -17,7 +17,7 @@ from launching import SHORT, make_plan
 
 from timetrial.launch import run_launch
 from timetrial.launch.contender_process import is_stopped
-from timetrial.launch.pair import Seat
+from timetrial.launch.heat import Report, Ride, Seat
 
 pytestmark = pytest.mark.alone
 TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]
@@ -62,7 +62,7 @@ class WatchedSeat(Seat):
         self.tasks: list[int] = []
         self.stopped: list[bool | None] = []
 
-    def wait(self, step_ns: float) -> int | None:
+    def wait(self, report: Report) -> Ride | None:
         pid = contender_of(self.folder)
         before = cpu_ns(pid)
         time.sleep(LOOK_S)
@@ -70,7 +70,7 @@ class WatchedSeat(Seat):
         self.stopped.append(is_stopped(pid))
         self.tasks.append(len(os.listdir(f"/proc/{pid}/task")))
         self.turns -= 1
-        return 10 if self.turns >= 0 else None
+        return Ride(10, 0) if self.turns >= 0 else None
 
 
 @pytest.mark.parametrize("backend", ["cblas", "onednn"])
@@ -83,7 +83,7 @@ def test_34_a_waiting_contender_stands_still_with_all_its_threads(tmp_path: Path
     seat = WatchedSeat(plan.folder, turns=3)
     record = run_launch(plan, seat=seat)
     assert record.outcome == "ok", record.reason
-    assert [segment.kind for segment in record.segments].count("race") == 3
+    assert [segment.kind for segment in record.segments].count("turn") == 3
     assert max(seat.tasks) >= 2
     assert all(seat.stopped)
     assert max(seat.burnt_ns) <= 100_000 * LOOK_S / 0.1  # 0.1 ms of CPU in 100 ms

@@ -9,7 +9,7 @@ import pytest
 from launching import SHORT, make_plan, words
 
 from timetrial.analysis.pairs import turns_of
-from timetrial.launch import race_launches
+from timetrial.launch import Course, heat_launches
 from timetrial.records.results import LaunchFiles
 
 ROUNDS = [(0, 1), (1, 0), (1, 0), (0, 1)]
@@ -18,14 +18,14 @@ ROUNDS = [(0, 1), (1, 0), (1, 0), (0, 1)]
 @pytest.mark.parametrize("task", ["train", "gradient"])
 def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
     plans = [make_plan(tmp_path / name, name, task=task, measure=SHORT) for name in ("eigen", "cblas")]
-    pair = race_launches(plans, ROUNDS)
+    heat = heat_launches(plans, Course(ROUNDS))
     sides = []
-    for plan, record in zip(plans, pair.records, strict=True):
+    for plan, record in zip(plans, heat.records, strict=True):
         assert record.outcome == "ok", words(record)
         assert record.passes is not None
         assert record.passes.steps is not None
         steps = LaunchFiles(record, plan.folder).steps()
-        turns = [number for number, one in enumerate(record.segments) if one.kind == "race"]
+        turns = [number for number, one in enumerate(record.segments) if one.kind == "turn"]
         assert len(turns) == len(ROUNDS)
         sides.append([steps.loss[steps.segment == number] for number in turns])
         # The first step behind a reset is in no turn's times.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from timetrial.launch.pair import schedule
+from timetrial.launch import schedule
 
 
 def test_two_sides_ride_abba_by_coin() -> None:

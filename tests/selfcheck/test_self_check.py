@@ -21,6 +21,7 @@ from scipy import stats
 from timetrial.analysis.verdict import Verdict
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.engine import Engine
+from timetrial.launch import Course
 from timetrial.report.self_check import SelfCheckTable
 from timetrial.selfcheck import checks, training
 from timetrial.selfcheck.checks import CHECKS, Check
@@ -107,14 +108,14 @@ def raising(engine: Engine, at_pair: int, error: BaseException) -> Engine:
     """Its races are as before, but this pair, counted over all of them, raises."""
     pairs = 0
 
-    def race(*words: Any) -> Any:
+    def heat(*words: Any) -> Any:
         nonlocal pairs
         pairs += 1
         if pairs == at_pair:
             raise error
-        return engine.race(*words)
+        return engine.heat(*words)
 
-    return dataclasses.replace(engine, race=race)
+    return dataclasses.replace(engine, heat=heat)
 
 
 def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEngine) -> None:
@@ -183,12 +184,12 @@ def test_the_stressor_comes_late_and_goes(fake: FakeEngine, monkeypatch: pytest.
             assert not self.alive
 
     monkeypatch.setattr(checks.subprocess, "Popen", Spinner)
-    engine, end = checks.with_stressor(dataclasses.replace(fake.engine(), race=fake.race))
+    engine, end = checks.with_stressor(dataclasses.replace(fake.engine(), heat=fake.heat))
     for _ in range(3):
-        engine.race([], [])
+        engine.heat([], Course([]))
     assert started == []
-    engine.race([], [])
-    engine.race([], [])
+    engine.heat([], Course([]))
+    engine.heat([], Course([]))
     assert len(started) == len(os.sched_getaffinity(0))
     end()
     assert not any(one.alive for one in started)
@@ -199,9 +200,9 @@ def test_the_stressor_ends_with_us_however_we_end() -> None:
         "import dataclasses, os, signal\n"
         "from timetrial.selfcheck import checks\n"
         "from timetrial.experiment.engine import real_engine\n"
-        "engine = dataclasses.replace(real_engine(), race=lambda plans, rounds: None)\n"
+        "engine = dataclasses.replace(real_engine(), heat=lambda plans, course: None)\n"
         "busy, _ = checks.with_stressor(engine, after_pairs=0)\n"
-        "busy.race([], [])\n"
+        "busy.heat([], None)\n"
         "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

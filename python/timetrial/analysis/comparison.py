@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from timetrial.analysis.summary import Row, by_block
+from timetrial.analysis.summary import Row, ratios_of
 from timetrial.analysis.verdict import Effect, Rule, Verdict, decide
 from timetrial.errors import InputError
 
@@ -56,8 +56,7 @@ def contrast(base: Row, challenger: Row, names: tuple[str, str]) -> Contrast:
                 f"'{names[0]}' and '{names[1]}' differ in {key} ({own}, {other}): their step times measure "
                 "different work. Compare rows that differ in who does it, or how."
             )
-    times, others = by_block(base), by_block(challenger)
-    log_ratios = [math.log(others[block] / times[block]) for block in sorted(times.keys() & others.keys())]
+    log_ratios = [math.log(ratio) for ratio in ratios_of(challenger, base)]
     reason = _obstacle(base, challenger, names, len(log_ratios))
     if reason is not None:
         return Contrast(*names, None, reason, None, len(log_ratios), None, None, log_ratios)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from timetrial.records.model import TIMED, LaunchRecord
@@ -39,9 +39,15 @@ class Causes:
 
 
 def causes_of(record: LaunchRecord) -> Causes:
-    """By its witnesses. Records older than `others_cpus` tell of the hypervisor alone: what they counted as
-    other programs was mostly the contender's own end."""
-    seen = {name: value for name, value in record.witnesses.items() if value is not None}
+    """Of one launch."""
+    return causes_by(record.witnesses, record.others)
+
+
+def causes_by(witnesses: Mapping[str, float | None], programs: Mapping[str, float] | None = None) -> Causes:
+    """By the witnesses of a launch, or of a turn; `programs`: CPUs that others used, by name. Records older
+    than `others_cpus` tell of the hypervisor alone: what they counted as other programs was mostly the
+    contender's own end."""
+    seen = {name: value for name, value in witnesses.items() if value is not None}
     wall_s = seen.get("wall_s", float("inf"))
     cpus = int(seen.get("cpus", 0))
     others = seen.get("others_cpus", 0.0)
@@ -55,7 +61,7 @@ def causes_of(record: LaunchRecord) -> Causes:
     return Causes(
         others_cpus=others if many else 0.0,
         cpus=cpus if many else 0,
-        programs=_chief(record.others, others) if many else (),
+        programs=_chief(programs or {}, others) if many else (),
         steal_ratio=steal if steal - _STEAL_STEP_S / wall_s > STEAL_LIMIT else 0.0,
         throttled_s=throttled,
         wait_ratio=wait if waits else 0.0,
@@ -63,7 +69,7 @@ def causes_of(record: LaunchRecord) -> Causes:
     )
 
 
-def _chief(programs: dict[str, float], others_cpus: float) -> tuple[str, ...]:
+def _chief(programs: Mapping[str, float], others_cpus: float) -> tuple[str, ...]:
     """Those that used a quarter or more of what others used; nobody, if what is seen is not where it went."""
     return tuple(name for name, cpus in programs.items() if cpus >= 0.25 * others_cpus)
 

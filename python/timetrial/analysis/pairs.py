@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.steps import Steps
+from timetrial.analysis.steps import Steps, steps_of_turns
 from timetrial.analysis.trimmed import trimmed_location
 from timetrial.analysis.verdict import Decision, Direction, Rule, decide
-from timetrial.records.model import LaunchRecord
 
 GATE = "median"  # of the statistics, the one that verdicts stand on
 STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
@@ -20,22 +19,11 @@ STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
     "p25": lambda times: float(np.quantile(times, 0.25)),
 }
 GOOD: dict[str, Direction] = {"step_time": "lower", "samples_per_s": "higher", "peak_memory": "lower"}
-COLD_STEPS = 2  # of a turn: they find the caches of another contender
-FEWEST_WITH_COLD = 10
 
 
-def turns_of(record: LaunchRecord, steps: Steps) -> list[npt.NDArray[np.float64]]:
-    """Step durations [ns] of each turn, without those that the pause before has cooled, and without the
-    first behind each reset."""
-    turns = []
-    for number, segment in enumerate(record.segments):
-        if segment.kind == "race":
-            own = steps.segment == number
-            times = steps.duration_ns[own].astype(np.float64)
-            cold = COLD_STEPS if len(times) >= FEWEST_WITH_COLD else min(1, len(times) - 1)
-            inner = ~steps.first_in_pass[own][cold:]
-            turns.append(times[cold:][inner] if inner.any() else times[cold:])
-    return turns
+def turns_of(steps: Steps) -> list[npt.NDArray[np.float64]]:
+    """Durations [ns] of the steps of each turn that count."""
+    return [steps.duration_ns[own].astype(np.float64) for own in steps_of_turns(steps)]
 
 
 def step_time_log_ratios(

@@ -12,12 +12,14 @@ from timetrial.records.model import LaunchRecord, Purpose, SegmentKind
 
 SEGMENT_BOUNDARY, STEP_BOUNDARY, RESET_BOUNDARY = 0, 1, 6  # TT_SEGMENT, TT_STEP, TT_RESET of recorder.h
 PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts
+COLD_STEPS = 2  # of a turn: they find the caches of another contender
+FEWEST_WITH_COLD = 10
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One entry per step, in order: duration, end, loss, its segment, whether it is the first there, and
-    whether it is the first behind a reset to the initial state."""
+    """One entry per step, in order: duration, end, loss, its segment, whether it is the first there,
+    whether it is the first behind a reset to the initial state, and whether others disturbed its turn."""
 
     duration_ns: npt.NDArray[np.int64]
     end_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
@@ -26,6 +28,7 @@ class Steps:
     first_in_segment: npt.NDArray[np.bool_]
     first_in_pass: npt.NDArray[np.bool_]
     kind: npt.NDArray[np.object_]
+    disturbed: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.duration_ns)
@@ -80,16 +83,35 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
         step_losses.append(loss)
     if not found:
         empty, none = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return Steps(empty, empty, np.empty(0), empty, none, none, np.empty(0, object))
+        return Steps(empty, empty, np.empty(0), empty, none, none, np.empty(0, object), none)
+    segment_of = np.concatenate(numbers)
     return Steps(
         duration_ns=np.concatenate([one.duration_ns for one in found]),
         end_ns=np.concatenate([one.end_ns for one in found]),
         loss=np.concatenate(step_losses),
-        segment=np.concatenate(numbers),
+        segment=segment_of,
         first_in_segment=np.concatenate([one.first_in_segment for one in found]),
         first_in_pass=np.concatenate([one.first_in_pass for one in found]),
         kind=np.concatenate(kinds),
+        disturbed=np.isin(segment_of, _disturbed_segments(record)),
     )
+
+
+def _disturbed_segments(record: LaunchRecord) -> list[int]:
+    turns = [number for number, one in enumerate(record.segments) if one.kind == "turn"]
+    return [number for number, turn in zip(turns, record.turns, strict=False) if turn.disturbed]
+
+
+def steps_of_turns(steps: Steps) -> list[npt.NDArray[np.int64]]:
+    """Numbers of the steps of each turn that count: without those that the pause before has cooled, and
+    without the first behind each reset, unless there is no other."""
+    turns = []
+    for segment in np.unique(steps.segment[steps.kind == "turn"]):
+        own = np.flatnonzero(steps.segment == segment)
+        warm = own[COLD_STEPS if len(own) >= FEWEST_WITH_COLD else min(1, len(own) - 1) :]
+        inner = warm[~steps.first_in_pass[warm]]
+        turns.append(inner if len(inner) else warm)
+    return turns
 
 
 def may_count(follows_break: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -103,11 +125,18 @@ def may_count(follows_break: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], Steady | None]:
     """Which steps count for the step time, and what the launch says about its steady state.
 
+    Of a launch that took turns: the warm ones of turns that nobody disturbed (of all turns, if all were).
     Of a speed launch: all plain steps from the one on at which the steady state begins (steady.py), or the
     best cut there was if it has none. Where they are too few or too noisy to tell, and in launches that warm
     up for a given time (then None): those in segments that are `steady`.
     """
     steady = None
+    mask = np.zeros(len(steps), np.bool_)
+    if purpose == "speed" and (turns := steps_of_turns(steps)):
+        own = np.concatenate(turns)
+        calm = own[~steps.disturbed[own]]
+        mask[calm if len(calm) else own] = True
+        return mask, None
     if purpose == "speed":
         plain = _counting(steps, PLAIN)
         steady = find_steady(steps.duration_ns[plain])
@@ -115,14 +144,16 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
         chosen = plain[steady.first :]
     else:
         chosen = _counting(steps, ("steady",))
-    mask = np.zeros(len(steps), np.bool_)
     mask[chosen] = True
     return mask, steady
 
 
 def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     """Wall time of the steady part over its steps: every plain step from the first one that counts on, the
-    first ones of segments too, because work that was put off is done there."""
+    first ones of segments too, because work that was put off is done there. Of turns: those that count, as
+    no work can be put off into a pause, and behind one the caches are another's."""
+    if (steps.kind[counting] == "turn").all():
+        return float(np.mean(steps.duration_ns[counting]))
     first = int(np.argmax(counting))
     kinds = set(steps.kind[counting].tolist())
     whole = np.isin(steps.kind.astype(str), sorted(kinds)) & (np.arange(len(steps)) >= first)

@@ -16,6 +16,7 @@ from timetrial.analysis.accuracy import Discordance
 from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
+from timetrial.analysis.heats import TurnTimes, levels_ns
 from timetrial.analysis.intervals import Estimate, paired_ratios, positive_location, positive_locations
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
@@ -39,11 +40,15 @@ class Launch:
     phases: Phases = field(default_factory=Phases)
     # Of one that learned: predicted and true class of every test image (2, images).
     answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
+    turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
+    level_ns: float | None = None  # its step in the quiet rounds of its heat
 
     @property
     def step_time_ns(self) -> float | None:
-        """The median of its steady steps, or None."""
-        return self.times.estimate_ns if self.times else None
+        """Of a launch in a heat, its level; otherwise the median of its steady steps. None: it has none."""
+        if self.times is None:
+            return None
+        return self.times.estimate_ns if self.level_ns is None else self.level_ns
 
     @property
     def counts(self) -> bool:
@@ -113,6 +118,7 @@ class Summary:
 def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summary:
     """Rows in the order of the experiment's cases."""
     by_case: dict[str, list[Launch]] = {case.id: [] for case in experiment.cases}
+    launches = _with_levels(launches)
     for launch in launches:
         by_case.setdefault(launch.record.case, []).append(launch)
     # A repeated case (A/A) has the same content, so the proof of the first is its proof too.
@@ -131,6 +137,20 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     )
     said = [*experiment.warnings, *warnings, *unequal, *restless, *idle_threads(compared)]
     return Summary(compared, fixed, said)
+
+
+def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
+    """Launches of heats with their levels there."""
+    heats: dict[int, list[int]] = {}
+    for number, one in enumerate(launches):
+        if one.turns is not None and one.record.heat is not None and one.counts:
+            heats.setdefault(one.record.heat, []).append(number)
+    found = list(launches)
+    for members in heats.values():
+        levels = levels_ns([turns for one in members if (turns := launches[one].turns) is not None])
+        for number, level in zip(members, levels, strict=True):
+            found[number] = replace(launches[number], level_ns=level)
+    return found
 
 
 def choose_reference(
@@ -286,7 +306,7 @@ def _with_ratios(rows: Sequence[Row], fixed: Mapping[str, Any]) -> list[Row]:
         base = rows[other] if other is not None else None
         bases[row.case.id] = base
         if base is not None and base is not row and base.outcome == "ok" and row.outcome == "ok":
-            ratios[row.case.id] = paired_ratios(by_block(row), by_block(base))
+            ratios[row.case.id] = ratios_of(row, base)
     found: dict[str, Estimate | None] = {}
     for group in _of_equal_threads([row for row in rows if row.case.id in ratios]):
         names = [row.case.id for row in group]
@@ -305,13 +325,36 @@ def _of_equal_threads(rows: Sequence[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
+def ratios_of(row: Row, base: Row) -> list[float]:
+    """One for each heat that both were in; of rows that share none (other threads, or each launch alone), one
+    for each block."""
+    own, other = _by_heat(row), _by_heat(base)
+    if own.keys() & other.keys():
+        return paired_ratios(own, other)
+    return paired_ratios(by_block(row), by_block(base))
+
+
 def by_block(row: Row) -> dict[int, float]:
-    """Step times in nanoseconds of the launches that are ok: what ratios are taken from."""
-    return {
-        launch.record.block: launch.step_time_ns
+    """Step times in nanoseconds of the launches that are ok; of several in a block (a reference that rode in
+    each of its heats), the geometric mean."""
+    blocks: dict[int, list[float]] = {}
+    for launch, step_ns in _timed(row):
+        blocks.setdefault(launch.record.block, []).append(step_ns)
+    return {block: float(np.exp(np.mean(np.log(times)))) for block, times in blocks.items()}
+
+
+def _by_heat(row: Row) -> dict[int, float]:
+    timed = _timed(row)
+    return {one.record.heat: step_ns for one, step_ns in timed if one.record.heat is not None}
+
+
+def _timed(row: Row) -> list[tuple[Launch, float]]:
+    """Launches that are ok, with their step times: what ratios are taken from."""
+    return [
+        (launch, launch.step_time_ns)
         for launch in speed_of(row.launches)
         if launch.step_time_ns and launch.record.outcome == "ok"
-    }
+    ]
 
 
 def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:

@@ -14,16 +14,19 @@ Effort = Literal["quick", "normal", "rigorous"]
 class Sizes:
     """What one case gets.
 
-    A speed launch goes on for at least `min_ns` behind its first step and until `rule` is satisfied, and for
-    no longer than `budget_ns`. How many launches there are is fixed beforehand and the same for every case:
+    Launches of a block take turns in heats, or each has the machine to itself (`isolated`); then it goes on
+    for at least `min_ns` behind its first step and until `rule` is satisfied, and for no longer than
+    `budget_ns`. How many launches there are is fixed beforehand and the same for every case:
     rows that stop because their interval looks narrow are rows that were lucky, and theirs would hold the
     truth in 75 to 90 % instead of 95 % (docs/statistics.md).
     """
 
     launches: int  # speed launches, one per block
-    rule: StopRule
+    rounds: int  # of a heat, each with a turn of every case
+    turns_warmup_ns: int  # before a launch takes its turns, at most
+    rule: StopRule  # of a launch that is alone, as are the next two
     min_ns: int
-    budget_ns: int
+    budget_ns: int  # of the turns of a launch, too
     warmup_ns: int  # of a profile launch
     steady_ns: int  # of a profile launch: its plain steps
     learning_seeds: int  # learning launches, one seed each; only with [train]
@@ -31,9 +34,39 @@ class Sizes:
 
 _MS = 1_000_000
 _SIZES: dict[Effort, Sizes] = {
-    "quick": Sizes(6, STOP_RULES["quick"], 400 * _MS, 1_500 * _MS, 300 * _MS, 700 * _MS, 3),
-    "normal": Sizes(12, STOP_RULES["normal"], 1_000 * _MS, 6_000 * _MS, 1_000 * _MS, 3_000 * _MS, 5),
-    "rigorous": Sizes(24, STOP_RULES["rigorous"], 2_000 * _MS, 20_000 * _MS, 2_000 * _MS, 8_000 * _MS, 10),
+    "quick": Sizes(
+        launches=6,
+        rounds=20,
+        turns_warmup_ns=1_000 * _MS,
+        rule=STOP_RULES["quick"],
+        min_ns=400 * _MS,
+        budget_ns=1_500 * _MS,
+        warmup_ns=300 * _MS,
+        steady_ns=700 * _MS,
+        learning_seeds=3,
+    ),
+    "normal": Sizes(
+        launches=12,
+        rounds=40,
+        turns_warmup_ns=2_000 * _MS,
+        rule=STOP_RULES["normal"],
+        min_ns=1_000 * _MS,
+        budget_ns=6_000 * _MS,
+        warmup_ns=1_000 * _MS,
+        steady_ns=3_000 * _MS,
+        learning_seeds=5,
+    ),
+    "rigorous": Sizes(
+        launches=24,
+        rounds=60,
+        turns_warmup_ns=4_000 * _MS,
+        rule=STOP_RULES["rigorous"],
+        min_ns=2_000 * _MS,
+        budget_ns=20_000 * _MS,
+        warmup_ns=2_000 * _MS,
+        steady_ns=8_000 * _MS,
+        learning_seeds=10,
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from timetrial.experiment.case import Case, Workload
 from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
-    from timetrial.launch import Contender, LaunchPlan, Pair, Round
+    from timetrial.launch import Contender, Course, Heat, LaunchPlan
     from timetrial.workloads import Checked, Prepared
 
 
@@ -24,7 +24,7 @@ class Engine:
     check: Callable[[Workload], Checked]
     prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
-    race: Callable[[Sequence[LaunchPlan], Sequence[Round]], Pair]  # alive together, taking turns
+    heat: Callable[[Sequence[LaunchPlan], Course], Heat]  # alive together, taking turns
     lock: Callable[[], AbstractContextManager[Any]]
     machine: Callable[[], dict[str, Any]]
     peak_flops: Callable[[int], float]  # of n threads, measured
@@ -47,7 +47,7 @@ def real_engine() -> Engine:
             workload, seed=seed, epochs=epochs, reads_data=reads_data
         ),
         launch=launch.run_launch,
-        race=launch.race_launches,
+        heat=launch.heat_launches,
         lock=launch.MeasurementLock,
         machine=machine_facts,
         # A second: long enough to find a moment in which no neighbor disturbs.

@@ -21,6 +21,7 @@ _FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
 _STEPS_PER_EFFECTIVE = 2.0
+_WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
-    seconds += sizes.launches * sum(_start_s(one) + _plain_steps_s(one, sizes) for one in live)
+    timed_s = _plain_steps_s if experiment.spec.measure.isolated else _turns_s
+    seconds += sizes.launches * sum(_start_s(one) + timed_s(one, sizes) for one in live)
     for one in pupils:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
@@ -73,6 +75,17 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
     effective = (1.25 * 1.96 * _TYPICAL_STEP_SCATTER / sizes.rule.half_width) ** 2
     steps = max(sizes.rule.min_steps, _STEPS_PER_EFFECTIVE * max(sizes.rule.min_effective, effective))
     return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * _step_s(one, one.case.task)))
+
+
+def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
+    """Of a launch in a heat, warm-up and turns."""
+    from timetrial.launch.decisions import TURN_NS, rides_of, turn_steps
+
+    step_ns = 1e9 * _step_s(one, one.case.task) or TURN_NS
+    turn_ns = turn_steps(step_ns) * step_ns
+    return (
+        _WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.budget_ns) * turn_ns
+    ) / 1e9
 
 
 def _epoch_s(one: ReadyCase) -> float:

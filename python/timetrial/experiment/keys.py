@@ -45,6 +45,8 @@ EXPERIMENT_KEYS = {
     "measure.learning_seeds": ("measure", "learning_seeds"),
     "learning": ("measure", "learning"),
     "measure.learning": ("measure", "learning"),
+    "isolated": ("measure", "isolated"),
+    "measure.isolated": ("measure", "isolated"),
     "start_timeout_s": ("measure", "start_timeout_s"),
     "measure.start_timeout_s": ("measure", "start_timeout_s"),
     "progress_timeout_s": ("measure", "progress_timeout_s"),

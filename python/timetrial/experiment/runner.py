@@ -5,8 +5,10 @@ The order within one purpose is in order.py, the sizes in effort.py, what a laun
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +16,11 @@ from timetrial.errors import InputError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.heats import heats_of
 from timetrial.experiment.learners import learners
+from timetrial.experiment.memory import available_bytes, needed_bytes
 from timetrial.experiment.order import shuffled_block
+from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
@@ -24,7 +29,7 @@ from timetrial.records.profile import Profile
 from timetrial.records.results import Results
 
 if TYPE_CHECKING:
-    from timetrial.launch import Measure
+    from timetrial.launch import LaunchPlan, Measure
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
@@ -50,10 +55,16 @@ class _Run:
     measure: Measure
     progress: QuietProgress
     launches: int = 0
+    heats: int = 0
     failures: dict[str, int] = field(default_factory=dict)  # by case id
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
     )  # by content id; a proven or unproven case is here
+
+    def next_folder(self) -> Path:
+        """Of a launch that is no proof."""
+        self.launches += 1
+        return self.folder / "launches" / f"{self.launches - 1:03d}"
 
 
 def run_experiment(
@@ -142,7 +153,10 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     for position, one in enumerate(distinct):
         _prove(run, one, position)
     for block in range(sizes.launches):
-        _block(run, live, "speed", block, run.experiment.spec.seed)
+        if run.experiment.spec.measure.isolated:
+            _block(run, live, "speed", block, run.experiment.spec.seed)
+        else:
+            _heats(run, live, block)
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):
@@ -171,20 +185,68 @@ def _prove(run: _Run, one: ReadyCase, position: int) -> None:
 
 def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, seed: int) -> None:
     """Each case once, in an order of this block; without cases that lack a proof or failed too often."""
+    limit = PATIENCE if purpose == "speed" else 1
     for position, one in enumerate(
         shuffled_block(cases, seed=run.experiment.spec.seed, purpose=purpose, block=block)
     ):
-        limit = PATIENCE if purpose == "speed" else 1
-        if not _can_run(run, one, limit):
+        if _can_run(run, one, limit):
+            _noted(run, one, _launch(run, one, purpose, run.next_folder(), seed, block, position))
+        else:
             run.progress.done(None)
-            continue
-        folder = run.folder / "launches" / f"{run.launches:03d}"
-        run.launches += 1
-        record = _launch(run, one, purpose, folder, seed, block, position)
-        if record.outcome != "ok":
-            run.failures[one.case.id] = run.failures.get(one.case.id, 0) + (
-                PATIENCE if record.outcome == "hang" else 1
-            )
+
+
+def _heats(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
+    """Each case once, beside those of the same work; without cases that lack a proof or failed too often."""
+    able = [one for one in cases if _can_run(run, one, PATIENCE)]
+    for _ in range(len(cases) - len(able)):
+        run.progress.done(None)
+    spec = run.experiment.spec
+    heats = heats_of(able, spec.measure.reference, partial(needed_bytes, run.folder), available_bytes())
+    for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
+        if len(heat) == 1:
+            _block(run, heat, "speed", block, spec.seed)
+        else:
+            _heat(run, heat, block)
+
+
+def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
+    from timetrial.launch import Course, schedule
+
+    run.heats += 1
+    rng = random.Random(f"{run.experiment.spec.seed} heat {run.heats}")
+    processors = processors_for([one.case for one in cases], rng)
+    rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
+    plans = [
+        replace(
+            _plan(
+                run, one, "speed", run.next_folder(), run.experiment.spec.seed, block, rounds[0].index(place)
+            ),
+            heat=run.heats,
+            processors=processors,
+            measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
+        )
+        for place, one in enumerate(cases)
+    ]
+    plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
+    shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
+    run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip())
+    course = Course(rounds, budget_ns=run.experiment.sizes.budget_ns)
+    for one, record in zip(cases, run.engine.heat(plans, course).records, strict=True):
+        run.progress.done(record)
+        _noted(run, one, record)
+
+
+def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
+    """Settings that all of them have."""
+    first, *others = (one.case.settings for one in cases)
+    return {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+
+
+def _noted(run: _Run, one: ReadyCase, record: LaunchRecord) -> None:
+    """A hang is not tried again: it costs minutes."""
+    if record.outcome != "ok":
+        more = PATIENCE if record.outcome == "hang" else 1
+        run.failures[one.case.id] = run.failures.get(one.case.id, 0) + more
 
 
 def _can_run(run: _Run, one: ReadyCase, limit: int) -> bool:
@@ -195,12 +257,20 @@ def _can_run(run: _Run, one: ReadyCase, limit: int) -> bool:
 def _launch(
     run: _Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
 ) -> LaunchRecord:
+    shown = " ".join(f"{key}={value}" for key, value in one.case.settings.items())
+    run.progress.next(f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip())
+    record = run.engine.launch(_plan(run, one, purpose, folder, seed, block, position))
+    run.progress.done(record)
+    return record
+
+
+def _plan(
+    run: _Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
+) -> LaunchPlan:
     from timetrial.launch import LaunchPlan
 
-    shown = " ".join(f"{key}={value}" for key, value in _short_axes(one).items())
-    run.progress.next(f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip())
     spec = run.experiment.spec
-    plan = LaunchPlan(
+    return LaunchPlan(
         case=one.case,
         prepared=prepare_files(run.engine, one, spec, seed),
         purpose=purpose,
@@ -213,13 +283,6 @@ def _launch(
         environment=spec.environment,
         contender=one.contender,
     )
-    record = run.engine.launch(plan)
-    run.progress.done(record)
-    return record
-
-
-def _short_axes(one: ReadyCase) -> dict[str, str]:
-    return dict(one.case.settings)
 
 
 def _measure_sizes(experiment: Experiment) -> Measure:

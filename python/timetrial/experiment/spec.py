@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+)
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.effort import Effort
@@ -32,6 +41,8 @@ class Measure(_Table):
     learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
     # Who learns: one of the cases that differ only in what cannot change it, or every case.
     learning: Literal["once", "every"] = "once"
+    # Each launch has the machine to itself, instead of turns beside those that do the same work.
+    isolated: StrictBool = False
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
     progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from timetrial.launch.heat import Course, Heat, Round, schedule
 from timetrial.launch.lock import MeasurementLock
-from timetrial.launch.pair import Pair, Round, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.registry import (
     Contender,
@@ -12,21 +12,22 @@ from timetrial.launch.registry import (
     native_backends,
     resolve,
 )
-from timetrial.launch.run import race_launches, run_launch
+from timetrial.launch.run import heat_launches, run_launch
 from timetrial.launch.settings import validate_settings
 
 __all__ = [
     "Contender",
+    "Course",
+    "Heat",
     "LaunchPlan",
     "Limits",
     "Measure",
     "MeasurementLock",
     "NotBuiltYet",
-    "Pair",
     "Round",
+    "heat_launches",
     "known_backends",
     "native_backends",
-    "race_launches",
     "resolve",
     "run_launch",
     "schedule",

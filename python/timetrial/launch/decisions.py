@@ -27,10 +27,17 @@ LOOKING_SHARE = 0.002
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
-TURN_NS = 20_000_000  # of a side in a race
-FEWEST_TURN_STEPS = 10
-LONGEST_TURN_NS = 1_000_000_000  # unless FEWEST_SLOW_STEPS take longer
+RACE_TURN_NS = 20_000_000
+FEWEST_RACE_STEPS = 10  # of a turn
+LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
 FEWEST_SLOW_STEPS = 3
+# Of a heat: about as long as the machine stays on one level at the least. A step of a second knows no cold
+# caches: one such step is a turn.
+TURN_NS = 35_000_000
+FEWEST_TURN_STEPS = 2
+LONG_STEP_NS = 1_000_000_000
+FEWEST_RIDES = 3  # rounds in which even the slowest rides
+REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others disturbed them
 
 
 @dataclass(frozen=True)
@@ -131,21 +138,42 @@ def detailed_stage(measure: Measure) -> Stage:
     return Stage("detailed", steps, SEGMENT_NS, SEGMENT_NS, parts=True)
 
 
-def race_warmup_stages(measure: Measure) -> Iterator[Stage]:
-    """First step, then pieces of warm-up, for as long as the caller wants more and the budget lasts."""
-    yield Stage("first", 1)
+def warmup_stages(measure: Measure) -> Iterator[Stage]:
+    """Pieces of warm-up, for as long as the caller wants more and the budget lasts."""
     left_ns = measure.warmup_ns
     while left_ns > 0:
-        piece_ns = min(left_ns, max(TURN_NS, (measure.warmup_ns - left_ns) // 4))
+        piece_ns = min(left_ns, max(RACE_TURN_NS, (measure.warmup_ns - left_ns) // 4))
         yield Stage("warmup", measure.max_steps, piece_ns, piece_ns)
         left_ns -= piece_ns
 
 
-def segment_steps(step_ns: float) -> int:
-    """Steps of a turn, the same for each side; `step_ns` is what the fastest needs."""
-    steps = max(FEWEST_TURN_STEPS, math.ceil(TURN_NS / step_ns))
+def equal_steps(step_ns: float) -> int:
+    """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
+    steps = max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns))
     slowest = max(FEWEST_SLOW_STEPS, int(LONGEST_TURN_NS / step_ns))
     return min(steps, slowest, MAX_SEGMENT_STEPS)
+
+
+def turn_steps(step_ns: float) -> int:
+    """Steps of a turn in a heat, of a contender that needs `step_ns` for each."""
+    if step_ns >= LONG_STEP_NS:
+        return 1
+    return min(max(FEWEST_TURN_STEPS, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+
+
+def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:
+    """In how many of the rounds a contender rides whose turns take so long."""
+    return min(rounds, max(FEWEST_RIDES, int(budget_ns / turn_ns)))
+
+
+def rides_round(number: int, rides: int, rounds: int) -> bool:
+    """Whether someone who rides in some of the rounds, at equal distances, rides in this one."""
+    return (number + 1) * rides // rounds > number * rides // rounds
+
+
+def repeats_of(rounds: int) -> int:
+    """How many turns of a contender may be repeated in a heat."""
+    return math.ceil(REPEATED_SHARE * rounds)
 
 
 def profile_stages(measure: Measure) -> Iterator[Stage]:

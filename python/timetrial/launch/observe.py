@@ -18,6 +18,7 @@ from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.programs import Programs, busiest, read_programs
 from timetrial.launch.settings import Evidence
 from timetrial.launch.threads import ThreadEvidence
+from timetrial.launch.turn_watch import TurnWatch
 from timetrial.launch.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.libraries import version_of
 from timetrial.records.model import Library, Memory, Segment, Thread
@@ -97,6 +98,10 @@ class Watch:
     def first_and_last(self) -> tuple[Observation, Observation] | None:
         """What was seen at the borders of all that was timed; None: nobody looked twice."""
         return (self._borders[0].seen, self._borders[-1].seen) if len(self._borders) > 1 else None
+
+    def turn_watch(self) -> TurnWatch:
+        """For the turns of a heat."""
+        return TurnWatch(self._observer, self._machine, self._helpers)
 
     def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
         """Threads and the peak are counted up to here. The recorder's window is taken off the peak.

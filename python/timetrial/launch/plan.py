@@ -34,7 +34,7 @@ class Measure:
     rule: StopRule = field(default_factory=lambda: StopRule(half_width=0.03))  # of a speed launch
     min_ns: int = 400_000_000  # of the plain steps of a speed launch, before the rule is asked
     budget_ns: int = 1_500_000_000  # of the plain steps of a speed launch, whatever the rule says
-    warmup_ns: int = 500_000_000  # of a profile launch
+    warmup_ns: int = 500_000_000  # of a profile launch; at most, of a launch in a heat
     steady_ns: int = 1_000_000_000  # of a profile launch: its plain steps
     max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
     epochs: int = 1  # of a learning launch
@@ -57,6 +57,7 @@ class LaunchPlan:
     folder: Path  # made if missing; gets record.json, stamps.bin, losses.bin, stdout.txt, stderr.txt
     seed: int = 1
     block: int = 0
+    heat: int | None = None  # its number in the experiment, where the launch takes turns with others
     position: int = 0
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None

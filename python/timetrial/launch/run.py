@@ -16,24 +16,24 @@ from typing import Any
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts
+from timetrial.launch.alone import run_alone
 from timetrial.launch.answers import answers_of
-from timetrial.launch.compile_cache import COLD, compiled, judge_cache
+from timetrial.launch.compile_cache import COLD, compiled
 from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.contender_process import Command, ContenderProcess
-from timetrial.launch.cpus import allowed_cpus, parse_cpus
-from timetrial.launch.decisions import Progress, SpeedRule, Stage, detailed_stage, learning_stages
+from timetrial.launch.decisions import Stage, detailed_stage, learning_stages
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
+from timetrial.launch.heat import Course, Heat, Seat, SeatedLaunch, run_heat
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
-from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
+from timetrial.launch.judged_settings import Said, judged_settings
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.observed import LaunchContact
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.output import head, tail
-from timetrial.launch.pair import Pair, Round, Seat, SeatedLaunch, run_pair
+from timetrial.launch.output import tail
 from timetrial.launch.parity import compare_losses, unproven
 from timetrial.launch.passes import (
     PASSED_PURPOSES,
@@ -49,10 +49,7 @@ from timetrial.launch.proof import FIRST_CALLS, Proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.launch.settings import (
-    Evidence,
     affinity_of,
-    bound_processors,
-    judge_settings,
     mismatch,
     setting_environment,
 )
@@ -71,6 +68,7 @@ from timetrial.records.model import (
     SegmentKind,
     Setting,
     Subnormals,
+    Turn,
 )
 from timetrial.records.store import write_answers, write_launch
 
@@ -78,7 +76,7 @@ from timetrial.records.store import write_answers, write_launch
 def run_launch(
     plan: LaunchPlan, *, cancel: threading.Event | None = None, seat: Seat | None = None
 ) -> LaunchRecord:
-    """Runs the plan; a launch of a race needs its seat. Leaves record.json, stamps.bin and losses.bin in the
+    """Runs the plan; a launch of a heat needs its seat. Leaves record.json, stamps.bin and losses.bin in the
     plan's folder, and nothing running.
 
     Every failure of the contender is an outcome in the record. Raises MeasurementError when we could not
@@ -95,13 +93,13 @@ def run_launch(
     return record
 
 
-def race_launches(plans: Sequence[LaunchPlan], rounds: Sequence[Round]) -> Pair:
+def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> Heat:
     """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
 
     def seated(plan: LaunchPlan) -> SeatedLaunch:
         return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
 
-    return run_pair([seated(plan) for plan in plans], rounds)
+    return run_heat([seated(plan) for plan in plans], course)
 
 
 def _make_folder(folder: Path) -> None:
@@ -127,6 +125,7 @@ class _Launch:
         self.ready: dict[str, Any] = {}
         self.settings: list[Setting] = []
         self.evaluations: list[Evaluation] = []
+        self.turns: list[Turn] = []
         self.subnormals: list[Subnormals] | None = None
         self.parity: Parity | None = None
         self.end: Parity | None = None
@@ -181,6 +180,8 @@ class _Launch:
             phases=self.phases,
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
+            heat=plan.heat,
+            turns=self.turns,
             passes=passes_record(self.runner.passes, self.runner.segments)
             if self.runner and plan.purpose in PASSED_PURPOSES
             else None,
@@ -309,19 +310,8 @@ class _Launch:
             self._run_learning(process)
         elif self.plan.purpose == "profile":
             self._run_profile(process, files)
-        elif self.seat is not None:
-            warning = run_turns(
-                self.seat,
-                process,
-                self.runner,
-                self.watch,
-                self.plan.measure,
-                rewind=lambda: self._rewind(process),
-            )
-            self.warnings += [warning] if warning else []
-            self.stop = "rounds"
         else:
-            self._run_speed(process, files)
+            self._run_timed(process, files)
         self._end_passes(process, self.runner)
         self._check_accounts(contender, process.pid, self.runner, self.watch)
         self.watch.read_float_modes()
@@ -404,40 +394,36 @@ class _Launch:
         computes = contender.kind != "native" or not self._unprovable  # `null` may sleep if it likes
         self.warnings += [accounts.warning] if computes and accounts.warning else []
 
-    def _run_speed(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_timed(self, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
         assert self.watch is not None
-        runner, watch, measure = self.runner, self.watch, self.plan.measure
+        plan, runner, watch = self.plan, self.runner, self.watch
         runner.run_stage(Stage("first", 1))
         watch.after_first_step()
-        if self.plan.case.task == "forward":
-            self._suspend_passes(process, runner)
-            self._observe(process, files)
-            if runner.passes:
-                self._ask(process, f"passes {runner.passes.steps}")
-                self._rewind(process)
-                runner.passes.suspended = False
-        rule = SpeedRule(measure)
-        progress: Progress | None = None
-        watch.begin_steady()
+        if plan.case.task == "forward":
+            self._observe_inference(process, files, runner)
+        if self.seat is not None:
+            turns = run_turns(
+                self.seat, process, runner, watch, plan.measure, rewind=lambda: self._rewind(process)
+            )
+            self.turns, self.stop = turns.taken, "rounds"
+            self.warnings += [turns.warning] if turns.warning else []
+        else:
+            self.stop = run_alone(runner, watch, plan.measure)
+        has_parts = plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
+        if plan.purpose == "speed" and has_parts and plan.measure.detailed_steps > 0:
+            runner.run_stage(detailed_stage(plan.measure))
 
-        def drained(done: Progress) -> None:
-            if rule.wants_look(done):
-                rule.look(runner.plain_durations_ns(), done)
-            if rule.wants_border(done):
-                watch.border(done.steps)
-
-        while self.stop is None:
-            progress = runner.run(lambda: rule.kind, rule.order, progress=progress, drained=drained)
-            watch.border(progress.steps)
-            rule.look(runner.plain_durations_ns(), progress)
-            self.stop = rule.stop_reason(progress)
-        assert rule.judged is not None
-        cut = runner.mark_warmup(rule.judged.steady.first)
-        watch.count_steady(runner.segments, cut)
-        has_parts = self.plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
-        if has_parts and measure.detailed_steps > 0:
-            runner.run_stage(detailed_stage(measure))
+    def _observe_inference(
+        self, process: ContenderProcess, files: SampleFiles, runner: SegmentRunner
+    ) -> None:
+        """Before the timed part too, because it leaves nothing behind that could be looked at."""
+        self._suspend_passes(process, runner)
+        self._observe(process, files)
+        if runner.passes:
+            self._ask(process, f"passes {runner.passes.steps}")
+            self._rewind(process)
+            runner.passes.suspended = False
 
     def _run_profile(self, process: ContenderProcess, files: SampleFiles) -> None:
         assert self.runner is not None
@@ -566,35 +552,9 @@ class _Launch:
         self._observe(process, files)
 
     def _judge_settings(self, contender: Contender) -> None:
-        backend = self.ready.get("backend", {})
-        interpreter = str(contender.interpreter.executable) if contender.interpreter else None
-        isa = str(backend.get("isa") or contender.isa)
-        evidence = (
-            self.watch.evidence(
-                self.ready.get("settings", {}),
-                isa,
-                interpreter,
-                self.libraries,
-                bound_processors(self.plan.case, contender, self.plan.processors),
-            )
-            if self.watch
-            else Evidence()
-        )
-        said = announced(head(self.plan.folder / "stderr.txt"))
-        bound = affinity_of(self.plan.case, contender, self.plan.processors)
-        given = allowed_cpus() if bound is None else parse_cpus(bound)
-        evidence = replace(
-            evidence, loaded=self._loaded, announced=said, cache=self._judge_cache(), given=given
-        )
-        self.settings = judge_settings(self.plan.case, evidence)
-        is_asked = CORE_TYPE in self.plan.case.settings
-        self.warnings += old_kernels(self._loaded, said, contender.settings, asked=is_asked)
+        said = Said(self.ready, self.libraries, self.cache)
+        self.settings, warnings = judged_settings(self.plan, contender, said, self.watch)
+        self.warnings += warnings
         words = mismatch(self.settings)
         if words is not None and self.outcome == "ok":
             self._fail(LaunchError("mismatch", words))
-
-    def _judge_cache(self) -> Setting | None:
-        asked = self.plan.case.settings.get("cache")
-        if asked is None or self.cache is None:
-            return None
-        return judge_cache(asked, self.cache, self.plan.purpose)

@@ -76,6 +76,18 @@ class Machine:
             frequency_hz=highest_frequency_hz(cpus, self._root),
         )
 
+    def glance(self, ours_ns: int) -> Look:
+        """Only who uses the processors, for the ends of a turn of some milliseconds. `ours_ns`: what we have
+        used, and the only one below us that is not stopped."""
+        return Look(
+            time_ns=time.monotonic_ns(),
+            processors=read_processors(self._root),
+            ours_ns=ours_ns,
+            parent_ns=time.process_time_ns(),
+            throttled=None,
+            heat_throttles=None,
+        )
+
 
 def read_processors(root: Path = Path("/")) -> dict[int, ProcessorTimes]:
     """/proc/stat; empty where it says nothing."""

@@ -15,9 +15,10 @@ from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.memory import room_for_all
+from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.races.memory import room_for_all
 from timetrial.races.result import Race
 from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 ROUNDS = 10
 MOST_VOID = 3  # pairs that a failing side may cost before the race ends
 WARMUP_NS = 1_000_000_000  # at most; it ends as soon as the steps are steady
-LONGEST_PADDING = 4096  # bytes of environment: its size moves the stack, which moves timings (Mytkowicz 2009)
 
 
 class RaceInterrupted(KeyboardInterrupt):
@@ -212,24 +212,22 @@ def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | N
 
 
 def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
-    from timetrial.launch import schedule
+    from timetrial.launch import Course, schedule
 
     number = len(ride.pairs)
     rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
-    processors = _processors(sides, rng)
+    processors = processors_for([one.case for one in sides], rng)
     plans = []
     for position, one in enumerate(sides):
-        padding = {"TIMETRIAL_PADDING": "x" * rng.randrange(LONGEST_PADDING)}
         folder = records.pair_folder(ride.folder, number) / one.case.id
-        plan = _plan(ride, one, "race", folder, number, position, padding)
+        plan = _plan(ride, one, "race", folder, number, position, padding(rng))
         plans.append(replace(plan, processors=processors))
     order = schedule(len(sides), ROUNDS, rng)
     if ride.isolated:
-        alone = {side: ride.engine.race([plans[side]], [(0,)] * ROUNDS) for side in order[0]}
+        alone = {side: ride.engine.heat([plans[side]], Course([(0,)] * ROUNDS)) for side in order[0]}
         launches = [alone[side].records[0] for side in range(len(sides))]
     else:
-        pair = ride.engine.race(plans, order)
-        launches = pair.records
+        launches = ride.engine.heat(plans, Course(order)).records
     ratios, void = _compared(ride, sides, plans, launches)
     return PairRecord(
         number=number,
@@ -240,19 +238,6 @@ def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
         log_ratios=ratios,
         void=void,
     )
-
-
-def _processors(sides: Sequence[ReadyCase], rng: random.Random) -> frozenset[int] | None:
-    """As many as the sides have threads, by chance for each pair: the processors of a virtual machine differ,
-    by 40 % and for minutes where a neighbor shares the core, and whoever waits comes back to his own. None:
-    all are needed, or a side says where it runs or not how many threads it has."""
-    from timetrial.launch.cpus import allowed_cpus
-
-    settings = [one.case.settings for one in sides]
-    if any("affinity" in one or "threads" not in one for one in settings):
-        return None
-    usable, count = sorted(allowed_cpus()), max(int(one["threads"]) for one in settings)
-    return frozenset(rng.sample(usable, count)) if count < len(usable) else None
 
 
 def _compared(
@@ -283,7 +268,7 @@ def _log_ratios(
         if not all(held):
             raise ValueError("the kernel did not say how much memory was held")
         return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}
-    turns = [turns_of(record, LaunchFiles(record, plan.folder).steps()) for _, plan, record in both]
+    turns = [turns_of(LaunchFiles(record, plan.folder).steps()) for _, plan, record in both]
     times = step_time_log_ratios(turns[0], turns[1])
     sizes = [record.samples_per_step(one.case.workload.batch_size) for one, _, record in both]
     if metric == "step_time":

@@ -155,7 +155,7 @@ class Race:
     def _value(self, case: str, files: LaunchFiles) -> float | None:
         if self.metric == "peak_memory":
             return files.record.memory.held
-        turns = turns_of(files.record, files.steps())
+        turns = turns_of(files.steps())
         if not turns:
             return None
         step_ns = sorted(STATISTICS[GATE](turn) for turn in turns)[len(turns) // 2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 SCHEMA_VERSION = 1
 
@@ -18,7 +18,7 @@ Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "cap
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
 FloatMode = Literal["on", "off", "results", "operands"]  # subnormals count as 0: in both, in one of them
-SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "race", "judged"]
+SegmentKind = Literal["first", "warmup", "steady", "train", "detailed", "turn", "judged"]
 
 
 class Model(BaseModel):
@@ -59,6 +59,23 @@ class Segment(Model):
     window_bytes: int = 0
     resets: int = 0  # to the initial state, within the segment
     reset_ns: int = 0  # of all of them, outside every step
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _older_word(cls, value: object) -> object:
+        """Version 0.1 called a turn by the only occasion there was for one."""
+        return "turn" if value == "race" else value
+
+
+class Turn(Model):
+    """One turn of a launch in a heat, and who else had the processors meanwhile; None: the kernel does not
+    say. A round has several where others disturbed."""
+
+    round: int
+    disturbed: bool = False
+    others_cpus: float | None = None
+    steal_ratio: float | None = None
+    wait_ratio: float | None = None
 
 
 class Passes(Model):
@@ -190,6 +207,8 @@ class LaunchRecord(Model):
     phases: list[Phase] = Field(default_factory=list)
     settings: list[Setting] = Field(default_factory=list)
     segments: list[Segment] = Field(default_factory=list)
+    heat: int | None = None  # in which it took turns; None: it was alone, or older than heats
+    turns: list[Turn] = Field(default_factory=list)  # one for each segment of kind `turn`
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
     # Parameters and states with some, behind the last timed step; None: nobody looked.
     subnormals: list[Subnormals] | None = None

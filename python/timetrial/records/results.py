@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from timetrial.analysis.heats import turn_times
 from timetrial.analysis.phases import phases_of
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import Steps, steps_of
@@ -172,7 +173,8 @@ def analyzed(files: LaunchFiles) -> Launch:
     is_steady = times is not None and times.steady is not None and times.steady.accepted
     counting = times.counting if times is not None and is_steady else None
     answers = store.read_answers(files.folder) if record.purpose == "learning" else None
-    return Launch(record, times, str(files.folder), phases_of(record, steps, counting), answers)
+    phases = phases_of(record, steps, counting)
+    return Launch(record, times, str(files.folder), phases, answers, turn_times(record, steps))
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:

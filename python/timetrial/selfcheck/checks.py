@@ -13,7 +13,7 @@ from timetrial.analysis.verdict import Verdict
 from timetrial.experiment.engine import Engine
 
 if TYPE_CHECKING:
-    from timetrial.launch import LaunchPlan, Pair, Round
+    from timetrial.launch import Course, Heat, LaunchPlan
 
 Words = tuple[str, ...]
 Disturbed = Callable[[Engine], tuple[Engine, Callable[[], None]]]  # the engine, and what ends the disturbance
@@ -54,7 +54,7 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
     calls = 0
     busy: list[subprocess.Popen[bytes]] = []
 
-    def race(plans: Sequence[LaunchPlan], rounds: Sequence[Round]) -> Pair:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
         nonlocal calls
         calls += 1
         if calls > after_pairs and not busy:
@@ -65,27 +65,27 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
                 )
                 for _ in os.sched_getaffinity(0)
             )
-        return engine.race(plans, rounds)
+        return engine.heat(plans, course)
 
     def end() -> None:
         for process in busy:
             process.kill()
             process.communicate()
 
-    return replace(engine, race=race), end
+    return replace(engine, heat=heat), end
 
 
 def with_other_environment(engine: Engine) -> tuple[Engine, Callable[[], None]]:
     """The first side always has a small environment, the second a large one."""
 
-    def race(plans: Sequence[LaunchPlan], rounds: Sequence[Round]) -> Pair:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
         padded = [
             replace(plan, environment={**plan.environment, "TIMETRIAL_PADDING": "x" * (side * 8000)})
             for side, plan in enumerate(plans)
         ]
-        return engine.race(padded, rounds)
+        return engine.heat(padded, course)
 
-    return replace(engine, race=race), lambda: None
+    return replace(engine, heat=heat), lambda: None
 
 
 def _work(units: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether all sides of a race fit in memory together; where not, they ride in alternation."""
+"""Whether contenders fit in memory together, by what their proofs held at most."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records.store import read_launch
 
-MARGIN = 1.25  # a race holds more than the proof that told us how much
+MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 
 
 def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
@@ -38,13 +38,16 @@ def _value_of(name: str, file: Path) -> int:
     return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
 
 
+def needed_bytes(folder: Path, one: ReadyCase) -> int:
+    """By a contender of the experiment in this folder; 0: nobody looked."""
+    record = read_launch(folder / "proof" / one.case.content_id)
+    return int(MARGIN * (record.memory.lifetime_peak or 0))
+
+
 def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:
-    """Why they cannot be alive together, from what their proofs held at most; None: there is room."""
-    held = {}
-    for one in sides:
-        record = read_launch(folder / "proof" / one.case.content_id)
-        held[names[one.case.id]] = record.memory.lifetime_peak or 0
-    needed, free = int(MARGIN * sum(held.values())), available_bytes()
+    """Why they cannot be alive together; None: there is room."""
+    held = {names[one.case.id]: needed_bytes(folder, one) for one in sides}
+    needed, free = sum(held.values()), available_bytes()
     if needed <= free:
         return None
     each = ", ".join(f"{name} {size / 2**20:.0f} MB" for name, size in held.items())

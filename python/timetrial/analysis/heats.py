@@ -1,0 +1,100 @@
+"""From the turns of a heat to one step time per launch. Pure functions of arrays.
+
+On a shared machine the speed switches between levels, for 0.2 to 6 s at a stretch, and each contender slows
+down by a factor of its own there. Turns are shorter than that, so a round finds all contenders on about the
+same level. What is estimated is the step time of quiet moments:
+
+1. Rounds are ranked by how slow they were for all contenders together, each measured against its own median;
+   the quieter half is kept. Nobody's time decides about itself alone.
+2. On these, ln(time) = contender + round, fitted by medians (median polish: Tukey, "Exploratory Data
+   Analysis", 1977), so a stalled turn moves nothing.
+
+The levels of a heat differ by the logarithms of the ratios, the same for every pair. How it was chosen among
+others: docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.pairs import turns_of
+from timetrial.analysis.steps import Steps
+from timetrial.records.model import LaunchRecord
+
+FloatArray = npt.NDArray[np.float64]
+QUIET_SHARE = 0.5  # of the rounds
+FEWEST_QUIET = 3  # rides in quiet rounds, that a level is taken from; below, all rounds count
+SWEEPS = 40  # of the median polish; with two launches, each halves what is left
+
+
+@dataclass(frozen=True)
+class TurnTimes:
+    """Of one launch: the median step of each turn that counts, and the round that it was ridden in.
+    `all_disturbed`: there was no other, so disturbed ones count."""
+
+    rounds: npt.NDArray[np.int64]
+    step_ns: FloatArray
+    all_disturbed: bool = False
+
+
+def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
+    """Without turns that others disturbed. None: the launch took no turns."""
+    medians = np.array([float(np.median(times)) for times in turns_of(steps)])
+    if len(medians) == 0:
+        return None
+    taken = record.turns[: len(medians)]
+    rounds = np.array([turn.round for turn in taken], np.int64)
+    calm = np.array([not turn.disturbed for turn in taken])
+    if not calm.any():
+        return TurnTimes(rounds, medians, all_disturbed=True)
+    return TurnTimes(rounds[calm], medians[calm])
+
+
+def levels_ns(launches: Sequence[TurnTimes]) -> list[float]:
+    """The step time of each launch of one heat, in its quiet rounds."""
+    times = np.log(_by_round(launches))
+    quiet = quiet_rounds(times)
+    seldom = np.count_nonzero(np.isfinite(times[quiet]), axis=0) < FEWEST_QUIET
+    found = polished(times[quiet])
+    if seldom.any():
+        found[seldom] = polished(times)[seldom]
+    return [float(level) for level in np.exp(found)]
+
+
+def quiet_rounds(times: FloatArray) -> npt.NDArray[np.int64]:
+    """Which rounds of (rounds, launches) logarithms are in the quieter half; NaN: somebody did not ride."""
+    slower = times - np.nanmedian(times, axis=0)
+    known = np.isfinite(slower).any(axis=1)
+    mean = np.full(len(times), np.inf)
+    mean[known] = np.nanmean(slower[known], axis=1)
+    kept = int(np.ceil(QUIET_SHARE * np.count_nonzero(known)))
+    return np.sort(np.argsort(mean, kind="stable")[:kept])
+
+
+def polished(times: FloatArray) -> FloatArray:
+    """The level of each column of (rounds, launches) logarithms, by median polish; rounds add up to nothing.
+    NaN for a column without a number."""
+    known = times[np.isfinite(times).any(axis=1)]
+    present = np.isfinite(known).any(axis=0)
+    levels = np.full(times.shape[1], np.nan)
+    own = known[:, present]
+    found = np.nanmedian(own, axis=0)
+    for _ in range(SWEEPS):
+        rounds = np.nanmedian(own - found, axis=1, keepdims=True)
+        rounds -= np.median(rounds)
+        found = np.nanmedian(own - rounds, axis=0)
+    levels[present] = found
+    return levels
+
+
+def _by_round(launches: Sequence[TurnTimes]) -> FloatArray:
+    """Step times, (rounds, launches); NaN where a launch has no turn in a round."""
+    rounds = 1 + max(int(one.rounds.max()) for one in launches)
+    table = np.full((rounds, len(launches)), np.nan)
+    for place, one in enumerate(launches):
+        table[one.rounds, place] = one.step_ns  # of a repeated turn, the last
+    return table

@@ -1,0 +1,57 @@
+"""Who rides with whom: cases of the same work and the same threads are alive together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from timetrial.experiment.reference import facts_of, matches
+from timetrial.experiment.validate import ReadyCase
+
+
+def heats_of(
+    cases: Sequence[ReadyCase],
+    reference: Mapping[str, Any] | None,
+    needed_bytes: Callable[[ReadyCase], int],
+    free_bytes: int,
+) -> list[list[ReadyCase]]:
+    """One heat for each kind of work at each number of threads; several where memory does not hold all of its
+    cases at once. Each of these has the reference, which all ratios go through."""
+    groups: dict[tuple[Any, ...], list[ReadyCase]] = {}
+    for one in cases:
+        groups.setdefault(_work(one), []).append(one)
+    found = []
+    for group in groups.values():
+        base = next((one for one in group if reference and matches(facts_of(one.case), reference)), group[0])
+        found += _that_fit(group, base, needed_bytes, free_bytes)
+    return found
+
+
+def _work(one: ReadyCase) -> tuple[Any, ...]:
+    case, work = one.case, one.case.workload
+    return (work.network, case.task, work.dataset, work.batch_size, case.settings.get("threads"))
+
+
+def _that_fit(
+    group: Sequence[ReadyCase],
+    base: ReadyCase,
+    needed_bytes: Callable[[ReadyCase], int],
+    free_bytes: int,
+) -> list[list[ReadyCase]]:
+    """Heats in the order of the group. A case that does not even fit beside the reference rides beside it all
+    the same: there is no smaller heat."""
+    needed = [needed_bytes(one) for one in group]
+    if sum(needed) <= free_bytes:
+        return [list(group)]
+    room = free_bytes - needed[group.index(base)]
+    heats: list[list[ReadyCase]] = []
+    left = 0
+    for one, own in zip(group, needed, strict=True):
+        if one is base:
+            continue
+        if not heats or own > left:
+            heats.append([base])
+            left = room
+        heats[-1].append(one)
+        left -= own
+    return heats

@@ -1,0 +1,195 @@
+"""A heat: launches that are alive together and take turns, while whoever waits is stopped.
+
+Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
+a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
+First each starts and warms up, one after the other; then come the rounds; then each ends. A race is a heat
+whose sides take equal steps.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from timetrial.launch.decisions import equal_steps, repeats_of, rides_of, rides_round, turn_steps
+from timetrial.records.model import LaunchRecord
+
+Round = tuple[int, ...]  # each contender once, in the order in which they run
+
+
+def schedule(sides: int, rounds: int, rng: random.Random) -> list[Round]:
+    """Two sides: ABBA or BAAB, by a coin for each block of two rounds. More: the rows of a cyclic Latin
+    square in random order for each block of as many rounds: each is first, second, ... equally often."""
+    order: list[Round] = []
+    while len(order) < rounds:
+        names = list(range(sides))
+        rng.shuffle(names)
+        shifts = list(range(sides))
+        rng.shuffle(shifts)
+        order += [tuple(names[shift:] + names[:shift]) for shift in shifts]
+    return order[:rounds]
+
+
+@dataclass(frozen=True)
+class Ride:
+    """One turn: how many steps, and in which round."""
+
+    steps: int
+    round: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """At the end of a turn, or of the warm-up: what a step takes, and whether others took the processors."""
+
+    step_ns: float
+    disturbed: bool = False
+
+
+class Seat:
+    """A contender's place. The launch's thread calls wait(); everything else is the heat's."""
+
+    def __init__(self, cancel: threading.Event):
+        self._cancel = cancel
+        self._orders: queue.SimpleQueue[Ride | None] = queue.SimpleQueue()
+        self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
+        self.left = False
+        self._error: BaseException | None = None
+
+    def wait(self, report: Report) -> Ride | None:
+        """Gives the turn back and waits for the next; None: the rounds are over, the launch may end."""
+        self._reports.put(report)
+        return self._next()
+
+    def _next(self) -> Ride | None:
+        ride = self._orders.get()
+        if self._cancel.is_set():
+            raise KeyboardInterrupt
+        return ride
+
+    def enter(self, launch: Callable[[], LaunchRecord]) -> LaunchRecord:
+        """In the launch's thread: from its first turn to its end."""
+        try:
+            self._next()
+            return launch()
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            self._reports.put(None)
+
+    def take_turn(self, ride: Ride | None) -> Report | None:
+        """In the heat's thread: one turn; None if the launch has ended. With no ride: its warm-up, or its
+        end. Raises what the launch raised."""
+        if self.left:
+            return None
+        self._orders.put(ride)
+        report = self._reports.get()
+        self.left = report is None
+        if self._error is not None:
+            raise self._error
+        return report
+
+    def release(self) -> None:
+        """After `cancel` was set: its launch ends, wherever it waits."""
+        self._orders.put(None)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a heat does: its rounds, and for how long each contender may ride.
+
+    `budget_ns`: of a contender's turns; who needs longer for a turn in each round rides in fewer of them.
+    None: a race. All sides take the same number of steps, as many as the fastest needs, and the failure of
+    one ends it for all.
+    """
+
+    rounds: Sequence[Round]
+    budget_ns: int | None = None
+
+    @property
+    def is_race(self) -> bool:
+        """Whether all take equal steps and end together."""
+        return self.budget_ns is None
+
+    def steps(self, step_ns: Mapping[int, float]) -> dict[int, int]:
+        """Of a turn, for each that is there."""
+        if self.is_race:
+            return dict.fromkeys(step_ns, equal_steps(min(step_ns.values())))
+        return {side: turn_steps(ns) for side, ns in step_ns.items()}
+
+    def rides(self, turn_ns: float) -> int:
+        """In how many rounds someone with turns of this length rides."""
+        most = len(self.rounds)
+        return most if self.budget_ns is None else rides_of(turn_ns, most, self.budget_ns)
+
+
+@dataclass(frozen=True)
+class Heat:
+    """What came of it: a record for each launch, and how many rounds were run."""
+
+    records: list[LaunchRecord]
+    rounds: int
+
+
+SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
+
+
+def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> Heat:
+    """Runs the launches together; one that fails has its record as well, and the others go on (in a race:
+    they end, too).
+
+    Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.
+    """
+    cancel = threading.Event()
+    seats = [Seat(cancel) for _ in launches]
+    with ThreadPoolExecutor(len(launches), thread_name_prefix="seat") as pool:
+        futures: list[Future[LaunchRecord]] = [
+            pool.submit(seat.enter, partial(launch, seat, cancel))
+            for launch, seat in zip(launches, seats, strict=True)
+        ]
+        try:
+            done = _take_turns(seats, course)
+        except BaseException:
+            cancel.set()
+            for seat in seats:
+                seat.release()
+            raise
+    return Heat([future.result() for future in futures], done)
+
+
+def _take_turns(seats: Sequence[Seat], course: Course) -> int:
+    """How many rounds were run."""
+    # Who starts first is chance, as everything that could favor someone.
+    warm = {side: seats[side].take_turn(None) for side in course.rounds[0]}
+    there = {side: report.step_ns for side, report in warm.items() if report is not None}
+    done = 0
+    if there and not (course.is_race and len(there) < len(seats)):
+        done = _run_rounds(seats, course, there)
+    for seat in seats:
+        seat.take_turn(None)
+    return done
+
+
+def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> int:
+    steps = course.steps(step_ns)
+    rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
+    repeats = dict.fromkeys(step_ns, 0 if course.is_race else repeats_of(len(course.rounds)))
+    for number, order in enumerate(course.rounds):
+        for side in order:
+            if side not in steps or not rides_round(number, rides[side], len(course.rounds)):
+                continue
+            report = seats[side].take_turn(Ride(steps[side], number))
+            while report is not None and report.disturbed and repeats[side] > 0:
+                repeats[side] -= 1
+                report = seats[side].take_turn(Ride(steps[side], number))
+            if report is None and course.is_race:
+                return number
+        if all(seat.left for seat in seats):
+            return number
+    return len(course.rounds)

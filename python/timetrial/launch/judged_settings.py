@@ -1,0 +1,59 @@
+"""The settings of a finished launch: what was asked beside what the contender and the kernel say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from timetrial.launch.compile_cache import SETTING as CACHE
+from timetrial.launch.compile_cache import judge_cache
+from timetrial.launch.cpus import allowed_cpus, parse_cpus
+from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
+from timetrial.launch.libraries import ChosenLibrary
+from timetrial.launch.observe import Watch
+from timetrial.launch.output import head
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.registry import Contender
+from timetrial.launch.settings import Evidence, affinity_of, bound_processors, judge_settings
+from timetrial.records.model import CompileCache, Setting
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the contender said when it was ready, and what it was given."""
+
+    ready: Mapping[str, Any]
+    libraries: Sequence[ChosenLibrary]
+    cache: CompileCache | None
+
+
+def judged_settings(
+    plan: LaunchPlan, contender: Contender, said: Said, watch: Watch | None
+) -> tuple[list[Setting], list[str]]:
+    """Each setting with its status, and what to warn of. `watch` None: the launch ended before anyone could
+    look."""
+    evidence, asked = Evidence(), plan.case.settings
+    if watch is not None:
+        evidence = watch.evidence(
+            said.ready.get("settings", {}),
+            str(said.ready.get("backend", {}).get("isa") or contender.isa),
+            str(contender.interpreter.executable) if contender.interpreter else None,
+            said.libraries,
+            bound_processors(plan.case, contender, plan.processors),
+        )
+    bound = affinity_of(plan.case, contender, plan.processors)
+    loaded: list[dict[str, Any]] = list(said.ready.get("libraries", []))
+    words = announced(head(plan.folder / "stderr.txt"))
+    cache = None
+    if asked.get(CACHE) is not None and said.cache is not None:
+        cache = judge_cache(asked[CACHE], said.cache, plan.purpose)
+    evidence = replace(
+        evidence,
+        loaded=loaded,
+        announced=words,
+        cache=cache,
+        given=allowed_cpus() if bound is None else parse_cpus(bound),
+    )
+    warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)
+    return judge_settings(plan.case, evidence), warnings

@@ -1,0 +1,94 @@
+"""Levels of a heat, from turns with a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from timetrial.analysis.heats import TurnTimes, levels_ns, polished, quiet_rounds, turn_times
+from timetrial.analysis.steps import steps_of, steps_of_turns
+from timetrial.records.model import LaunchRecord, Segment, Turn
+
+TRUTH = np.array([1e6, 2e6, 0.5e6])
+
+
+def turns(times: np.ndarray, rounds: list[int] | None = None) -> TurnTimes:
+    return TurnTimes(np.arange(len(times)) if rounds is None else np.array(rounds), times)
+
+
+def test_levels_are_those_of_rounds_that_were_quiet_for_all() -> None:
+    slow = np.repeat([[1.2, 1.5, 1.3]], 10, axis=0)
+    slow[[1, 2, 5, 6, 7, 9]] = 1.0
+    times = TRUTH * slow
+    assert levels_ns([turns(column) for column in times.T]) == pytest.approx(TRUTH)
+
+
+def test_one_stalled_turn_moves_nothing() -> None:
+    rng = np.random.default_rng(3)
+    times = TRUTH * np.exp(0.01 * rng.standard_normal((20, 3)))
+    calm = levels_ns([turns(column) for column in times.T])
+    times[4, 1] *= 30
+    assert levels_ns([turns(column) for column in times.T]) == pytest.approx(calm, rel=0.01)
+
+
+def test_drifts_of_the_machine_cancel() -> None:
+    """Everyone slows down by half within the heat; ratios stay what they are."""
+    times = TRUTH * np.linspace(1, 1.5, 20)[:, None]
+    levels = np.array(levels_ns([turns(column) for column in times.T]))
+    assert levels / levels[0] == pytest.approx(TRUTH / TRUTH[0])
+
+
+def test_who_rides_in_few_rounds_is_compared_within_these() -> None:
+    """The slow contender was there only when the machine was slow."""
+    rounds = np.where(np.arange(12) % 4 == 3, 1.4, 1.0)
+    fast, slow = 1e6 * rounds, 1e9 * rounds[3::4]
+    fast_level, slow_level = levels_ns([turns(fast), turns(slow, [3, 7, 11])])
+    assert slow_level / fast_level == pytest.approx(1000)
+
+
+def test_one_alone_and_one_that_was_seldom_there() -> None:
+    assert levels_ns([turns(np.array([2.0, 2.0, 8.0]))]) == pytest.approx([2.0])
+    both = levels_ns([turns(np.array([2.0, 2.0, 2.0])), turns(np.array([6.0]), [1])])
+    assert both == pytest.approx([2.0, 6.0])
+
+
+def test_ranking_leaves_out_rounds_that_nobody_rode() -> None:
+    times = np.log(np.array([[1.0, 1.0], [np.nan, np.nan], [3.0, 3.0], [1.1, 1.1]]))
+    assert quiet_rounds(times).tolist() == [0, 3]
+    assert np.isnan(polished(np.array([[0.0, np.nan], [0.0, np.nan]]))).tolist() == [False, True]
+
+
+def record(turns: list[Turn], steps_each: int) -> tuple[LaunchRecord, np.ndarray]:
+    """A launch with so many turns of so many steps; step k of each takes k + 1 us."""
+    stamps, segments = [], []
+    for number in range(len(turns)):
+        times = 10**9 * (number + 1) + np.concatenate([[0], np.cumsum(1000 * np.arange(1, steps_each + 1))])
+        marks = np.array([0] + [1] * steps_each)
+        stamps.append((times.astype(np.uint64) << np.uint64(8)) | marks.astype(np.uint64))
+        segments.append(Segment(kind="turn", steps=steps_each, first_stamp=number * (steps_each + 1),
+                                stamps=steps_each + 1, first_loss=0, losses=0))  # fmt: skip
+    made = LaunchRecord(
+        id="000", case="a", purpose="speed", seed=1, block=0, position=0, outcome="ok", heat=1,
+        started_at="2026-01-01T00:00:00+00:00", duration_s=1.0, segments=segments, turns=turns,
+    )  # fmt: skip
+    return made, np.concatenate(stamps)
+
+
+@pytest.mark.parametrize(("steps_each", "first_us"), [(1, 1), (2, 2), (9, 2), (10, 3)])
+def test_cold_steps_of_a_turn_do_not_count(steps_each: int, first_us: int) -> None:
+    made, stamps = record([Turn(round=0)], steps_each)
+    steps = steps_of(made, stamps, np.empty(0))
+    (own,) = steps_of_turns(steps)
+    assert steps.duration_ns[own].tolist() == [1000 * k for k in range(first_us, steps_each + 1)]
+
+
+def test_disturbed_turns_are_left_out_unless_there_is_no_other() -> None:
+    made, stamps = record([Turn(round=0), Turn(round=1, disturbed=True), Turn(round=1), Turn(round=2)], 3)
+    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
+    assert seen is not None
+    assert seen.rounds.tolist() == [0, 1, 2]
+    assert not seen.all_disturbed
+    made, stamps = record([Turn(round=0, disturbed=True), Turn(round=1, disturbed=True)], 3)
+    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
+    assert seen is not None
+    assert (seen.rounds.tolist(), seen.all_disturbed) == ([0, 1], True)

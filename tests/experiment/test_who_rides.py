@@ -1,0 +1,119 @@
+"""Who rides with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEngine
+
+from timetrial.errors import InputError
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.heats import heats_of
+from timetrial.experiment.runner import run_experiment
+from timetrial.experiment.validate import validate
+from timetrial.records.results import Results
+
+Run = Callable[..., Results]
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+
+
+@pytest.fixture
+def run(fake: FakeEngine, results_folder: Path, networks: Any) -> Run:
+    def run(*words: str) -> Results:
+        experiment = load_words(["network=mlp", *words], load_network=networks)
+        return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+
+    return run
+
+
+def together(fake: FakeEngine) -> list[set[tuple[str, str]]]:
+    """Backend and threads of those that were alive together, heat by heat."""
+    heats: dict[int, set[tuple[str, str]]] = {}
+    for plan in fake.log:
+        if plan.heat is not None:
+            who = (plan.case.backend, plan.case.settings.get("threads", ""))
+            heats.setdefault(plan.heat, set()).add(who)
+    return list(heats.values())
+
+
+def test_equal_work_at_equal_threads_rides_together(run: Run, fake: FakeEngine) -> None:
+    results = run("backend=fast,slow,other", "threads=1,2", "launches=3")
+    heats = together(fake)
+    assert len(heats) == 6
+    assert all(len(heat) == 3 and len({threads for _, threads in heat}) == 1 for heat in heats)
+    assert [row.ok for row in results.rows] == [3] * 6
+    assert {row.ratio.n for row in results.rows if row.ratio} == {3}
+    paddings = {plan.environment["TIMETRIAL_PADDING"] for plan in fake.log if plan.heat is not None}
+    assert len(paddings) > 10  # each process lies elsewhere
+
+
+def test_one_alone_and_isolated_launches_have_the_machine_to_themselves(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast", "threads=1,2", "launches=2")
+    run("backend=fast,slow", "launches=2", "isolated=true")
+    assert together(fake) == []
+    assert {plan.heat for plan in fake.log} == {None}
+    with pytest.raises(InputError, match="isolated' is 'perhaps'; expected a valid boolean"):
+        run("backend=fast,slow", "isolated=perhaps")
+
+
+def test_all_of_a_heat_have_the_same_processors(
+    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.launch.cpus.allowed_cpus", lambda: frozenset(range(8)))
+    run("backend=fast,slow", "threads=2", "launches=6")
+    by_heat: dict[int, set[Any]] = {}
+    for plan in fake.log:
+        if plan.heat is not None:
+            by_heat.setdefault(plan.heat, set()).add(plan.processors)
+    assert all(len(own) == 1 for own in by_heat.values())
+    assert len({one for own in by_heat.values() for one in own}) > 1
+    assert {len(one) for own in by_heat.values() for one in own} == {2}
+
+
+def test_a_heat_goes_on_without_one_that_failed_and_failed_again(run: Run, fake: FakeEngine) -> None:
+    results = run("backend=fast,crashes,slow,flaky", "launches=4")
+    sizes = [len(heat) for heat in together(fake)]
+    assert sizes == [4, 4, 3, 3]  # PATIENCE: two failures
+    assert {row.case.backend: row.ok for row in results.rows} == {
+        "fast": 4,
+        "crashes": 0,
+        "slow": 4,
+        "flaky": 3,
+    }
+
+
+def test_what_does_not_fit_rides_in_smaller_heats_with_the_reference(fake: FakeEngine, networks: Any) -> None:
+    words = ["network=mlp", "backend=fast,slow,other,flaky,chancy", "reference=slow"]
+    experiment = load_words(words, load_network=networks)
+    ready = validate(experiment.cases, fake.engine())
+    needed = {"fast": 4, "slow": 2, "other": 3, "flaky": 1, "chancy": 20}
+
+    def heats(free: int) -> list[list[str]]:
+        reference = experiment.spec.measure.reference
+        found = heats_of(ready, reference, lambda one: needed[one.case.backend], free)
+        return [[one.case.backend for one in heat] for heat in found]
+
+    assert heats(30) == [["fast", "slow", "other", "flaky", "chancy"]]
+    assert heats(7) == [["slow", "fast"], ["slow", "other", "flaky"], ["slow", "chancy"]]
+
+
+def test_ratios_through_a_reference_that_rode_several_times(
+    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.experiment.runner.available_bytes", lambda: 1)
+    monkeypatch.setattr("timetrial.experiment.runner.needed_bytes", lambda folder, one: 1)
+    fake.factor = lambda plan: 1.0 + 0.5 * (plan.heat % 2)  # heats differ, and it cancels
+    results = run("backend=slow,fast,other", "launches=4", "reference=slow")
+    rows = {row.case.backend: row for row in results.rows}
+    assert rows["slow"].ok == 8
+    assert rows["fast"].ratio is not None
+    assert rows["fast"].ratio.estimate == pytest.approx(0.5, rel=0.02)
+    assert rows["other"].ratio is not None
+    assert rows["other"].ratio.estimate == pytest.approx(0.75, rel=0.02)

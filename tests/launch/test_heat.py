@@ -1,0 +1,141 @@
+"""Who rides when, with scripted launches: the rounds go on without whoever fails, and starve nobody."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from timetrial.launch import Course, Heat, Round
+from timetrial.launch.decisions import FEWEST_RIDES, TURN_NS, repeats_of, rides_round, turn_steps
+from timetrial.launch.heat import Report, Seat, run_heat
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+ROUNDS: list[Round] = [(0, 1, 2), (2, 0, 1)] * 5
+
+
+class Rider:
+    """A launch with steps of a given length. `ends_in`: the round in which it is gone."""
+
+    def __init__(
+        self, step_ns: float, *, ends_in: int = 99, disturbed: Callable[[int], bool] = lambda _: False
+    ):
+        self.step_ns, self.ends_in, self.disturbed = step_ns, ends_in, disturbed
+        self.rides: list[tuple[int, int]] = []  # round and steps
+
+    def __call__(self, seat: Seat, cancel: threading.Event) -> Any:
+        if self.ends_in < 0:
+            return self
+        report = Report(self.step_ns)
+        while (ride := seat.wait(report)) is not None:
+            if ride.round >= self.ends_in:
+                return self
+            self.rides.append((ride.round, ride.steps))
+            report = Report(self.step_ns, disturbed=self.disturbed(len(self.rides)))
+        return self
+
+    @property
+    def rounds(self) -> list[int]:
+        return [number for number, _ in self.rides]
+
+
+def heat(*riders: Rider, budget_ns: int | None = SECOND, rounds: list[Round] = ROUNDS) -> Heat:
+    return run_heat(list(riders), Course(rounds, budget_ns))
+
+
+def test_each_rides_once_in_each_round_for_as_long_as_the_others() -> None:
+    riders = Rider(MS), Rider(7 * MS), Rider(0.5 * MS)
+    done = heat(*riders)
+    assert done.records == list(riders)
+    assert done.rounds == len(ROUNDS)
+    assert [rider.rounds for rider in riders] == [list(range(10))] * 3
+    assert [rider.rides[0][1] for rider in riders] == [35, 5, 70]
+
+
+@pytest.mark.parametrize("ends_in", [-1, 0, 3])
+def test_the_others_go_on_without_one_that_fails(ends_in: int) -> None:
+    riders = Rider(MS), Rider(MS, ends_in=ends_in), Rider(MS)
+    done = heat(*riders)
+    assert done.records == list(riders)
+    assert [rider.rounds for rider in riders] == [
+        list(range(10)),
+        list(range(max(ends_in, 0))),
+        list(range(10)),
+    ]
+
+
+def test_a_race_ends_with_the_first_that_fails_and_has_equal_steps() -> None:
+    riders = Rider(MS), Rider(9 * MS, ends_in=3), Rider(2 * MS)
+    assert heat(*riders, budget_ns=None).rounds == 3
+    assert {steps for rider in riders for _, steps in rider.rides} == {20}
+    riders = Rider(MS), Rider(MS, ends_in=-1), Rider(MS)
+    assert heat(*riders, budget_ns=None).rounds == 0
+    assert not riders[0].rides
+
+
+def test_nobody_is_left_and_the_rounds_end() -> None:
+    assert heat(Rider(MS, ends_in=2), Rider(MS, ends_in=1), Rider(MS, ends_in=0)).rounds == 2
+
+
+def test_one_that_is_a_thousand_times_slower_rides_in_few_rounds() -> None:
+    riders = Rider(MS), Rider(1_000 * MS), Rider(MS)
+    heat(*riders)
+    assert riders[1].rides == [(3, 1), (6, 1), (9, 1)]  # FEWEST_RIDES, and steps so long that one is a turn
+    assert len(riders[1].rides) == FEWEST_RIDES
+    assert riders[0].rounds == riders[2].rounds == list(range(10))
+
+
+def test_a_slow_one_rides_for_its_budget() -> None:
+    slow = Rider(100 * MS)
+    heat(Rider(MS), slow, Rider(MS))
+    assert [steps for _, steps in slow.rides] == [2] * 5  # of 200 ms in a second
+    assert slow.rounds == [1, 3, 5, 7, 9]
+
+
+def test_a_disturbed_turn_is_taken_again_at_once_within_a_budget() -> None:
+    once = Rider(MS, disturbed=lambda turns: turns == 4)
+    always = Rider(MS, disturbed=lambda _: True)
+    heat(once, always, Rider(MS))
+    assert once.rounds == [0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9]
+    assert len(always.rides) == len(ROUNDS) + repeats_of(len(ROUNDS)) == 13
+    assert set(always.rounds) == set(range(10))
+
+
+def test_turns_are_as_short_as_the_machine_allows() -> None:
+    for step_ns in (100.0, 1e5, 2.4e6, 2e7, 3e8):
+        steps = turn_steps(step_ns)
+        assert steps * step_ns >= TURN_NS or steps == 65_535
+        assert steps == 2 or (steps - 1) * step_ns < TURN_NS
+
+
+def test_rides_are_spread_over_the_rounds() -> None:
+    for rides in range(1, 21):
+        ridden = [number for number in range(20) if rides_round(number, rides, 20)]
+        assert len(ridden) == rides
+        gaps = {later - earlier for earlier, later in itertools.pairwise(ridden)}
+        assert len(gaps) <= 2
+
+
+def test_what_a_launch_raises_ends_the_heat_at_once() -> None:
+    cancelled = []
+
+    def waits(seat: Seat, cancel: threading.Event) -> Any:
+        try:
+            while seat.wait(Report(MS)) is not None:
+                pass
+        except KeyboardInterrupt:
+            cancelled.append(cancel.is_set())
+            raise
+
+    def breaks(seat: Seat, cancel: threading.Event) -> Any:
+        for _ in range(3):
+            seat.wait(Report(MS))
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_heat([waits, breaks, waits], Course(ROUNDS, SECOND))
+    assert cancelled == [True, True]
