@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from timetrial.analysis.summary import Row, ratios_of
+from timetrial.analysis.ratios import SAME_WORK, ratios_of
+from timetrial.analysis.summary import Row
 from timetrial.analysis.verdict import Effect, Rule, Verdict, decide
 from timetrial.errors import InputError
 
-SAME_WORK = ("network", "dataset", "batch_size", "optimizer", "task")
 RULE = Rule()
 
 

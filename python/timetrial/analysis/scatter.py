@@ -102,6 +102,13 @@ def pooled_variance(rows: Sequence[Scatter]) -> float:
 
 def interval_of(own: Scatter, others: Sequence[Scatter], confidence: float = 0.95) -> Interval:
     """Of the location of a row that is pooled with `others` (without itself)."""
+    variance, df, borrowed = moderated(own, others)
+    half = float(special.stdtrit(df, (1 + confidence) / 2)) * float(np.sqrt(variance / own.n))
+    return Interval(own.location - half, own.location + half, df, borrowed)
+
+
+def moderated(own: Scatter, others: Sequence[Scatter]) -> tuple[float, int, int]:
+    """The variance of one launch, its degrees of freedom, and how many of them are borrowed from `others`."""
     borrowed, variance = 0, own.variance
     lenders = [one for one in others if one.n >= FEWEST_TO_BORROW]
     missing = ENOUGH - own.df
@@ -110,9 +117,7 @@ def interval_of(own: Scatter, others: Sequence[Scatter], confidence: float = 0.9
         if _is_alike(own, pool, sum(one.own_df for one in lenders)):
             borrowed = missing
             variance = (borrowed * pool + own.df * own.variance) / ENOUGH
-    df = own.df + borrowed
-    half = float(special.stdtrit(df, (1 + confidence) / 2)) * float(np.sqrt(variance / own.n))
-    return Interval(own.location - half, own.location + half, df, borrowed)
+    return variance, own.df + borrowed, borrowed
 
 
 def _is_alike(own: Scatter, pool: float, pool_df: int) -> bool:

@@ -17,16 +17,17 @@ from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.heats import TurnTimes, levels_ns
-from timetrial.analysis.intervals import Estimate, paired_ratios, positive_location, positive_locations
+from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.page_faults import unequal_page_faults
 from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.ratios import speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
 from timetrial.experiment.grammar import as_values
-from timetrial.experiment.reference import default_reference, facts_of, matches, reference_of
+from timetrial.experiment.reference import default_reference, facts_of, matches
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 
 
@@ -69,6 +70,7 @@ class Row:
     reference: str | None  # id of the case it is compared with; its own id if it is a reference
     step_time_ns: Estimate | None = None
     ratio: Estimate | None = None  # this case over its reference: below 1 is faster
+    alike: str | None = None  # letters: rows of the same work that share one cannot be told apart
     samples_per_s: Estimate | None = None  # from all the time of the steady part, not from the median step
     mean_over_median: float | None = None  # of the steady steps: what the median step does not show
     percent_of_peak: float | None = None  # of the f32 multiply-add peak, by nominal work
@@ -128,9 +130,9 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
             by_case[case.id] = [
                 one for one in by_case.get(first, []) if one.record.purpose == "proof"
             ] + by_case[case.id]
-    rows = _with_step_times([_row(case, by_case[case.id], experiment) for case in experiment.cases])
+    rows = with_step_times([_row(case, by_case[case.id], experiment) for case in experiment.cases])
     fixed, warnings = choose_reference(experiment, rows)
-    compared = with_accuracy(_with_ratios(rows, fixed) if fixed else rows)
+    compared = with_letters(with_accuracy(with_ratios(rows, fixed) if fixed else rows))
     restless = noise([launch.record for launch in launches])
     unequal = unequal_steps(
         [(case.backend, one.record) for case in experiment.cases for one in by_case[case.id]]
@@ -248,11 +250,6 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
 
 
-def speed_of(launches: Sequence[Launch]) -> list[Launch]:
-    """Those that the step time is for."""
-    return [one for one in launches if one.record.purpose == "speed"]
-
-
 def _samples_per_s(
     case: CaseRecord, launch: LaunchRecord | None, times: Sequence[StepTimes]
 ) -> Estimate | None:
@@ -284,77 +281,6 @@ def peak_flops_of(
     """The measured f32 peak at the case's threads: those asked, otherwise those the backend reports."""
     reported = {one.name: one.effective for one in launch.settings} if launch else {}
     return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
-
-
-def _with_step_times(rows: Sequence[Row]) -> list[Row]:
-    """Each row that has a step time with the interval that rows of equal threads lend it degrees of freedom
-    for (scatter.py)."""
-    timed = [row for row in rows if row.step_time_ns is not None and row.outcome == "ok"]
-    found: dict[str, Estimate | None] = {}
-    for group in _of_equal_threads(timed):
-        values = [list(by_block(row).values()) for row in group]
-        found |= zip((row.case.id for row in group), positive_locations(values), strict=True)
-    return [replace(row, step_time_ns=found.get(row.case.id) or row.step_time_ns) for row in rows]
-
-
-def _with_ratios(rows: Sequence[Row], fixed: Mapping[str, Any]) -> list[Row]:
-    facts = [facts_of(row.case) for row in rows]
-    bases: dict[str, Row | None] = {}
-    ratios: dict[str, list[float]] = {}
-    for index, row in enumerate(rows):
-        other = reference_of(index, facts, fixed)
-        base = rows[other] if other is not None else None
-        bases[row.case.id] = base
-        if base is not None and base is not row and base.outcome == "ok" and row.outcome == "ok":
-            ratios[row.case.id] = ratios_of(row, base)
-    found: dict[str, Estimate | None] = {}
-    for group in _of_equal_threads([row for row in rows if row.case.id in ratios]):
-        names = [row.case.id for row in group]
-        found |= zip(names, positive_locations([ratios[name] for name in names]), strict=True)
-    return [
-        replace(row, reference=base.case.id if base else None, ratio=found.get(row.case.id))
-        for row, base in ((row, bases[row.case.id]) for row in rows)
-    ]
-
-
-def _of_equal_threads(rows: Sequence[Row]) -> list[list[Row]]:
-    """How launches scatter depends on how many CPUs they take."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(str(row.case.axes.get("threads")), []).append(row)
-    return list(groups.values())
-
-
-def ratios_of(row: Row, base: Row) -> list[float]:
-    """One for each heat that both were in; of rows that share none (other threads, or each launch alone), one
-    for each block."""
-    own, other = _by_heat(row), _by_heat(base)
-    if own.keys() & other.keys():
-        return paired_ratios(own, other)
-    return paired_ratios(by_block(row), by_block(base))
-
-
-def by_block(row: Row) -> dict[int, float]:
-    """Step times in nanoseconds of the launches that are ok; of several in a block (a reference that rode in
-    each of its heats), the geometric mean."""
-    blocks: dict[int, list[float]] = {}
-    for launch, step_ns in _timed(row):
-        blocks.setdefault(launch.record.block, []).append(step_ns)
-    return {block: float(np.exp(np.mean(np.log(times)))) for block, times in blocks.items()}
-
-
-def _by_heat(row: Row) -> dict[int, float]:
-    timed = _timed(row)
-    return {one.record.heat: step_ns for one, step_ns in timed if one.record.heat is not None}
-
-
-def _timed(row: Row) -> list[tuple[Launch, float]]:
-    """Launches that are ok, with their step times: what ratios are taken from."""
-    return [
-        (launch, launch.step_time_ns)
-        for launch in speed_of(row.launches)
-        if launch.step_time_ns and launch.record.outcome == "ok"
-    ]
 
 
 def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:

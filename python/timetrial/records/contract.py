@@ -37,6 +37,7 @@ def _case(row: Row) -> dict[str, Any]:
         "launches": {"asked": row.asked, "ok": row.ok},
         "step_time_ns": _interval(row.step_time_ns),
         "ratio": _interval(row.ratio),
+        "alike": row.alike,
         "interval": _basis(row.ratio or row.step_time_ns),
         "samples_per_s": row.samples_per_s.estimate if row.samples_per_s else None,
         "samples_per_s_interval": _ends(row.samples_per_s),

@@ -57,6 +57,7 @@ class CasesTable:
         self._axes = [axis for axis in self._axes if axis not in self._sections]
         self._facts = _shown_facts(rows, self._axes)
         self._by_id = {row.case.id: row for row in results.all_rows}
+        self._alike = any(row.alike for row in rows)
         self._accuracy = any(row.accuracy for row in rows)
         lines = _listed_once([self._line(row) for row in rows])
         order = list(dict.fromkeys(line.section for line in lines))
@@ -69,7 +70,7 @@ class CasesTable:
         titles = [*named, *self._titles()]
         cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self._lines]
         widths = column_widths([titles, *cells_of])
-        right = [title not in named and not title.startswith("vs ") for title in titles]
+        right = [title not in (*named, "alike") and not title.startswith("vs ") for title in titles]
         yield aligned([(title, "dim") for title in titles], widths, right)
         heading = ""
         for line in self._lines:
@@ -96,7 +97,9 @@ class CasesTable:
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
     def _titles(self) -> list[str]:
-        titles = ["step", f"vs {reference_name(self._results)}", "of peak", "memory"]
+        titles = ["step", f"vs {reference_name(self._results)}"]
+        titles += ["alike"] if self._alike else []
+        titles += ["of peak", "memory"]
         titles += ["CPUs"] if self._cpus else []
         return [*titles, "accuracy"] if self._accuracy else titles
 
@@ -114,7 +117,10 @@ class CasesTable:
         step = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns):>7}".rstrip()
         peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
         held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
-        cells = [(step, "bold"), self._versus(row), (peak, ""), (held, "")]
+        cells = [(step, "bold"), self._versus(row)]
+        if self._alike:
+            cells.append((row.alike or "", ""))
+        cells += [(peak, ""), (held, "")]
         if self._cpus:
             cells.append(("" if row.cpus_used is None else f"{row.cpus_used:.2f}", ""))
         if self._accuracy:
@@ -282,6 +288,8 @@ def legend(rows: list[Row]) -> str:
     """What the columns are of, in one line; only of those that hold something."""
     timed = [row for row in rows if row.outcome == "ok" and row.step_time_ns is not None]
     words = []
+    if any(row.alike for row in timed):
+        words.append("alike: who shares a letter cannot be told apart")
     if any(row.percent_of_peak is not None for row in timed):
         words.append(f"of peak: {OF_PEAK}")
     if any(row.peak_memory_bytes is not None for row in timed):
