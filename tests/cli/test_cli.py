@@ -155,6 +155,13 @@ def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -
     done = call("run", "network=mlp", "backend=fast,absent", "launches=5", "epochs=2", "--dry-run")
     assert done.exit_code == 0
     assert "2 cases, 9 launches (1 proof, 5 speed, 3 learning), about" in done.stdout
+    assert "known to" not in done.stdout, "so many launches were asked for, no precision"
+    done = call("run", "network=mlp", "backend=fast,absent", "--dry-run")
+    assert (
+        "More launches follow, at most 8 of each case, until half of the ratios are known to ±3 %."
+        in done.stdout
+    )
+    done = call("run", "network=mlp", "backend=fast,absent", "isolated=true", "--dry-run")
     assert "Each speed launch goes on until its median is known to ±3 %, for at most 1.5 s." in done.stdout
     assert "Differences of 3.0 % and more will show" in done.stdout
     assert "unavailable: absent" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,42 @@ def test_ratios_through_a_reference_that_rode_several_times(
     assert rows["fast"].ratio.estimate == pytest.approx(0.5, rel=0.02)
     assert rows["other"].ratio is not None
     assert rows["other"].ratio.estimate == pytest.approx(0.75, rel=0.02)
+
+
+def scattered(plan: Any) -> float:
+    """A launch differs from the next by up to 40 %, each contender in its own way."""
+    return 1.0 + 0.4 * random.Random(f"{plan.case.id} {plan.block}").random()
+
+
+def test_heats_are_added_for_all_alike_until_the_ratios_are_narrow(run: Run, fake: FakeEngine) -> None:
+    steady = run("backend=fast,slow,other")
+    assert [row.ok for row in steady] == [4, 4, 4]
+    assert not [word for word in steady.warnings if "was asked for" in word]
+    fake.factor = scattered
+    wide = run("backend=fast,slow,other")
+    assert [row.ok for row in wide] == [8, 8, 8]
+    (warning,) = [word for word in wide.warnings if "was asked for" in word]
+    assert "the ratios are known to ±" in warning
+    assert "±3 % was asked for" in warning
+    assert "4 to 8 launches each" in repr(wide)
+
+
+def test_a_number_that_was_given_is_kept(run: Run, fake: FakeEngine) -> None:
+    fake.factor = scattered
+    results = run("backend=fast,slow", "launches=5")
+    assert [row.ok for row in results] == [5, 5]
+    assert not [word for word in results.warnings if "was asked for" in word]
+    assert [row.ok for row in run("backend=fast,slow", "isolated=true")] == [6, 6]
+
+
+def test_one_row_is_measured_until_its_step_time_is_narrow(run: Run, fake: FakeEngine) -> None:
+    assert [row.ok for row in run("backend=fast")] == [4]
+    fake.factor = scattered
+    results = run("backend=fast")
+    assert [row.ok for row in results] == [8]
+    assert any("the step times are known to ±" in word for word in results.warnings)
+
+
+def test_what_fails_does_not_go_on_for_ever(run: Run, fake: FakeEngine) -> None:
+    assert [row.ok for row in run("backend=crashes,hangs")] == [0, 0]
+    assert len([plan for plan in fake.log if plan.purpose == "speed"]) <= 4

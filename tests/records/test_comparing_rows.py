@@ -64,7 +64,7 @@ def test_scatter_is_inconclusive_and_says_what_could_be_seen(
 @pytest.mark.parametrize(
     ("words", "challenger", "reason"),
     [
-        (("backend=fast,slow", "launches=5"), "slow", "5 pairs of launches: at least 6 are needed"),
+        (("backend=fast,slow", "launches=3"), "slow", "3 pairs of launches: at least 4 are needed"),
         (("backend=fast,flaky", "launches=6"), "flaky", "flaky is crash: once"),
         (("backend=fast,absent", "launches=6"), "absent", "absent is unavailable: .*pip install absent"),
     ],

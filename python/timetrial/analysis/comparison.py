@@ -15,6 +15,7 @@ from timetrial.analysis.verdict import Effect, Rule, Verdict, decide
 from timetrial.errors import InputError
 
 RULE = Rule()
+FEWEST_PAIRS = 4
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,6 @@ def _obstacle(base: Row, challenger: Row, names: tuple[str, str], pairs: int) ->
     for row, name in zip((base, challenger), names, strict=True):
         if row.outcome != "ok":
             return f"{name} is {row.outcome or 'not measured'}{f': {row.reason}' if row.reason else ''}"
-    if pairs < RULE.looks[0]:
-        return f"{pairs} pairs of launches: at least {RULE.looks[0]} are needed (launches={RULE.looks[0]})"
+    if pairs < FEWEST_PAIRS:
+        return f"{pairs} pairs of launches: at least {FEWEST_PAIRS} are needed (launches={FEWEST_PAIRS})"
     return None

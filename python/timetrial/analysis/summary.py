@@ -22,6 +22,7 @@ from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.page_faults import unequal_page_faults
 from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.precision import too_wide
 from timetrial.analysis.ratios import speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
@@ -137,7 +138,8 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     unequal = unequal_steps(
         [(case.backend, one.record) for case in experiment.cases for one in by_case[case.id]]
     )
-    said = [*experiment.warnings, *warnings, *unequal, *restless, *idle_threads(compared)]
+    wide = too_wide(compared, experiment.half_width)
+    said = [*experiment.warnings, *warnings, *unequal, *restless, *wide, *idle_threads(compared)]
     return Summary(compared, fixed, said)
 
 

@@ -82,10 +82,16 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
         f"about {seconds(expected.seconds)}."
     )
     sizes = experiment.sizes
-    typer.echo(
-        f"Each speed launch goes on until its median is known to ±{100 * sizes.rule.half_width:g} %, "
-        f"for at most {sizes.budget_ns / 1e9:g} s."
-    )
+    if experiment.spec.measure.isolated:
+        typer.echo(
+            f"Each speed launch goes on until its median is known to ±{100 * sizes.rule.half_width:g} %, "
+            f"for at most {sizes.budget_ns / 1e9:g} s."
+        )
+    elif sizes.half_width is not None:
+        typer.echo(
+            f"More launches follow, at most {sizes.most_heats} of each case, until half of the ratios are "
+            f"known to ±{100 * sizes.half_width:g} %."
+        )
     if expected.visible_difference == float("inf"):
         typer.echo("One launch per case: no interval, no difference can be shown.")
     else:

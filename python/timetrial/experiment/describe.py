@@ -50,7 +50,9 @@ def experiment_record(
     each."""
     import timetrial
 
-    spec, machine = experiment.spec, engine.machine()
+    spec, machine, sizes = experiment.spec, engine.machine(), experiment.sizes
+    isolated = spec.measure.isolated
+    asked = sizes.launches if isolated else sizes.fewest_heats
     # A callable that was given no network has no share of a peak, and no data that could be described.
     live = [one for one in ready if one.unavailable is None and one.case.workload.network != NO_NETWORK]
     everything = str(machine.get("usable_cpus", 1))
@@ -71,7 +73,8 @@ def experiment_record(
         spec=spec.model_dump(mode="json", exclude_none=True),
         cases=[_case_record(one, shared=spec.measure.learning == "once") for one in ready],
         reference=spec.measure.reference,
-        launches=experiment.sizes.launches,
+        launches=asked,
+        half_width=None if isolated else experiment.sizes.half_width,
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,

@@ -14,14 +14,20 @@ Effort = Literal["quick", "normal", "rigorous"]
 class Sizes:
     """What one case gets.
 
-    Launches of a block take turns in heats, or each has the machine to itself (`isolated`); then it goes on
-    for at least `min_ns` behind its first step and until `rule` is satisfied, and for no longer than
-    `budget_ns`. How many launches there are is fixed beforehand and the same for every case:
-    rows that stop because their interval looks narrow are rows that were lucky, and theirs would hold the
-    truth in 75 to 90 % instead of 95 % (docs/statistics.md).
+    Launches of a block take turns in heats. Heats are added, for all cases alike, until the median half width
+    of the ratios is at most `half_width`: the intervals then hold the truth as often as with a fixed number
+    (docs/statistics.md). A row that stopped by itself, because its interval looks narrow, would be one that
+    was lucky, and its interval would hold the truth in 75 to 90 % instead of 95 %.
+
+    Or each launch has the machine to itself (`isolated`); there are `launches` of each case then, and each
+    goes on for at least `min_ns` behind its first step and until `rule` is satisfied, and for no longer than
+    `budget_ns`.
     """
 
-    launches: int  # speed launches, one per block
+    launches: int  # speed launches that have the machine to themselves, one per block
+    fewest_heats: int  # of a case: blocks
+    most_heats: int
+    half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
     rounds: int  # of a heat, each with a turn of every case
     turns_warmup_ns: int  # before a launch takes its turns, at most
     rule: StopRule  # of a launch that is alone, as are the next two
@@ -36,6 +42,9 @@ _MS = 1_000_000
 _SIZES: dict[Effort, Sizes] = {
     "quick": Sizes(
         launches=6,
+        fewest_heats=4,
+        most_heats=8,
+        half_width=0.03,
         rounds=20,
         turns_warmup_ns=1_000 * _MS,
         rule=STOP_RULES["quick"],
@@ -47,6 +56,9 @@ _SIZES: dict[Effort, Sizes] = {
     ),
     "normal": Sizes(
         launches=12,
+        fewest_heats=6,
+        most_heats=20,
+        half_width=0.01,
         rounds=40,
         turns_warmup_ns=2_000 * _MS,
         rule=STOP_RULES["normal"],
@@ -58,6 +70,9 @@ _SIZES: dict[Effort, Sizes] = {
     ),
     "rigorous": Sizes(
         launches=24,
+        fewest_heats=8,
+        most_heats=48,
+        half_width=0.005,
         rounds=60,
         turns_warmup_ns=4_000 * _MS,
         rule=STOP_RULES["rigorous"],
@@ -74,7 +89,9 @@ def sizes(effort: Effort, *, launches: int | None = None, learning_seeds: int | 
     """The sizes of an effort, with the numbers of launches that the user asked for instead."""
     chosen = _SIZES[effort]
     if launches is not None:
-        chosen = replace(chosen, launches=launches)
+        chosen = replace(
+            chosen, launches=launches, fewest_heats=launches, most_heats=launches, half_width=None
+        )
     if learning_seeds is not None:
         chosen = replace(chosen, learning_seeds=learning_seeds)
     return chosen

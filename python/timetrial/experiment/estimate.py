@@ -48,17 +48,18 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
-    timed_s = _plain_steps_s if experiment.spec.measure.isolated else _turns_s
-    seconds += sizes.launches * sum(_start_s(one) + timed_s(one, sizes) for one in live)
+    isolated = experiment.spec.measure.isolated
+    n = sizes.launches if isolated else sizes.fewest_heats
+    timed_s = _plain_steps_s if isolated else _turns_s
+    seconds += n * sum(_start_s(one) + timed_s(one, sizes) for one in live)
     for one in pupils:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
-    n = sizes.launches
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(stats.t.ppf(0.975, degrees_of(n))) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
         proof=len(proofs),
-        speed=len(live) * sizes.launches,
+        speed=len(live) * n,
         learning=len(pupils) * sizes.learning_seeds,
         unavailable=len(ready) - len(live),
         seconds=seconds,

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.precision import median_half_width
 from timetrial.errors import InputError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
@@ -56,6 +57,7 @@ class _Run:
     progress: QuietProgress
     launches: int = 0
     heats: int = 0
+    so_far: str = ""  # how finely the rows are known, for whoever watches
     failures: dict[str, int] = field(default_factory=dict)  # by case id
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
@@ -149,18 +151,46 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
     learning = len(learners(run.experiment, live)) * learning_seeds
-    run.progress.total(len(distinct) + len(live) * sizes.launches + learning)
+    blocks = _fewest_launches(run.experiment)
+    run.progress.total(len(distinct) + len(live) * blocks + learning)
     for position, one in enumerate(distinct):
         _prove(run, one, position)
-    for block in range(sizes.launches):
-        if run.experiment.spec.measure.isolated:
-            _block(run, live, "speed", block, run.experiment.spec.seed)
-        else:
-            _heats(run, live, block)
+    for block in range(blocks):
+        _speed(run, live, block)
+    while live and blocks < _most_launches(run.experiment) and _is_too_wide(run):
+        run.progress.more(len(live))
+        _speed(run, live, blocks)
+        blocks += 1
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):
         _block(run, pupils, "learning", block, run.experiment.spec.seed + block)
+
+
+def _fewest_launches(experiment: Experiment) -> int:
+    """Speed launches that each case gets at the least."""
+    return experiment.sizes.launches if experiment.spec.measure.isolated else experiment.sizes.fewest_heats
+
+
+def _most_launches(experiment: Experiment) -> int:
+    sizes = experiment.sizes
+    return sizes.launches if experiment.spec.measure.isolated else sizes.most_heats
+
+
+def _speed(run: _Run, live: Sequence[ReadyCase], block: int) -> None:
+    if run.experiment.spec.measure.isolated:
+        _block(run, live, "speed", block, run.experiment.spec.seed)
+    else:
+        _heats(run, live, block)
+
+
+def _is_too_wide(run: _Run) -> bool:
+    """Whether the rows, all together, are not yet known as finely as was asked for."""
+    asked, width = run.experiment.sizes.half_width, median_half_width(Results(run.folder).rows)
+    if asked is None or width is None or width <= asked:
+        return False
+    run.so_far = f" · ±{100 * width:.1f} % so far, {100 * asked:g} % asked"
+    return True
 
 
 def _check(run: _Run, live: Sequence[ReadyCase]) -> None:
@@ -229,7 +259,7 @@ def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
     ]
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
-    run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip())
+    run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
     course = Course(rounds, budget_ns=run.experiment.sizes.budget_ns)
     for one, record in zip(cases, run.engine.heat(plans, course).records, strict=True):
         run.progress.done(record)
