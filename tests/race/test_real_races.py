@@ -103,18 +103,19 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def start(words: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+def start(verb: str, words: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*TIMETRIAL, "race", "network=mlp", "dataset=synthetic", *words],
+        [*TIMETRIAL, verb, "network=mlp", "dataset=synthetic", *words],
         cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("verb", ["race", "run"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_when_the_parent_ends_while_a_side_is_stopped(
-    tmp_path: Path, environment: dict[str, str], number: signal.Signals
+    tmp_path: Path, environment: dict[str, str], verb: str, number: signal.Signals
 ) -> None:
-    parent = start(["backend=null,null", "null.work_units=50"], tmp_path, environment)
+    parent = start(verb, ["backend=null,null", "null.work_units=50"], tmp_path, environment)
     deadline = time.monotonic() + 60
     while not any(is_stopped(pid) for pid in processes_of(tmp_path)):
         assert time.monotonic() < deadline, "no side was stopped within a minute"
@@ -130,7 +131,7 @@ def test_nothing_is_left_when_the_parent_ends_while_a_side_is_stopped(
 
 
 def race(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, dict[str, Any]]:
-    process = start([*words, "--json"], folder, environment)
+    process = start("race", [*words, "--json"], folder, environment)
     out, err = process.communicate(timeout=300)
     assert process.returncode in (0, 1, 3, 4), err
     return process.returncode, json.loads(out)

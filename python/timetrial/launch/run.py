@@ -403,11 +403,17 @@ class _Launch:
         if plan.case.task == "forward":
             self._observe_inference(process, files, runner)
         if self.seat is not None:
-            turns = run_turns(
-                self.seat, process, runner, watch, plan.measure, rewind=lambda: self._rewind(process)
+            warning = run_turns(
+                self.seat,
+                process,
+                runner,
+                watch,
+                plan.measure,
+                rewind=lambda: self._rewind(process),
+                taken=self.turns,
             )
-            self.turns, self.stop = turns.taken, "rounds"
-            self.warnings += [turns.warning] if turns.warning else []
+            self.stop = "rounds"
+            self.warnings += [warning] if warning else []
         else:
             self.stop = run_alone(runner, watch, plan.measure)
         has_parts = plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))

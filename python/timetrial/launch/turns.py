@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
-@dataclass
-class Turns:
-    """What came of it. `warning`: what to say of its steps, if anything."""
-
-    taken: list[Turn] = field(default_factory=list)  # one for each segment of kind `turn`
-    warning: str | None = None
-
-
 def run_turns(
     seat: Seat,
     process: ContenderProcess,
@@ -41,18 +32,18 @@ def run_turns(
     measure: Measure,
     *,
     rewind: Callable[[], None],
-) -> Turns:
-    """From behind the first step to the last turn; the contender runs again when it returns. Warm-up takes as
-    many steps as it needs; `rewind` leads to the step with which all begin their turns."""
-    turns = Turns()
+    taken: list[Turn],
+) -> str | None:
+    """From behind the first step to the last turn; the contender runs again when it returns. What to warn of,
+    if anything. Warm-up takes as many steps as it needs; `rewind` leads to the step with which all begin
+    their turns. `taken` gets what was seen of each turn that was finished."""
+    warning: str | None = None
     for stage in warmup_stages(measure):
         runner.run_stage(stage)
         steady = find_steady(runner.durations_ns("warmup"))
         too_noisy = steady.label is None and steady.blocks >= ENOUGH_BLOCKS
-        turns.warning = (
-            None if steady.accepted or too_noisy else "took its turns before its steps were steady"
-        )
-        if turns.warning is None:
+        warning = None if steady.accepted or too_noisy else "took its turns before its steps were steady"
+        if warning is None:
             break
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
@@ -65,8 +56,8 @@ def run_turns(
         process.pause()
         began = time.monotonic_ns()
         if turn_watch.round is not None:
-            turns.taken.append(turn_watch.end())
-            report = Report(step_ns, disturbed=turns.taken[-1].disturbed)
+            taken.append(turn_watch.end())
+            report = Report(step_ns, disturbed=taken[-1].disturbed)
         ride = seat.wait(report)
         if ride is not None:
             turn_watch.begin(ride.round, watch.habits.cpus)
@@ -76,4 +67,4 @@ def run_turns(
             break
         runner.run_stage(Stage("turn", ride.steps))
     watch.end_steady([one for one in runner.segments if one.kind == "turn"], stopped_ns=stopped_ns)
-    return turns
+    return warning

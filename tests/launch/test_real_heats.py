@@ -1,0 +1,165 @@
+"""Heats of real processes: who fails leaves, the others take all their turns, and nothing stopped is left."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from launching import MS, SHORT, make_plan, words
+
+from timetrial.analysis.heats import levels_ns, turn_times
+from timetrial.experiment.case import NO_NETWORK, Case, Workload
+from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
+from timetrial.launch.decisions import repeats_of
+from timetrial.records.model import LaunchRecord
+from timetrial.records.results import LaunchFiles
+from timetrial.workloads import prepare
+
+ROUNDS = 6
+BUDGET_NS = 1_000 * MS
+CPUS = os.sched_getaffinity(0)
+WORK = {"null.work_units": "900"}  # about a millisecond
+
+
+def heat(plans: list[LaunchPlan]) -> list[LaunchRecord]:
+    order = schedule(len(plans), ROUNDS, random.Random(1))
+    return heat_launches([replace(plan, heat=1) for plan in plans], Course(order, BUDGET_NS)).records
+
+
+def null(
+    folder: Path,
+    name: str,
+    *,
+    progress_timeout_s: float = 20.0,
+    memory_bytes: int | None = None,
+    **settings: str,
+) -> LaunchPlan:
+    limits = replace(SHORT.limits, progress_timeout_s=progress_timeout_s, memory_bytes=memory_bytes)
+    named = {f"null.{key}": value for key, value in settings.items()}
+    return make_plan(folder / name, "null", settings={**WORK, **named}, measure=replace(SHORT, limits=limits))
+
+
+def took_all_its_turns(record: LaunchRecord) -> bool:
+    assert record.outcome == "ok", words(record)
+    turns = [segment for segment in record.segments if segment.kind == "turn"]
+    assert len(record.turns) <= ROUNDS + repeats_of(ROUNDS)
+    assert len(turns) - len(record.turns) in (0, 1)  # the last one may have ended it
+    return {turn.round for turn in record.turns} == set(range(ROUNDS))
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        ("throw", "crash"),
+        ("abort", "crash"),
+        ("exit", "crash"),
+        ("nan", "nan"),
+        ("grow", "capped"),
+    ],
+)
+def test_the_others_go_on(tmp_path: Path, failure: str, outcome: str) -> None:
+    plans = [
+        null(tmp_path, "first"),
+        null(tmp_path, "fails", fail=failure, fail_after="30", memory_bytes=256 * 2**20),
+        null(tmp_path, "last"),
+    ]
+    first, failed, last = heat(plans)
+    assert failed.outcome == outcome, words(failed)
+    assert not took_all_its_turns(failed.model_copy(update={"outcome": "ok"}))
+    assert took_all_its_turns(first)
+    assert took_all_its_turns(last)
+
+
+def test_a_hang_ends_and_one_that_starts_slowly_is_waited_for(tmp_path: Path) -> None:
+    plans = [
+        null(tmp_path, "first"),
+        null(tmp_path, "hangs", fail="hang", fail_after="30", progress_timeout_s=1.0),
+        null(tmp_path, "late", fail="slow_start"),
+    ]
+    first, hung, late = heat(plans)
+    assert hung.outcome == "hang", words(hung)
+    assert took_all_its_turns(first)
+    assert took_all_its_turns(late)
+
+
+def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
+    units = ("600", "1200", "600")
+    plans = [
+        make_plan(tmp_path / str(place), "null", settings={"null.work_units": one}, measure=SHORT)
+        for place, one in enumerate(units)
+    ]
+    records = heat(plans)
+    turns = [
+        turn_times(record, LaunchFiles(record, plan.folder).steps())
+        for plan, record in zip(plans, records, strict=True)
+    ]
+    levels = levels_ns([one for one in turns if one is not None])
+    assert levels[1] / levels[0] == pytest.approx(2.0, rel=0.2)
+    assert levels[2] / levels[0] == pytest.approx(1.0, rel=0.1)
+
+
+def own(folder: Path, module: str, monkeypatch: pytest.MonkeyPatch, text: str) -> LaunchPlan:
+    """A step of the user's own, in a module of this name."""
+    (folder / f"{module}.py").write_text(text)
+    monkeypatch.chdir(folder)
+    workload = Workload(NO_NETWORK, NO_NETWORK, None, {})
+    return LaunchPlan(
+        case=Case(f"{module}:make", workload, settings={"threads": "1"}),
+        prepared=prepare(workload, seed=1, epochs=1),
+        purpose="speed",
+        folder=folder / f"launch-{module}",
+        measure=SHORT,
+    )
+
+
+PLAIN = "def make():\n    return lambda: sum(range(20_000))\n"
+PRINTS = """
+import sys
+def make():
+    steps = 0
+    def step():
+        nonlocal steps
+        steps += 1
+        if steps == 120:
+            sys.stdout.write("x" * 100_000_000)
+        return sum(range(20_000))
+    return step
+"""
+
+
+def test_one_that_prints_100_mb_does_not_hold_up_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = [own(tmp_path, name, monkeypatch, text) for name, text in (("quiet", PLAIN), ("prints", PRINTS))]
+    quiet, loud = heat(plans)
+    assert took_all_its_turns(quiet)
+    assert took_all_its_turns(loud)
+    assert len(loud.stdout) < 100_000  # the record keeps the end
+
+
+MOVES = """
+import os
+def make():
+    steps = 0
+    def step():
+        nonlocal steps
+        steps += 1
+        if steps == 60:
+            os.sched_setaffinity(0, set(range(os.cpu_count())))
+        return sum(range(20_000))
+    return step
+"""
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="machine: needs two processors")
+def test_one_that_moves_is_a_mismatch_and_the_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = [own(tmp_path, name, monkeypatch, text) for name, text in (("stays", PLAIN), ("moves", MOVES))]
+    plans = [replace(plan, processors=frozenset({min(CPUS)})) for plan in plans]
+    stays, moves = heat(plans)
+    assert took_all_its_turns(stays)
+    assert moves.outcome == "mismatch", words(moves)
