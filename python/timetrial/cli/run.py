@@ -31,7 +31,7 @@ def run(
     cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
-    """Measure an experiment, each contender alone in its own process, and print the table.
+    """Measure an experiment, each contender in processes of its own, and print the table.
 
     Exit code: 0 all rows are ok or unavailable, 1 some row failed, 2 bad input, 130 interrupted.
     """
