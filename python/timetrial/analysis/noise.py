@@ -10,6 +10,7 @@ from timetrial.records.model import TIMED, LaunchRecord
 
 STEAL_LIMIT = 0.02  # of the CPUs that the contender used
 WAIT_LIMIT = 0.05  # of the time, for the thread that waits longest: less is the scheduler finding its way
+TURN_WAIT_LIMIT = 0.15  # of a turn: threads that wake up together share a processor for some milliseconds
 # CPUs that other programs may use where the contender runs. An idle machine keeps house with up to half a
 # percent of each CPU, and a program that needs most of one CPU counts on a machine of any size.
 OTHERS_LIMIT = 0.1
@@ -43,7 +44,12 @@ def causes_of(record: LaunchRecord) -> Causes:
     return causes_by(record.witnesses, record.others)
 
 
-def causes_by(witnesses: Mapping[str, float | None], programs: Mapping[str, float] | None = None) -> Causes:
+def causes_by(
+    witnesses: Mapping[str, float | None],
+    programs: Mapping[str, float] | None = None,
+    *,
+    wait_limit: float = WAIT_LIMIT,
+) -> Causes:
     """By the witnesses of a launch, or of a turn; `programs`: CPUs that others used, by name. Records older
     than `others_cpus` tell of the hypervisor alone: what they counted as other programs was mostly the
     contender's own end."""
@@ -57,7 +63,7 @@ def causes_by(witnesses: Mapping[str, float | None], programs: Mapping[str, floa
     wait = seen.get("wait_ratio", 0.0)
     throttled = seen.get("throttled_s", 0.0)
     # More runnable threads than CPUs: they wait for each other. While a quota stops them they wait as well.
-    waits = wait > WAIT_LIMIT and not throttled and seen.get("runnable_cpus", 0.0) <= cpus + _OVERSUBSCRIBED
+    waits = wait > wait_limit and not throttled and seen.get("runnable_cpus", 0.0) <= cpus + _OVERSUBSCRIBED
     return Causes(
         others_cpus=others if many else 0.0,
         cpus=cpus if many else 0,

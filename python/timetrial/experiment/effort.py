@@ -30,9 +30,10 @@ class Sizes:
     half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
     rounds: int  # of a heat, each with a turn of every case
     turns_warmup_ns: int  # before a launch takes its turns, at most
+    turns_ns: int  # of all its turns, at most: whoever is slow rides in fewer rounds
     rule: StopRule  # of a launch that is alone, as are the next two
     min_ns: int
-    budget_ns: int  # of the turns of a launch, too
+    budget_ns: int
     warmup_ns: int  # of a profile launch
     steady_ns: int  # of a profile launch: its plain steps
     learning_seeds: int  # learning launches, one seed each; only with [train]
@@ -47,6 +48,7 @@ _SIZES: dict[Effort, Sizes] = {
         half_width=0.03,
         rounds=20,
         turns_warmup_ns=1_000 * _MS,
+        turns_ns=3_000 * _MS,
         rule=STOP_RULES["quick"],
         min_ns=400 * _MS,
         budget_ns=1_500 * _MS,
@@ -61,6 +63,7 @@ _SIZES: dict[Effort, Sizes] = {
         half_width=0.01,
         rounds=40,
         turns_warmup_ns=2_000 * _MS,
+        turns_ns=8_000 * _MS,
         rule=STOP_RULES["normal"],
         min_ns=1_000 * _MS,
         budget_ns=6_000 * _MS,
@@ -75,6 +78,7 @@ _SIZES: dict[Effort, Sizes] = {
         half_width=0.005,
         rounds=60,
         turns_warmup_ns=4_000 * _MS,
+        turns_ns=20_000 * _MS,
         rule=STOP_RULES["rigorous"],
         min_ns=2_000 * _MS,
         budget_ns=20_000 * _MS,

@@ -85,7 +85,7 @@ def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     step_ns = 1e9 * _step_s(one, one.case.task) or TURN_NS
     turn_ns = turn_steps(step_ns) * step_ns
     return (
-        _WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.budget_ns) * turn_ns
+        _WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns
     ) / 1e9
 
 

@@ -260,7 +260,7 @@ def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    course = Course(rounds, budget_ns=run.experiment.sizes.budget_ns)
+    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns)
     for one, record in zip(cases, run.engine.heat(plans, course).records, strict=True):
         run.progress.done(record)
         _noted(run, one, record)

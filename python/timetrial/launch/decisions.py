@@ -31,10 +31,12 @@ RACE_TURN_NS = 20_000_000
 FEWEST_RACE_STEPS = 10  # of a turn
 LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
 FEWEST_SLOW_STEPS = 3
-# Of a heat: about as long as the machine stays on one level at the least. A step of a second knows no cold
-# caches: one such step is a turn.
+# Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
+# and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
+# others come and go within one. A step of a second knows no cold caches.
 TURN_NS = 35_000_000
-FEWEST_TURN_STEPS = 2
+FEWEST_TURN_STEPS = 4
+LONG_TURN_NS = 250_000_000  # unless two steps take longer
 LONG_STEP_NS = 1_000_000_000
 FEWEST_RIDES = 3  # rounds in which even the slowest rides
 REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others disturbed them
@@ -158,7 +160,8 @@ def turn_steps(step_ns: float) -> int:
     """Steps of a turn in a heat, of a contender that needs `step_ns` for each."""
     if step_ns >= LONG_STEP_NS:
         return 1
-    return min(max(FEWEST_TURN_STEPS, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+    fewest = max(2, min(FEWEST_TURN_STEPS, int(LONG_TURN_NS / step_ns)))
+    return min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
 
 
 def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:

@@ -104,10 +104,12 @@ class Watch:
         return TurnWatch(self._observer, self._machine, self._helpers)
 
     def end_steady(self, segments: Iterable[Segment], stopped_ns: int = 0) -> None:
-        """Threads and the peak are counted up to here. The recorder's window is taken off the peak.
-        `stopped_ns`: time in between in which the contender could not run."""
-        self.border(0)
-        self.count_steady(segments, 0, stopped_ns)
+        """Threads and the peak are counted up to here, over `segments`, which are all since begin_steady().
+        The recorder's window is taken off the peak. `stopped_ns`: time in between in which the contender
+        could not run."""
+        own = list(segments)
+        self.border(sum(segment.steps for segment in own))
+        self.count_steady(own, 0, stopped_ns)
 
     def count_steady(self, segments: Iterable[Segment], cut: int, stopped_ns: int = 0) -> None:
         """Counts from the first border at or behind the step `cut` to the last border; from further in front

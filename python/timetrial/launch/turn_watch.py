@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from timetrial.analysis.noise import causes_by
+from timetrial.analysis.noise import TURN_WAIT_LIMIT, causes_by
 from timetrial.core.observer import Observation, Observer
 from timetrial.launch.habits import is_helper
 from timetrial.launch.witnesses import Look, Machine, Share, witnesses_of
@@ -54,7 +54,7 @@ class TurnWatch:
         found = witnesses_of(begin.machine, end.machine, share, self._cores)
         return Turn(
             round=self.round,
-            disturbed=bool(causes_by(found)),
+            disturbed=bool(causes_by(found, wait_limit=TURN_WAIT_LIMIT)),
             others_cpus=found.get("others_cpus"),
             steal_ratio=found.get("steal_ratio"),
             wait_ratio=found.get("wait_ratio"),

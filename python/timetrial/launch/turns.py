@@ -37,13 +37,13 @@ def run_turns(
     """From behind the first step to the last turn; the contender runs again when it returns. What to warn of,
     if anything. Warm-up takes as many steps as it needs; `rewind` leads to the step with which all begin
     their turns. `taken` gets what was seen of each turn that was finished."""
-    warning: str | None = None
+    unsteady = False
     for stage in warmup_stages(measure):
         runner.run_stage(stage)
         steady = find_steady(runner.durations_ns("warmup"))
-        too_noisy = steady.label is None and steady.blocks >= ENOUGH_BLOCKS
-        warning = None if steady.accepted or too_noisy else "took its turns before its steps were steady"
-        if warning is None:
+        # Where there are too few steps to tell, or too much noise, the rounds cancel what is left.
+        unsteady = steady.label is not None and not steady.accepted
+        if steady.accepted or (steady.label is None and steady.blocks >= ENOUGH_BLOCKS):
             break
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
@@ -67,4 +67,4 @@ def run_turns(
             break
         runner.run_stage(Stage("turn", ride.steps))
     watch.end_steady([one for one in runner.segments if one.kind == "turn"], stopped_ns=stopped_ns)
-    return warning
+    return "took its turns before its steps were steady" if unsteady else None

@@ -263,6 +263,18 @@ def _shown_axes(rows: list[Row]) -> list[str]:
     return [key for key in keys if key in varying or key in RESERVED_AXES[:1] or key == "threads"]
 
 
+def _settled(rows: list[Row]) -> list[str]:
+    """Settings that were asked of all rows alike, which no column shows."""
+    shown = {*_shown_axes(rows), *RESERVED_AXES}
+    if len(rows) < 2:
+        return []
+    return [
+        f"{name}={value}"
+        for name, value in rows[0].case.settings.items()
+        if name not in shown and all(row.case.settings.get(name) == value for row in rows)
+    ]
+
+
 def _shown_facts(rows: list[Row], axes: Iterable[str]) -> dict[str, str]:
     """title -> fact: beside a library that varies, the kernel that it chose for this CPU."""
     settings = [axis.removesuffix(".library") for axis in axes if axis.endswith(".library")]
@@ -288,6 +300,9 @@ def legend(rows: list[Row]) -> str:
     """What the columns are of, in one line; only of those that hold something."""
     timed = [row for row in rows if row.outcome == "ok" and row.step_time_ns is not None]
     words = []
+    settled = _settled(rows)
+    if settled:
+        words.append(f"every row: {' '.join(settled)}")
     if any(row.alike for row in timed):
         words.append("alike: who shares a letter cannot be told apart")
     if any(row.percent_of_peak is not None for row in timed):
