@@ -120,6 +120,7 @@ class FakeEngine:
             prepare=self.prepare,
             launch=self.launch,
             heat=self.heat,
+            together=self.together,
             lock=self.lock,
             machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
             peak_flops=lambda threads: 1e11 * threads,
@@ -203,6 +204,13 @@ class FakeEngine:
 
     def heat(self, plans: Any, course: Any) -> Heat:
         return Heat([self.launch(plan) for plan in plans], len(course.rounds))
+
+    def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
+        records = []
+        for plan in plans:
+            records.append(self.launch(plan))
+            done(records[-1])
+        return records
 
     def _race(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
         """Ten turns of twelve steps, the first two cold; launches scatter by half a percent."""

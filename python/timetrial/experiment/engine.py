@@ -25,6 +25,8 @@ class Engine:
     prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
     heat: Callable[[Sequence[LaunchPlan], Course], Heat]  # alive together, taking turns
+    # At once so many, with nothing timed; each record is told as it comes.
+    together: Callable[[Sequence[LaunchPlan], int, Callable[[LaunchRecord], None]], list[LaunchRecord]]
     lock: Callable[[], AbstractContextManager[Any]]
     machine: Callable[[], dict[str, Any]]
     peak_flops: Callable[[int], float]  # of n threads, measured
@@ -48,6 +50,7 @@ def real_engine() -> Engine:
         ),
         launch=launch.run_launch,
         heat=launch.heat_launches,
+        together=launch.launch_together,
         lock=launch.MeasurementLock,
         machine=machine_facts,
         # A second: long enough to find a moment in which no neighbor disturbs.

@@ -13,18 +13,27 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 
 
+def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free_bytes: int) -> int:
+    """How many of them may learn at once: each with its threads on processors of its own, and in memory all
+    together. `needed_bytes`: of the largest."""
+    threads = max((int(one.case.settings.get("threads", cpus)) for one in pupils), default=cpus)
+    fit = free_bytes // needed_bytes if needed_bytes > 0 else cpus
+    return max(1, min(cpus // threads, fit))
+
+
 def learners(
     experiment: Experiment, live: Sequence[ReadyCase], unproven: Collection[str] = ()
 ) -> list[ReadyCase]:
-    """Of `live`, in their order; without [train] nobody. The last of those that share a training: threads are
-    listed as they grow, and more of them take less time. Those whose content id is in `unproven` share none.
+    """Of `live`, in their order; without [train] nobody. The first of those that share a training: threads
+    are listed as they grow, and several with few of them learn side by side. Those whose content id is in
+    `unproven` share none.
     """
     if experiment.spec.train is None:
         return []
     able = [one for one in live if one.case.task == "train" and one.case.workload.network != NO_NETWORK]
     if experiment.spec.measure.learning == "every":
         return able
-    chosen = {one.case.training_id: one.case.id for one in able}
+    chosen = {one.case.training_id: one.case.id for one in reversed(able)}
     return [
         one for one in able if one.case.content_id in unproven or chosen[one.case.training_id] == one.case.id
     ]

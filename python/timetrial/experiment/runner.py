@@ -5,6 +5,7 @@ The order within one purpose is in order.py, the sizes in effort.py, what a laun
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from timetrial.experiment.describe import experiment_record, limits_of, prepare_
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of
-from timetrial.experiment.learners import learners
+from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
@@ -164,7 +165,7 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):
-        _block(run, pupils, "learning", block, run.experiment.spec.seed + block)
+        _learn(run, pupils, block)
 
 
 def _fewest_launches(experiment: Experiment) -> int:
@@ -270,6 +271,25 @@ def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
     """Settings that all of them have."""
     first, *others = (one.case.settings for one in cases)
     return {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+
+
+def _learn(run: _Run, pupils: Sequence[ReadyCase], block: int) -> None:
+    """One seed of each, without those that failed with another. Nothing is timed: several learn at once."""
+    able = [one for one in pupils if _can_run(run, one, 1)]
+    for _ in range(len(pupils) - len(able)):
+        run.progress.done(None)
+    largest = max((needed_bytes(run.folder, one) for one in able), default=0)
+    at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
+    seed = run.experiment.spec.seed
+    ordered = shuffled_block(able, seed=seed, purpose="learning", block=block)
+    plans = [
+        _plan(run, one, "learning", run.next_folder(), seed + block, block, place)
+        for place, one in enumerate(ordered)
+    ]
+    run.progress.next(f"learning, seed {block + 1}" + (f" · {at_once} at once" if at_once > 1 else ""))
+    records = run.engine.together(plans, at_once, run.progress.done)
+    for one, record in zip(ordered, records, strict=True):
+        _noted(run, one, record)
 
 
 def _noted(run: _Run, one: ReadyCase, record: LaunchRecord) -> None:

@@ -14,6 +14,7 @@ from timetrial.launch.registry import (
 )
 from timetrial.launch.run import heat_launches, run_launch
 from timetrial.launch.settings import validate_settings
+from timetrial.launch.together import launch_together
 
 __all__ = [
     "Contender",
@@ -27,6 +28,7 @@ __all__ = [
     "Round",
     "heat_launches",
     "known_backends",
+    "launch_together",
     "native_backends",
     "resolve",
     "run_launch",

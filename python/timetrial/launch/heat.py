@@ -2,12 +2,13 @@
 
 Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
 a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
-First each starts and warms up, one after the other; then come the rounds; then each ends. A race is a heat
+First each starts and warms up, one after the other; then come the rounds; then all end. A race is a heat
 whose sides take equal steps.
 """
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import threading
@@ -95,6 +96,18 @@ class Seat:
             raise self._error
         return report
 
+    def end(self) -> None:
+        """In the heat's thread: the rounds are over. Others may end meanwhile."""
+        if not self.left:
+            self._orders.put(None)
+
+    def ended(self) -> None:
+        """Waits for it. Raises what the launch raised."""
+        while not self.left:
+            self.left = self._reports.get() is None
+        if self._error is not None:
+            raise self._error
+
     def release(self) -> None:
         """After `cancel` was set: its launch ends, wherever it waits."""
         self._orders.put(None)
@@ -171,9 +184,18 @@ def _take_turns(seats: Sequence[Seat], course: Course) -> int:
     done = 0
     if there and not (course.is_race and len(there) < len(seats)):
         done = _run_rounds(seats, course, there)
-    for seat in seats:
-        seat.take_turn(None)
+    _end_together(seats)
     return done
+
+
+def _end_together(seats: Sequence[Seat]) -> None:
+    """As many at once as there are processors: what comes behind the rounds is judged, not timed."""
+    several = len(os.sched_getaffinity(0))
+    for first in range(0, len(seats), several):
+        for seat in seats[first : first + several]:
+            seat.end()
+        for seat in seats[first : first + several]:
+            seat.ended()
 
 
 def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> int:

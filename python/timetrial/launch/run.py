@@ -409,6 +409,7 @@ class _Launch:
                 runner,
                 watch,
                 plan.measure,
+                parts=self._parts,
                 rewind=lambda: self._rewind(process),
                 taken=self.turns,
             )
@@ -416,9 +417,16 @@ class _Launch:
             self.warnings += [warning] if warning else []
         else:
             self.stop = run_alone(runner, watch, plan.measure)
+            if self._parts is not None:
+                runner.run_stage(self._parts)
+
+    @property
+    def _parts(self) -> Stage | None:
+        """Steps whose parts are timed, where the contender has parts."""
+        plan = self.plan
         has_parts = plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
-        if plan.purpose == "speed" and has_parts and plan.measure.detailed_steps > 0:
-            runner.run_stage(detailed_stage(plan.measure))
+        wanted = plan.purpose == "speed" and plan.measure.detailed_steps > 0
+        return detailed_stage(plan.measure) if wanted and has_parts else None
 
     def _observe_inference(
         self, process: ContenderProcess, files: SampleFiles, runner: SegmentRunner

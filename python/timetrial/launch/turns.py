@@ -31,12 +31,16 @@ def run_turns(
     watch: Watch,
     measure: Measure,
     *,
+    parts: Stage | None,
     rewind: Callable[[], None],
     taken: list[Turn],
 ) -> str | None:
     """From behind the first step to the last turn; the contender runs again when it returns. What to warn of,
-    if anything. Warm-up takes as many steps as it needs; `rewind` leads to the step with which all begin
-    their turns. `taken` gets what was seen of each turn that was finished."""
+    if anything.
+
+    Warm-up takes as many steps as it needs. `parts`: steps whose parts are timed, if any. `rewind` leads to
+    the step with which all begin their turns. `taken` gets what was seen of each turn that was finished.
+    """
     unsteady = False
     for stage in warmup_stages(measure):
         runner.run_stage(stage)
@@ -47,6 +51,8 @@ def run_turns(
             break
     warm = runner.durations_ns("warmup")
     step_ns = float(np.median(warm[len(warm) // 2 :]))
+    if parts is not None:  # now, because behind the last round others end beside it
+        runner.run_stage(parts)
     rewind()
     watch.begin_steady()
     turn_watch = watch.turn_watch()
@@ -62,9 +68,10 @@ def run_turns(
         if ride is not None:
             turn_watch.begin(ride.round, watch.habits.cpus)
         stopped_ns += time.monotonic_ns() - began
-        process.resume()
         if ride is None:
             break
+        process.resume()
         runner.run_stage(Stage("turn", ride.steps))
     watch.end_steady([one for one in runner.segments if one.kind == "turn"], stopped_ns=stopped_ns)
+    process.resume()
     return "took its turns before its steps were steady" if unsteady else None

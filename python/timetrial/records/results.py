@@ -61,8 +61,7 @@ class Results:
 
     @cached_property
     def _summary(self) -> Summary:
-        files = self.launches if self._selected is None else Results(self.path).launches
-        return summarize(self.experiment, [analyzed(one) for one in files])
+        return summarize(self.experiment, [analyzed(one) for one in self.whole.launches])
 
     @property
     def rows(self) -> list[Row]:
@@ -73,6 +72,11 @@ class Results:
     def all_rows(self) -> list[Row]:
         """One row per case of the whole experiment, selected or not: a reference may lie outside."""
         return self._summary.rows
+
+    @property
+    def whole(self) -> Results:
+        """The whole experiment, whatever is selected."""
+        return self if self._selected is None else Results(self.path)
 
     @property
     def reference(self) -> dict[str, Any] | None:
@@ -109,7 +113,7 @@ class Results:
         from timetrial.report.plots_data import case_labels
 
         chosen = row_of(self, base), row_of(self, challenger)
-        rows = Results(self.path).rows
+        rows = self.whole.rows
         labels = {row.case.id: label for row, label in zip(rows, case_labels(rows), strict=True)}
         return contrast(*chosen, (labels[chosen[0].case.id], labels[chosen[1].case.id]))
 

@@ -13,6 +13,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.case import NO_NETWORK
 
 if TYPE_CHECKING:
+    from timetrial.analysis.intervals import Estimate
     from timetrial.analysis.steps import Steps
     from timetrial.analysis.summary import Row
     from timetrial.records.model import ExperimentRecord
@@ -39,18 +40,18 @@ class LaunchSteps:
 
 @dataclass(frozen=True)
 class LearningRun:
-    """A learning launch. Time is the sum of its steps: evaluation is not in it."""
+    """A learning launch, at the step time of its row: learning itself is not timed, and several may learn at
+    once. Evaluation is in no time."""
 
     seed: int
-    seconds: FloatArray  # time after each step
+    step_seconds: float
     loss: FloatArray  # of each step
     evaluated_after: npt.NDArray[np.int64]  # steps
     accuracy: FloatArray  # 0 to 1, at these steps
 
     def seconds_at(self, steps: npt.NDArray[np.int64]) -> FloatArray:
         """Time after so many steps."""
-        with_start = np.concatenate([[0.0], self.seconds])
-        return with_start[np.minimum(steps, len(self.seconds))]
+        return steps.astype(np.float64) * self.step_seconds
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def speed_cases(results: Results) -> list[CaseSteps]:
     """Cases with steady steps, in the order of the table. InputError if there are none."""
     cases = []
     for row, label in zip(results.rows, case_labels(results.rows), strict=True):
-        launches = [_launch_steps(one) for one in _launches(results, row, "speed")]
+        launches = [_launch_steps(one) for one in _launches(results, row.case.id, "speed")]
         launches = [launch for launch in launches if launch.steady.any()]
         if launches:
             cases.append(CaseSteps(label, launches))
@@ -85,10 +86,13 @@ def speed_cases(results: Results) -> list[CaseSteps]:
 
 
 def learning_cases(results: Results) -> list[CaseLearning]:
-    """Cases with learning launches, in the order of the table. InputError if there are none."""
+    """Cases with accuracies, in the order of the table; of a case for which another one learned, what that
+    one did at this one's step time. InputError if there are none."""
     cases = []
+    whole = results.whole
     for row, label in zip(results.rows, case_labels(results.rows), strict=True):
-        runs = [_learning_run(one) for one in _launches(results, row, "learning")]
+        learned = _launches(whole, row.accuracy_from or row.case.id, "learning")
+        runs = [_learning_run(one, row.step_time_ns) for one in learned]
         runs = [run for run in runs if len(run.loss)]
         if runs:
             cases.append(CaseLearning(label, runs))
@@ -119,12 +123,12 @@ def figure_title(experiment: ExperimentRecord, rows: list[Row], what: str) -> st
     return " · ".join([*dict.fromkeys(shared), what])
 
 
-def _launches(results: Results, row: Row, purpose: str) -> list[LaunchFiles]:
-    """Launches whose times the table shows."""
+def _launches(results: Results, case: str, purpose: str) -> list[LaunchFiles]:
+    """Launches of the case with this id that the table shows."""
     return [
         one
         for one in results.launches
-        if one.record.case == row.case.id
+        if one.record.case == case
         and one.record.purpose == purpose
         and one.record.outcome in ("ok", "mismatch")
     ]
@@ -143,13 +147,14 @@ def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
     )
 
 
-def _learning_run(launch: LaunchFiles) -> LearningRun:
+def _learning_run(launch: LaunchFiles, step_time: Estimate | None) -> LearningRun:
+    """A case that was not timed takes what its own steps took."""
     steps = launch.steps()
     whole = _drawn(steps)
     evaluations = launch.record.evaluations
     return LearningRun(
         seed=launch.record.seed,
-        seconds=np.cumsum(steps.duration_ns[whole]).astype(np.float64) * 1e-9,
+        step_seconds=1e-9 * (step_time.estimate if step_time else float(np.median(steps.duration_ns[whole]))),
         loss=steps.loss[whole],
         evaluated_after=np.array([one.steps for one in evaluations], dtype=np.int64),
         accuracy=np.array([one.accuracy for one in evaluations], dtype=np.float64),

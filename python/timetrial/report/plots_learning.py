@@ -110,7 +110,7 @@ def _place(
 
 
 def _horizontal(panel: Axes, against: Against) -> None:
-    panel.set_xlabel("steps" if against == "steps" else "training time [s], evaluation not counted")
+    panel.set_xlabel("steps" if against == "steps" else "training time [s]: steps at the row's step time")
     panel.set_xlim(left=0)
     panel.grid(alpha=0.25)
 

@@ -1,0 +1,31 @@
+"""Launches side by side, for what is not timed: learning."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.run import run_launch
+from timetrial.records.model import LaunchRecord
+
+
+def launch_together(
+    plans: Sequence[LaunchPlan], at_once: int, done: Callable[[LaunchRecord], None]
+) -> list[LaunchRecord]:
+    """Each plan once, `at_once` of them at a time; `done` is called as they end, in the caller's thread.
+    Raises what run_launch() raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running."""
+    cancel = threading.Event()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="launch") as pool:
+        futures = [pool.submit(partial(run_launch, cancel=cancel), plan) for plan in plans]
+        try:
+            for future in as_completed(futures):
+                done(future.result())
+        except BaseException:
+            cancel.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return [future.result() for future in futures]
