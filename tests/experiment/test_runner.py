@@ -57,7 +57,7 @@ def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngi
     )
     results = run(*words)
     learned = Counter(plan.case.id for plan in fake.log if plan.purpose == "learning")
-    assert {row.case.settings["threads"] for row in results.rows if row.case.id in learned} == {"2"}
+    assert {row.case.settings["threads"] for row in results.rows if row.case.id in learned} == {"1"}
     assert len(learned) == 4  # two contenders, each with two libraries
     assert set(learned.values()) == {2}
     by_id = {row.case.id: row for row in results.rows}
@@ -66,7 +66,7 @@ def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngi
         if row.case.id not in learned:
             teacher = by_id[str(row.accuracy_from)]
             assert row.accuracy == teacher.accuracy
-            assert {**teacher.case.settings, "threads": "1"} == dict(row.case.settings)
+            assert {**teacher.case.settings, "threads": "2"} == dict(row.case.settings)
     fake.log.clear()
     results = run(*words, "learning=every")
     assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 16

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from timetrial.launch import Course, Heat, Round
-from timetrial.launch.decisions import FEWEST_RIDES, TURN_NS, repeats_of, rides_round, turn_steps
+from timetrial.launch.decisions import (
+    FEWEST_RIDES,
+    FEWEST_TURN_STEPS,
+    TURN_NS,
+    repeats_of,
+    rides_round,
+    turn_steps,
+)
 from timetrial.launch.heat import Report, Seat, run_heat
 
 MS = 1_000_000
@@ -106,10 +113,11 @@ def test_a_disturbed_turn_is_taken_again_at_once_within_a_budget() -> None:
 
 
 def test_turns_are_as_short_as_the_machine_allows() -> None:
-    for step_ns in (100.0, 1e5, 2.4e6, 2e7, 3e8):
+    for step_ns in (100.0, 1e3, 1e5, 2.4e6, 8e6):
         steps = turn_steps(step_ns)
         assert steps * step_ns >= TURN_NS or steps == 65_535
-        assert steps == 2 or (steps - 1) * step_ns < TURN_NS
+        assert steps == FEWEST_TURN_STEPS or (steps - 1) * step_ns < TURN_NS
+    assert [turn_steps(ms * MS) for ms in (20, 60, 70, 100, 300, 999, 1000)] == [4, 4, 3, 2, 2, 2, 1]
 
 
 def test_rides_are_spread_over_the_rounds() -> None:

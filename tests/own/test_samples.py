@@ -57,4 +57,4 @@ def test_their_throughput_is(project: Callable[..., Path], results_folder: Path)
 def turns(path: Path, number: int, side: str) -> list[npt.NDArray[np.float64]]:
     folder = pair_folder(path, number) / side
     record = read_launch(folder)
-    return turns_of(record, LaunchFiles(record, folder).steps())
+    return turns_of(LaunchFiles(record, folder).steps())

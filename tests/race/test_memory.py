@@ -69,7 +69,7 @@ class Crowded(FakeEngine):
         return record
 
     def heat(self, plans: Any, course: Any) -> Heat:
-        self.together = [*getattr(self, "together", []), len(plans)]
+        self.alive = [*getattr(self, "alive", []), len(plans)]
         return super().heat(plans, course)
 
 
@@ -80,7 +80,7 @@ def crowded(
     engine = Crowded()
     experiment = load_words(["network=mlp", "backend=slow,fast"], load_network=fakes.network)
     found = run_race(experiment, folder, quiet=True, engine=engine.engine(), **keys)
-    return found, engine.together  # type: ignore[attr-defined]
+    return found, engine.alive  # type: ignore[attr-defined]
 
 
 def test_with_room_they_are_alive_together(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
         assert len(turns) == len(ROUNDS)
         sides.append([steps.loss[steps.segment == number] for number in turns])
         # The first step behind a reset is in no turn's times.
-        for number, times in zip(turns, turns_of(record, steps), strict=True):
+        for number, times in zip(turns, turns_of(steps), strict=True):
             behind = steps.duration_ns[(steps.segment == number) & steps.first_in_pass]
             assert not set(behind.tolist()) & set(times.astype(np.int64).tolist())
     for mine, other in zip(*sides, strict=True):

@@ -39,15 +39,18 @@ def _value_of(name: str, file: Path) -> int:
 
 
 def needed_bytes(folder: Path, one: ReadyCase) -> int:
-    """By a contender of the experiment in this folder; 0: nobody looked."""
-    record = read_launch(folder / "proof" / one.case.content_id)
-    return int(MARGIN * (record.memory.lifetime_peak or 0))
+    """By a contender of the experiment in this folder, with a margin; 0: nobody looked."""
+    return int(MARGIN * _held_bytes(folder, one))
+
+
+def _held_bytes(folder: Path, one: ReadyCase) -> int:
+    return read_launch(folder / "proof" / one.case.content_id).memory.lifetime_peak or 0
 
 
 def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:
     """Why they cannot be alive together; None: there is room."""
-    held = {names[one.case.id]: needed_bytes(folder, one) for one in sides}
-    needed, free = sum(held.values()), available_bytes()
+    held = {names[one.case.id]: _held_bytes(folder, one) for one in sides}
+    needed, free = int(MARGIN * sum(held.values())), available_bytes()
     if needed <= free:
         return None
     each = ", ".join(f"{name} {size / 2**20:.0f} MB" for name, size in held.items())
