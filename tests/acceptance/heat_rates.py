@@ -1,21 +1,34 @@
-"""Compares estimators of ratios from heats (issue: heats); prints tables, minutes on one core:
+"""Compares estimators of ratios from heats, and counts what the one in use gets wrong; prints the tables of
+docs/statistics.md, in minutes on one core:
 
 python tests/acceptance/heat_rates.py [how many experiments of each kind]
+python tests/acceptance/heat_rates.py results/8b7a      the same estimators on the heats of recorded results
 
-Each experiment has five contenders, the second equal to the first, the third 3 % slower, in `HEATS` heats.
+Each experiment has five contenders, the second equal to the first, the third 3 % slower, in heats of ROUNDS
+rounds.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from heat_worlds import WORLDS, Array, heats
-from scipy import special, stats
+from scipy import stats
+
+from timetrial.analysis.alike import told_apart
+from timetrial.analysis.heats import by_round, polished, quiet_rounds
+from timetrial.analysis.intervals import Estimate, positive_locations
+from timetrial.analysis.summary import Launch
+from timetrial.experiment.effort import sizes
+from timetrial.records.results import Results
 
 EFFECTS = np.log(np.array([1.0, 1.0, 1.03, 2.1, 0.6]))
-ROUNDS = 20
+QUICK = sizes("quick")
+ROUNDS = QUICK.rounds
 HEATS = (4, 6, 8)
 
 # Of a heat: (rounds, contenders) -> ln(ratio to the first), one per contender.
@@ -38,12 +51,10 @@ def quarter_ratio(heat: Array) -> Array:
     return np.asarray(low - low[0])
 
 
-def quiet_rounds(heat: Array) -> Array:
-    """The median of paired ratios, of the rounds whose sum over all contenders is in the lower half: rounds
-    on the slow level are slow for everyone. Within a round nobody's time decides about himself alone."""
-    centered = heat - np.median(heat, axis=0)
-    keep = np.argsort(centered.mean(axis=1))[: (len(heat) + 1) // 2]
-    return median_ratio(heat[keep])
+def level_ratio(heat: Array) -> Array:
+    """What analysis/heats.py does: a median polish of the rounds that were quiet for all."""
+    levels = polished(heat[quiet_rounds(heat)])
+    return np.asarray(levels - levels[0])
 
 
 def medians(heat: Array) -> Array:
@@ -57,57 +68,105 @@ OF_HEAT: dict[str, OfHeat] = {
     "lower quartiles, unpaired": quarter_ratio,
     "trimmed mean of rounds": trimmed_ratio,
     "median of rounds": median_ratio,
-    "median of quiet rounds": quiet_rounds,
+    "quiet rounds, polished": level_ratio,
 }
 
 
-def own_interval(values: Array) -> tuple[Array, Array]:
-    """Student's over heats, each contender by itself: centers and half widths."""
-    n = len(values)
-    error = values.std(axis=0, ddof=1) / np.sqrt(n)
-    return values.mean(axis=0), special.stdtrit(n - 1, 0.975) * error
+def intervals(values: Array) -> list[Estimate]:
+    """Of the ratios to the first contender, as a table has them; (heats, contenders) logarithms."""
+    found = positive_locations([np.exp(column) for column in values[:, 1:].T])
+    return [one for one in found if one is not None]
 
 
-def pooled_interval(values: Array) -> tuple[Array, Array]:
-    """Over heats, with residuals of contender + heat pooled over all contenders (randomised blocks)."""
-    n, contenders = values.shape
-    residuals = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
-    df = (n - 1) * (contenders - 1)
-    variance = float((residuals**2).sum()) / df
-    half = special.stdtrit(df, 0.975) * np.sqrt(2 * variance / n)
-    return values.mean(axis=0), np.full(contenders, half)
+def inside(found: list[Estimate]) -> list[bool]:
+    """Whether each interval holds the truth."""
+    truth = np.exp(EFFECTS - EFFECTS[0])[1:]
+    return [bool((one.low or 0) <= true <= (one.high or 0)) for one, true in zip(found, truth, strict=True)]
 
 
-def print_world(name: str, trials: int) -> None:
-    world = WORLDS[name]
-    for n in HEATS:
-        rng = np.random.default_rng([n, len(name)])
-        data = [heats(world, EFFECTS, n, ROUNDS, rng) for _ in range(trials)]
-        for label, of_heat in OF_HEAT.items():
-            values = np.array([[of_heat(one) for one in experiment] for experiment in data])
-            cells = []
-            for interval in (own_interval, pooled_interval):
-                held, width, false, seen = 0.0, [], 0, 0
-                for experiment in values:
-                    center, half = interval(experiment)
-                    inside = np.abs(center - (EFFECTS - EFFECTS[0])) <= half
-                    held += inside[1:].mean()
-                    width.append(half[1:].mean())
-                    false += not inside[1]
-                    seen += bool(center[2] - half[2] > 0)
-                cells.append(
-                    f"{100 * held / trials:.1f} % ±{100 * np.median(width):.1f} %, "
-                    f"{100 * false / trials:.1f} %, {100 * seen / trials:.0f} %"
-                )
-            bias = 100 * float(np.median(values.mean(axis=1) - (EFFECTS - EFFECTS[0]), axis=0)[1:].mean())
-            print(f"| {name} | {n} | {label} | {bias:+.2f} % | {' | '.join(cells)} |", flush=True)
+def median_width(found: list[Estimate]) -> float:
+    return float(np.median([one.half_width or np.inf for one in found]))
+
+
+def until_narrow(values: Array) -> int:
+    """How many heats an experiment with effort `quick` has."""
+    for n in range(QUICK.fewest_heats, QUICK.most_heats):
+        if median_width(intervals(values[:n])) <= (QUICK.half_width or 0):
+            return n
+    return QUICK.most_heats
+
+
+def apart(values: Array) -> set[tuple[int, int]]:
+    """Which pairs have no letter in common."""
+    pairs = itertools.combinations(range(values.shape[1]), 2)
+    return told_apart({(i, j): (values[:, i] - values[:, j]).tolist() for i, j in pairs})
+
+
+def experiments(world: str, of_heat: OfHeat, n_heats: int, trials: int) -> Array:
+    """(trials, heats, contenders): ln of the ratios to the first."""
+    rng = np.random.default_rng([n_heats, len(world)])
+    return np.array(
+        [[of_heat(one) for one in heats(WORLDS[world], EFFECTS, n_heats, ROUNDS, rng)] for _ in range(trials)]
+    )
+
+
+def print_estimators(world: str, trials: int) -> None:
+    for label, of_heat in OF_HEAT.items():
+        values = experiments(world, of_heat, max(HEATS), trials)
+        bias = 100 * float(np.median(values.mean(axis=1) - (EFFECTS - EFFECTS[0]), axis=0)[1:].mean())
+        cells = []
+        for n in HEATS:
+            found = [intervals(one[:n]) for one in values]
+            held = 100 * np.mean([inside(one) for one in found])
+            width = 100 * np.median([median_width(one) for one in found])
+            cells.append(f"{held:.1f} % (±{width:.1f} %)")
+        print(f"| {world} | {label} | {bias:+.2f} % | {' | '.join(cells)} |", flush=True)
+
+
+def print_stopping(world: str, trials: int) -> None:
+    values = experiments(world, level_ratio, QUICK.most_heats, trials)
+    counts = [until_narrow(one) for one in values]
+    found = [intervals(one[:n]) for one, n in zip(values, counts, strict=True)]
+    pairs = [apart(one[:n]) for one, n in zip(values, counts, strict=True)]
+    print(
+        f"| {world} | {np.mean(counts):.1f} | {100 * np.median([median_width(one) for one in found]):.1f} % "
+        f"| {100 * np.mean([inside(one) for one in found]):.1f} % "
+        f"| {100 * np.mean([(0, 1) in one for one in pairs]):.1f} % "
+        f"| {100 * np.mean([(0, 2) in one for one in pairs]):.0f} % |",
+        flush=True,
+    )
+
+
+def print_recorded(results: Results) -> None:
+    """How far the ratios to the first row scatter from heat to heat, in the mean over the other rows."""
+    by_heat: dict[int, list[Launch]] = {}
+    for row in results.rows:
+        for launch in row.launches:
+            if launch.record.heat is not None and launch.turns is not None and launch.counts:
+                by_heat.setdefault(launch.record.heat, []).append(launch)
+    groups: dict[tuple[str, ...], list[Array]] = {}
+    for launches in by_heat.values():
+        turns = [one.turns for one in launches if one.turns is not None]
+        table = np.log(by_round(turns))
+        whole = table[np.isfinite(table).all(axis=1)]
+        groups.setdefault(tuple(one.record.case for one in launches), []).append(whole)
+    print("| of a heat | scatter of ratios from heat to heat, by group |\n|---|---|")
+    for label, of_heat in OF_HEAT.items():
+        found = [np.array([of_heat(one)[1:] for one in own]) for own in groups.values() if len(own) > 1]
+        cells = [f"{100 * own.std(axis=0, ddof=1).mean():.1f} % ({len(own)} heats)" for own in found]
+        print(f"| {label} | {', '.join(cells)} |")
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] and not sys.argv[1].isdecimal():
+        print_recorded(Results(Path(sys.argv[1])))
+        sys.exit()
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    print(
-        "| machine | heats | of a heat | bias | own: held, width, equals differ, +3 % seen | pooled: same |"
-    )
+    print(f"| machine | of a heat of {ROUNDS} rounds | bias | {' | '.join(f'{n} heats' for n in HEATS)} |")
+    print("|---|---|---|" + "---|" * len(HEATS))
+    for name in ("quiet", "neighbors 20 %", "neighbors 30 %"):
+        print_estimators(name, trials)
+    print("\n| machine | heats | median half width | holds the truth | equals apart | 3 % apart |")
     print("|---|---|---|---|---|---|")
-    for world_name in WORLDS:
-        print_world(world_name, trials)
+    for name in WORLDS:
+        print_stopping(name, trials)

@@ -27,6 +27,13 @@ def test_equal_rows_are_seldom_called_different_however_many_there_are() -> None
     assert np.mean(false) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
+def test_an_equal_pair_among_rows_that_differ_is_seldom_called_different() -> None:
+    rng = np.random.default_rng(8)
+    truth = np.log([1.0, 1.0, 1.5, 2.0])
+    false = [(0, 1) in told_apart(pairs(truth + 0.02 * rng.standard_normal((6, 4)))) for _ in range(1000)]
+    assert np.mean(false) <= 0.01 + 3 * np.sqrt(0.01 * 0.99 / 1000)
+
+
 def test_two_heats_tell_nobody_apart() -> None:
     assert told_apart({(0, 1): [0.5, 0.5]}) == set()
     assert told_apart({(0, 1): [0.5, 0.5, 0.5]}) == {(0, 1)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timetrial.analysis.heats import TurnTimes, levels_ns, polished, quiet_rounds, turn_times
+from timetrial.analysis.heats import TurnTimes, levels_of, polished, quiet_rounds, turn_times
 from timetrial.analysis.steps import steps_of, steps_of_turns
 from timetrial.records.model import LaunchRecord, Segment, Turn
 
@@ -16,25 +16,29 @@ def turns(times: np.ndarray, rounds: list[int] | None = None) -> TurnTimes:
     return TurnTimes(np.arange(len(times)) if rounds is None else np.array(rounds), times)
 
 
+def steps_ns(launches: list[TurnTimes]) -> list[float]:
+    return [level.step_ns for level in levels_of(launches)]
+
+
 def test_levels_are_those_of_rounds_that_were_quiet_for_all() -> None:
     slow = np.repeat([[1.2, 1.5, 1.3]], 10, axis=0)
     slow[[1, 2, 5, 6, 7, 9]] = 1.0
     times = TRUTH * slow
-    assert levels_ns([turns(column) for column in times.T]) == pytest.approx(TRUTH)
+    assert steps_ns([turns(column) for column in times.T]) == pytest.approx(TRUTH)
 
 
 def test_one_stalled_turn_moves_nothing() -> None:
     rng = np.random.default_rng(3)
     times = TRUTH * np.exp(0.01 * rng.standard_normal((20, 3)))
-    calm = levels_ns([turns(column) for column in times.T])
+    calm = steps_ns([turns(column) for column in times.T])
     times[4, 1] *= 30
-    assert levels_ns([turns(column) for column in times.T]) == pytest.approx(calm, rel=0.01)
+    assert steps_ns([turns(column) for column in times.T]) == pytest.approx(calm, rel=0.01)
 
 
 def test_drifts_of_the_machine_cancel() -> None:
     """Everyone slows down by half within the heat; ratios stay what they are."""
     times = TRUTH * np.linspace(1, 1.5, 20)[:, None]
-    levels = np.array(levels_ns([turns(column) for column in times.T]))
+    levels = np.array(steps_ns([turns(column) for column in times.T]))
     assert levels / levels[0] == pytest.approx(TRUTH / TRUTH[0])
 
 
@@ -42,13 +46,13 @@ def test_who_rides_in_few_rounds_is_compared_within_these() -> None:
     """The slow contender was there only when the machine was slow."""
     rounds = np.where(np.arange(12) % 4 == 3, 1.4, 1.0)
     fast, slow = 1e6 * rounds, 1e9 * rounds[3::4]
-    fast_level, slow_level = levels_ns([turns(fast), turns(slow, [3, 7, 11])])
+    fast_level, slow_level = steps_ns([turns(fast), turns(slow, [3, 7, 11])])
     assert slow_level / fast_level == pytest.approx(1000)
 
 
 def test_one_alone_and_one_that_was_seldom_there() -> None:
-    assert levels_ns([turns(np.array([2.0, 2.0, 8.0]))]) == pytest.approx([2.0])
-    both = levels_ns([turns(np.array([2.0, 2.0, 2.0])), turns(np.array([6.0]), [1])])
+    assert steps_ns([turns(np.array([2.0, 2.0, 8.0]))]) == pytest.approx([2.0])
+    both = steps_ns([turns(np.array([2.0, 2.0, 2.0])), turns(np.array([6.0]), [1])])
     assert both == pytest.approx([2.0, 6.0])
 
 
@@ -92,3 +96,16 @@ def test_disturbed_turns_are_left_out_unless_there_is_no_other() -> None:
     seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
     assert seen is not None
     assert (seen.rounds.tolist(), seen.all_disturbed) == ([0, 1], True)
+
+
+def test_the_error_of_a_level_is_that_of_its_turns() -> None:
+    rng = np.random.default_rng(9)
+    found = []
+    for _ in range(300):
+        times = TRUTH * np.exp(0.05 * rng.standard_normal((30, 3)))
+        found.append(levels_of([turns(column) for column in times.T]))
+    ratios = [np.log(one[0].step_ns / one[1].step_ns) for one in found]
+    said = np.mean([one[0].error_against(one[1]) for one in found])
+    assert said == pytest.approx(np.std(ratios), rel=0.3)
+    single = levels_of([turns(np.array([2.0])), turns(np.array([3.0]))])
+    assert np.isnan(single[0].error_against(single[1]))

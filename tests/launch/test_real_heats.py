@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from launching import MS, SHORT, make_plan, words
 
-from timetrial.analysis.heats import levels_ns, turn_times
+from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.experiment.case import NO_NETWORK, Case, Workload
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
 from timetrial.launch.decisions import repeats_of
@@ -96,7 +96,7 @@ def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
         turn_times(record, LaunchFiles(record, plan.folder).steps())
         for plan, record in zip(plans, records, strict=True)
     ]
-    levels = levels_ns([one for one in turns if one is not None])
+    levels = [one.step_ns for one in levels_of([one for one in turns if one is not None])]
     assert levels[1] / levels[0] == pytest.approx(2.0, rel=0.2)
     assert levels[2] / levels[0] == pytest.approx(1.0, rel=0.1)
 

@@ -3,8 +3,8 @@
 Each pair of rows has one ratio per heat that both rode in. A pair is told apart where its ratio differs from
 1 by Student's t, with degrees of freedom lent by the other pairs (scatter.py), after Holm's step-down rule
 ("A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979): of
-all pairs of a table together, one is called different by chance in at most 5 % of tables. What is left are
-groups of rows that cannot be told apart, written as letters (Piepho, "An algorithm for a letter-based
+all pairs of a table together, one is called different by chance in at most 5 % of tables, and any one of them
+in at most 1 %. What is left are groups of rows that cannot be told apart, written as letters (Piepho, "An algorithm for a letter-based
 representation of all-pairwise comparisons", Journal of Computational and Graphical Statistics 13, 2004).
 """
 
@@ -19,6 +19,7 @@ from scipy import special
 from timetrial.analysis.scatter import FEWEST_TO_BORROW, moderated, scatter_of
 
 FAMILY_ERROR = 0.05
+PAIR_ERROR = 0.01  # of a pair by itself: where all others differ, Holm's rule would leave it 5 %
 Pair = tuple[int, int]
 
 
@@ -33,7 +34,7 @@ def told_apart(log_ratios: Mapping[Pair, Sequence[float]]) -> set[Pair]:
         p_values[pair] = 2 * float(special.stdtr(df, -t)) if own.location else 1.0
     found: set[Pair] = set()
     for rank, pair in enumerate(sorted(p_values, key=lambda one: p_values[one])):
-        if p_values[pair] > FAMILY_ERROR / (len(log_ratios) - rank):
+        if p_values[pair] > min(PAIR_ERROR, FAMILY_ERROR / (len(log_ratios) - rank)):
             break
         found.add(pair)
     return found

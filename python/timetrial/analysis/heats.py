@@ -28,7 +28,8 @@ from timetrial.records.model import LaunchRecord
 FloatArray = npt.NDArray[np.float64]
 QUIET_SHARE = 0.5  # of the rounds
 FEWEST_QUIET = 3  # rides in quiet rounds, that a level is taken from; below, all rounds count
-SWEEPS = 40  # of the median polish; with two launches, each halves what is left
+SWEEPS = 40  # of the median polish, at most; with two launches, each halves what is left
+SETTLED = 1e-6  # as a fraction
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,47 @@ def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
     return TurnTimes(rounds[calm], medians[calm])
 
 
-def levels_ns(launches: Sequence[TurnTimes]) -> list[float]:
-    """The step time of each launch of one heat, in its quiet rounds."""
-    times = np.log(_by_round(launches))
-    quiet = quiet_rounds(times)
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The step time of a launch in the quiet rounds of its heat; ln(time) of its turn in each round, NaN
+    where it did not ride; and which rounds its level is taken from."""
+
+    step_ns: float
+    turns: FloatArray
+    counted: npt.NDArray[np.bool_]
+
+    def error_against(self, other: Level) -> float:
+        """Standard error of ln(ratio) of two launches of one heat, by how their rounds scatter: 1.25 times
+        that of a mean, from the median absolute deviation. NaN for fewer than two rounds together."""
+        ratios = (self.turns - other.turns)[self.counted | other.counted]
+        ratios = ratios[np.isfinite(ratios)]
+        if len(ratios) < 2:
+            return float("nan")
+        spread = 1.4826 * float(np.median(np.abs(ratios - np.median(ratios))))
+        return 1.2533 * spread / float(np.sqrt(len(ratios)))
+
+
+def levels_of(launches: Sequence[TurnTimes]) -> list[Level]:
+    """Of each launch of one heat."""
+    times = np.log(by_round(launches))
+    quiet = np.zeros(len(times), np.bool_)
+    quiet[quiet_rounds(times)] = True
     seldom = np.count_nonzero(np.isfinite(times[quiet]), axis=0) < FEWEST_QUIET
-    found = polished(times[quiet])
-    if seldom.any():
-        found[seldom] = polished(times)[seldom]
-    return [float(level) for level in np.exp(found)]
+    if seldom.all():
+        found = polished(times)
+    else:
+        found = polished(times[quiet])
+        # Who rides seldom: in all of its rounds, against how slow these were for the others.
+        often = times[:, ~seldom]
+        ridden = np.isfinite(often).any(axis=1)
+        rounds = np.full(len(times), np.nan)
+        rounds[ridden] = np.nanmedian(often[ridden] - found[~seldom], axis=1)
+        for place in np.flatnonzero(seldom):
+            found[place] = np.nanmedian(times[:, place] - rounds)
+    return [
+        Level(float(np.exp(level)), own, np.ones_like(quiet) if few else quiet)
+        for level, own, few in zip(found, times.T, seldom, strict=True)
+    ]
 
 
 def quiet_rounds(times: FloatArray) -> npt.NDArray[np.int64]:
@@ -86,12 +119,14 @@ def polished(times: FloatArray) -> FloatArray:
     for _ in range(SWEEPS):
         rounds = np.nanmedian(own - found, axis=1, keepdims=True)
         rounds -= np.median(rounds)
-        found = np.nanmedian(own - rounds, axis=0)
+        before, found = found, np.nanmedian(own - rounds, axis=0)
+        if np.abs(found - before).max() < SETTLED:
+            break
     levels[present] = found
     return levels
 
 
-def _by_round(launches: Sequence[TurnTimes]) -> FloatArray:
+def by_round(launches: Sequence[TurnTimes]) -> FloatArray:
     """Step times, (rounds, launches); NaN where a launch has no turn in a round."""
     rounds = 1 + max(int(one.rounds.max()) for one in launches)
     table = np.full((rounds, len(launches)), np.nan)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +52,18 @@ def with_ratios(rows: Sequence[Row], fixed: Mapping[str, Any]) -> list[Row]:
     for group in _of_equal_threads([row for row in rows if row.case.id in ratios]):
         names = [row.case.id for row in group]
         found |= zip(names, positive_locations([ratios[name] for name in names]), strict=True)
+    parts = {
+        row.case.id: parts_of_scatter(row, base)
+        for row in rows
+        if row.case.id in ratios and (base := bases[row.case.id])
+    }
     return [
-        replace(row, reference=base.case.id if base else None, ratio=found.get(row.case.id))
+        replace(
+            row,
+            reference=base.case.id if base else None,
+            ratio=found.get(row.case.id),
+            scatter_parts=parts.get(row.case.id),
+        )
         for row, base in ((row, bases[row.case.id]) for row in rows)
     ]
 
@@ -74,6 +85,29 @@ def ratios_of(row: Row, base: Row) -> list[float]:
     return paired_ratios(by_block(row), by_block(base))
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What the ratios of a row scatter by from heat to heat, as fractions; `turns` is what longer heats would
+    make smaller, `launches` what only more of them average."""
+
+    heats: float
+    turns: float
+    launches: float
+
+
+def parts_of_scatter(row: Row, base: Row) -> Parts | None:
+    """By the method of moments. None: fewer than two heats that both rode in."""
+    own, other = _launches_by_heat(row), _launches_by_heat(base)
+    both = [(own[heat], other[heat]) for heat in own.keys() & other.keys()]
+    levels = [(a.level, b.level) for a, b in both if a.level is not None and b.level is not None]
+    if len(levels) < 2:
+        return None
+    total = float(np.var([np.log(a.step_ns / b.step_ns) for a, b in levels], ddof=1))
+    errors = [error for a, b in levels if not math.isnan(error := a.error_against(b))]
+    turns = float(np.mean(np.square(errors))) if errors else 0.0
+    return Parts(total**0.5, turns**0.5, max(0.0, total - turns) ** 0.5)
+
+
 def by_block(row: Row) -> dict[int, float]:
     """Step times in nanoseconds of the launches that are ok; of several in a block (a reference that rode in
     each of its heats), the geometric mean."""
@@ -86,6 +120,10 @@ def by_block(row: Row) -> dict[int, float]:
 def _by_heat(row: Row) -> dict[int, float]:
     timed = _timed(row)
     return {one.record.heat: step_ns for one, step_ns in timed if one.record.heat is not None}
+
+
+def _launches_by_heat(row: Row) -> dict[int, Launch]:
+    return {one.record.heat: one for one, _ in _timed(row) if one.record.heat is not None}
 
 
 def _timed(row: Row) -> list[tuple[Launch, float]]:

@@ -16,14 +16,14 @@ from timetrial.analysis.accuracy import Discordance
 from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
-from timetrial.analysis.heats import TurnTimes, levels_ns
+from timetrial.analysis.heats import Level, TurnTimes, levels_of
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.page_faults import unequal_page_faults
 from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.precision import too_wide
-from timetrial.analysis.ratios import speed_of, with_letters, with_ratios, with_step_times
+from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
@@ -43,14 +43,14 @@ class Launch:
     # Of one that learned: predicted and true class of every test image (2, images).
     answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
     turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
-    level_ns: float | None = None  # its step in the quiet rounds of its heat
+    level: Level | None = None  # in the quiet rounds of its heat
 
     @property
     def step_time_ns(self) -> float | None:
         """Of a launch in a heat, its level; otherwise the median of its steady steps. None: it has none."""
         if self.times is None:
             return None
-        return self.times.estimate_ns if self.level_ns is None else self.level_ns
+        return self.times.estimate_ns if self.level is None else self.level.step_ns
 
     @property
     def counts(self) -> bool:
@@ -71,6 +71,7 @@ class Row:
     reference: str | None  # id of the case it is compared with; its own id if it is a reference
     step_time_ns: Estimate | None = None
     ratio: Estimate | None = None  # this case over its reference: below 1 is faster
+    scatter_parts: Parts | None = None  # of its ratios
     alike: str | None = None  # letters: rows of the same work that share one cannot be told apart
     samples_per_s: Estimate | None = None  # from all the time of the steady part, not from the median step
     mean_over_median: float | None = None  # of the steady steps: what the median step does not show
@@ -151,9 +152,9 @@ def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
             heats.setdefault(one.record.heat, []).append(number)
     found = list(launches)
     for members in heats.values():
-        levels = levels_ns([turns for one in members if (turns := launches[one].turns) is not None])
+        levels = levels_of([turns for one in members if (turns := launches[one].turns) is not None])
         for number, level in zip(members, levels, strict=True):
-            found[number] = replace(launches[number], level_ns=level)
+            found[number] = replace(launches[number], level=level)
     return found
 
 

@@ -11,9 +11,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.analysis.intervals import Estimate
+from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
+from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.records.model import TIMED, Comparison, LaunchRecord, Library
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
@@ -80,6 +81,7 @@ class CaseDetail:
         if row.step_time_ns:
             step = row.step_time_ns
             yield "step time", f"{_with_interval(step)} ({step.in_words()})"
+        yield from _turns(row)
         yield from self._steps()
         if row.samples_per_s:
             yield "samples/s", _samples_words(row)
@@ -145,7 +147,7 @@ class CaseDetail:
     def _steps(self) -> Iterator[tuple[str, str]]:
         """How the steady steps scatter, within a launch and between launches."""
         row = self._row
-        if row.steady or row.stop_reason:
+        if row.stop_reason != "rounds" and (row.steady or row.stop_reason):
             stop = f"; stopped by {row.stop_reason}" if row.stop_reason else ""
             yield "steady state", f"{row.steady or 'cannot tell'}{stop}"
         found = row.distribution
@@ -256,6 +258,28 @@ def _disturbed(record: LaunchRecord) -> str:
     """'disturbed: another program (make) used 0.8 of the 2 CPUs'."""
     causes = causes_of(record)
     return f"disturbed: {in_words([causes])}" if causes else ""
+
+
+def _turns(row: Row) -> Iterator[tuple[str, str]]:
+    """Of a row that rode in heats: how many turns, what a step takes in all of them, and by what its ratios
+    scatter from heat to heat."""
+    rode = [one for one in speed_of(row.launches) if one.turns is not None and one.times is not None]
+    if not rode:
+        return
+    turns = [turn for one in rode for turn in one.record.turns]
+    disturbed = sum(turn.disturbed for turn in turns)
+    again = f", {disturbed} of them disturbed by others, and taken again" if disturbed else ""
+    yield "turns", f"{len(turns)} in {len(rode)} heats{again}"
+    typical = positive_location([one.times.estimate_ns for one in rode if one.times])
+    if typical is not None:
+        yield "in all turns", f"{_with_interval(typical)}; the step time is that of rounds quiet for all"
+    parts = row.scatter_parts
+    if parts is not None:
+        yield (
+            "scatter of its ratio",
+            f"{100 * parts.heats:.1f} % from heat to heat: {100 * parts.turns:.1f} % by its turns (longer "
+            f"heats would help), {100 * parts.launches:.1f} % by its launches (only more heats would)",
+        )
 
 
 def _samples_words(row: Row) -> str:
