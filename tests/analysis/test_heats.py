@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from timetrial.analysis.heats import TurnTimes, levels_of, polished, quiet_rounds, turn_times
-from timetrial.analysis.steps import steps_of, steps_of_turns
+from timetrial.analysis.steps import mean_per_step_ns, steps_of, steps_of_turns
 from timetrial.records.model import LaunchRecord, Segment, Turn
 
 TRUTH = np.array([1e6, 2e6, 0.5e6])
@@ -109,3 +109,13 @@ def test_the_error_of_a_level_is_that_of_its_turns() -> None:
     assert said == pytest.approx(np.std(ratios), rel=0.3)
     single = levels_of([turns(np.array([2.0])), turns(np.array([3.0]))])
     assert np.isnan(single[0].error_against(single[1]))
+
+
+def test_a_stall_counts_wherever_in_a_turn_it_comes_and_a_slow_level_does_not() -> None:
+    made, stamps = record([Turn(round=0), Turn(round=1)], 4)
+    steps = steps_of(made, stamps, np.empty(0))
+    steps.duration_ns[:] = [1000] * 4 + [1500] * 4  # the machine was slower for the second turn
+    counting = np.array([False, True, True, True] * 2)
+    assert mean_per_step_ns(steps, counting) == pytest.approx(1250)
+    steps.duration_ns[0] += 4000  # in the first turn, in the step that does not count
+    assert mean_per_step_ns(steps, counting) == pytest.approx(1250 * 1.5)

@@ -150,10 +150,17 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
 
 def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     """Wall time of the steady part over its steps: every plain step from the first one that counts on, the
-    first ones of segments too, because work that was put off is done there. Of turns: those that count, as
-    no work can be put off into a pause, and behind one the caches are another's."""
+    first ones of segments too, because work that was put off is done there.
+
+    Of turns: the median step, times what all steps of a turn take over its median one, in the mean over
+    turns. So stalls count, wherever in a turn they come; that the machine was slow for some turns does not.
+    """
     if (steps.kind[counting] == "turn").all():
-        return float(np.mean(steps.duration_ns[counting]))
+        stretches = []
+        for segment in np.unique(steps.segment[counting]):
+            own = steps.segment == segment
+            stretches.append(np.mean(steps.duration_ns[own]) / np.median(steps.duration_ns[own & counting]))
+        return float(np.median(steps.duration_ns[counting]) * np.mean(stretches))
     first = int(np.argmax(counting))
     kinds = set(steps.kind[counting].tolist())
     whole = np.isin(steps.kind.astype(str), sorted(kinds)) & (np.arange(len(steps)) >= first)
