@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from timetrial.analysis.heats import TurnTimes, levels_of, polished, quiet_rounds, turn_times
-from timetrial.analysis.steps import mean_per_step_ns, steps_of, steps_of_turns
+from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_before_turns, steps_of, steps_of_turns
 from timetrial.records.model import LaunchRecord, Segment, Turn
 
 TRUTH = np.array([1e6, 2e6, 0.5e6])
@@ -119,3 +119,20 @@ def test_a_stall_counts_wherever_in_a_turn_it_comes_and_a_slow_level_does_not() 
     assert mean_per_step_ns(steps, counting) == pytest.approx(1250)
     steps.duration_ns[0] += 4000  # in the first turn, in the step that does not count
     assert mean_per_step_ns(steps, counting) == pytest.approx(1250 * 1.5)
+
+
+def test_the_steady_state_of_a_heat_begins_in_its_warm_up() -> None:
+    made, stamps = record([Turn(round=0)], 4)
+    assert steady_before_turns(steps_of(made, stamps, np.empty(0))) is None  # no warm-up
+    rng = np.random.default_rng(2)
+    warm = (5e6 * (1 + 0.01 * rng.standard_normal(300))).astype(np.int64)
+    warm[:20] *= 2
+    kinds = np.array(["first"] + ["warmup"] * 300 + ["turn"] * 4, object)
+    nothing = np.zeros(305, np.bool_)
+    times = np.concatenate([[10**9], warm, [5 * 10**6] * 4])
+    zeros = np.zeros(305, np.int64)
+    steps = Steps(times, np.cumsum(times), zeros * 1.0, zeros, nothing, nothing, kinds, nothing)
+    mask = steady_before_turns(steps)
+    assert mask is not None
+    assert int(np.argmax(mask)) == pytest.approx(31, abs=20)
+    assert not mask[kinds != "warmup"].any()

@@ -148,6 +148,20 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
     return mask, steady
 
 
+def steady_before_turns(steps: Steps) -> npt.NDArray[np.bool_] | None:
+    """Of a launch in a heat: the steps of its warm-up from the one on at which the steady state began. None:
+    it took no turns, or its warm-up ended before one was seen."""
+    warm = np.flatnonzero(steps.kind == "warmup")
+    if not (steps.kind == "turn").any() or len(warm) == 0:
+        return None
+    seen = find_steady(steps.duration_ns[warm])
+    if not seen.accepted:
+        return None
+    mask = np.zeros(len(steps), np.bool_)
+    mask[warm[seen.first :]] = True
+    return mask
+
+
 def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     """Wall time of the steady part over its steps: every plain step from the first one that counts on, the
     first ones of segments too, because work that was put off is done there.

@@ -97,6 +97,12 @@ class Row:
         """CPU time over wall time while steady."""
         return cpus_used(self.launches)
 
+    @cached_property
+    def in_all_turns(self) -> Estimate | None:
+        """The median step of all turns, quiet or not, over launches; None: it took none."""
+        rode = [one.times for one in speed_of(self.launches) if one.turns is not None]
+        return positive_location([times.estimate_ns for times in rode if times is not None])
+
     @property
     def is_reference(self) -> bool:
         """Whether other rows are compared with this one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from timetrial.analysis.heats import turn_times
 from timetrial.analysis.phases import phases_of
 from timetrial.analysis.step_times import step_times_of
-from timetrial.analysis.steps import Steps, steps_of
+from timetrial.analysis.steps import Steps, steady_before_turns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
@@ -175,7 +175,7 @@ def analyzed(files: LaunchFiles) -> Launch:
     record, steps = files.record, files.steps()
     times = step_times_of(steps, record.purpose) if record.purpose in TIMED else None
     is_steady = times is not None and times.steady is not None and times.steady.accepted
-    counting = times.counting if times is not None and is_steady else None
+    counting = times.counting if times is not None and is_steady else steady_before_turns(steps)
     answers = store.read_answers(files.folder) if record.purpose == "learning" else None
     phases = phases_of(record, steps, counting)
     return Launch(record, times, str(files.folder), phases, answers, turn_times(record, steps))

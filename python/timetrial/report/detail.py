@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.analysis.intervals import Estimate, positive_location
+from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
@@ -270,9 +270,9 @@ def _turns(row: Row) -> Iterator[tuple[str, str]]:
     disturbed = sum(turn.disturbed for turn in turns)
     again = f", {disturbed} of them disturbed by others, and taken again" if disturbed else ""
     yield "turns", f"{len(turns)} in {len(rode)} heats{again}"
-    typical = positive_location([one.times.estimate_ns for one in rode if one.times])
-    if typical is not None:
-        yield "in all turns", f"{_with_interval(typical)}; the step time is that of rounds quiet for all"
+    if row.in_all_turns is not None:
+        words = f"{_with_interval(row.in_all_turns)}; the step time is that of rounds quiet for all"
+        yield "in all turns", words
     parts = row.scatter_parts
     if parts is not None:
         yield (
