@@ -47,7 +47,8 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
     json.dumps(document, allow_nan=False)
     assert list(document) == ["schema_version", "experiment", "cases"]
     keys = [
-        "id", "reference", "axes", "outcome", "outcomes", "launches", "step_time_ns", "step_time_in_all_turns_ns",
+        "id", "reference", "axes", "outcome", "outcomes", "launches", "step_time_ns",
+            "step_time_in_all_turns_ns",
             "ratio", "alike",
         "interval", "samples_per_s", "samples_per_s_interval", "mean_over_median", "percent_of_peak",
         "peak_memory_bytes", "resident_peak_bytes", "cpus_used", "import_s", "build_s", "first_step_s",
