@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,13 +12,13 @@ from scipy import stats
 from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.learners import learners
+from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.validate import ReadyCase
 
 # Rough by nature: only for the estimate, never for a result.
 _START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}
 _PROOF_S = 1.5
-_FLOPS_PER_THREAD = 15e9  # a typical step, not a peak
+_FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
 _STEPS_PER_EFFECTIVE = 2.0
@@ -52,9 +53,10 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     n = sizes.launches if isolated else sizes.fewest_heats
     timed_s = _plain_steps_s if isolated else _turns_s
     seconds += n * sum(_start_s(one) + timed_s(one, sizes) for one in live)
+    at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None
-        seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one))
+        seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one)) / at_once
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(stats.t.ppf(0.975, degrees_of(n))) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
