@@ -11,6 +11,7 @@ import sys
 from clock import clock_figures
 from contender import contender_figures
 from figures import Figure
+from heats import heats_figures
 from product import product_figures
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +24,7 @@ GROUPS = {
     "product": product_figures,
     "speed": speed_figures,
     "scaling": scaling_figures,
+    "heats": heats_figures,
 }
 
 

@@ -15,6 +15,7 @@ from timetrial.records.model import TIMED
 if TYPE_CHECKING:
     import pandas as pd
 
+    from timetrial.analysis.summary import Launch
     from timetrial.records.results import PandasKind, Results
 
 KINDS = ("cases", "launches", "steps")
@@ -100,6 +101,7 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
                 "seed": record.seed,
                 "outcome": record.outcome,
                 **_times(launch.times if launch else None),
+                **_in_heat(launch),
                 "stop_reason": record.stop_reason,
                 "import_s": phases.import_s,
                 "build_s": phases.build_s,
@@ -121,6 +123,19 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
             }
         )
     return lines
+
+
+def _in_heat(launch: Launch | None) -> dict[str, Any]:
+    """Which heat it was in, its turns, and its step time there in place of the one that it has by itself."""
+    turns = launch.record.turns if launch else []
+    seen: dict[str, Any] = {
+        "heat": launch.record.heat if launch else None,
+        "turns": len(turns),
+        "turns_disturbed": sum(turn.disturbed for turn in turns),
+    }
+    if launch is not None and launch.level is not None:
+        seen |= {"step_time_ns": launch.level.step_ns, "step_time_ns_low": None, "step_time_ns_high": None}
+    return seen
 
 
 def _times(times: StepTimes | None) -> dict[str, Any]:
