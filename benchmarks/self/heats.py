@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from statistics import median
 
 from figures import Figure
 
