@@ -18,10 +18,12 @@ from scipy import signal
 
 from timetrial.analysis.trimmed import trimmed_location
 from timetrial.launch import schedule
+from timetrial.launch.decisions import FEWEST_RACE_STEPS
 
 Array = npt.NDArray[np.float64]
 
-PAIRS, ROUNDS, STEPS = 24, 10, 11
+PAIRS, ROUNDS = 24, 10
+STEPS = FEWEST_RACE_STEPS  # of a turn: longer ones know more
 FIRST_STEP = 0.058  # what the first step after a pause costs; it is left out, as in a race
 
 

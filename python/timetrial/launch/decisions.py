@@ -28,7 +28,7 @@ DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
 RACE_TURN_NS = 20_000_000
-FEWEST_RACE_STEPS = 10  # of a turn
+FEWEST_RACE_STEPS = 5  # of a turn
 LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
 FEWEST_SLOW_STEPS = 3
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 10
 MOST_VOID = 3  # pairs that a failing side may cost before the race ends
-WARMUP_NS = 1_000_000_000  # at most; it ends as soon as the steps are steady
+WARMUP_NS = 500_000_000  # at most; it ends as soon as the steps are steady
 
 
 class RaceInterrupted(KeyboardInterrupt):
