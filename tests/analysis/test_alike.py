@@ -34,6 +34,20 @@ def test_an_equal_pair_among_rows_that_differ_is_seldom_called_different() -> No
     assert np.mean(false) <= 0.01 + 3 * np.sqrt(0.01 * 0.99 / 1000)
 
 
+def test_noisy_pairs_lend_nothing_to_quiet_ones_of_another_kind() -> None:
+    rng = np.random.default_rng(11)
+    found = {True: 0, False: 0}
+    for _ in range(300):
+        quiet = np.log([1.0, 1.03]) + 0.007 * rng.standard_normal((4, 2))
+        noisy = 0.02 * rng.standard_normal((4, 3))
+        ratios = {(0, 1): (quiet[:, 0] - quiet[:, 1]).tolist()}
+        ratios |= {(0, 2 + k): noisy[:, k].tolist() for k in range(3)}
+        kinds = {pair: pair == (0, 1) for pair in ratios}
+        found[True] += (0, 1) in told_apart(ratios, kinds)
+        found[False] += (0, 1) in told_apart(ratios)
+    assert found[True] > found[False]
+
+
 def test_two_heats_tell_nobody_apart() -> None:
     assert told_apart({(0, 1): [0.5, 0.5]}) == set()
     assert told_apart({(0, 1): [0.5, 0.5, 0.5]}) == {(0, 1)}

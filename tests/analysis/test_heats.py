@@ -92,6 +92,10 @@ def test_disturbed_turns_are_left_out_unless_there_is_no_other() -> None:
     assert seen is not None
     assert seen.rounds.tolist() == [0, 1, 2]
     assert not seen.all_disturbed
+    made, stamps = record([Turn(round=0), Turn(round=1, disturbed=True), Turn(round=1, disturbed=True)], 3)
+    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
+    assert seen is not None
+    assert seen.all_disturbed, "one turn says nothing"
     made, stamps = record([Turn(round=0, disturbed=True), Turn(round=1, disturbed=True)], 3)
     seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
     assert seen is not None
@@ -136,3 +140,19 @@ def test_the_steady_state_of_a_heat_begins_in_its_warm_up() -> None:
     assert mask is not None
     assert int(np.argmax(mask)) == pytest.approx(31, abs=20)
     assert not mask[kinds != "warmup"].any()
+
+
+def test_a_launch_that_failed_in_a_turn() -> None:
+    """Its last segment has no entry in `turns`."""
+    made, stamps = record([Turn(round=0), Turn(round=1), Turn(round=2)], 3)
+    made = made.model_copy(update={"turns": made.turns[:2]})
+    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
+    assert seen is not None
+    assert seen.rounds.tolist() == [0, 1]
+    made = made.model_copy(update={"turns": []})
+    assert turn_times(made, steps_of(made, stamps, np.empty(0))) is None
+
+
+def test_who_never_rode_with_anybody_has_a_level_of_his_own() -> None:
+    often, other = turns(np.full(27, 1.0)), turns(np.full(3, 4.0), [27, 28, 29])
+    assert steps_ns([often, other]) == pytest.approx([1.0, 4.0])

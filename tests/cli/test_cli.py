@@ -158,7 +158,7 @@ def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -
     assert "known to" not in done.stdout, "so many launches were asked for, no precision"
     assert "Differences of 3.0 % and more will show" in done.stdout
     assert "unavailable: absent" in done.stdout
-    words = call("run", "network=mlp", "backend=fast,absent", "--dry-run").stdout
+    words = call("run", "network=mlp", "backend=fast,slow,other", "threads=1,2", "--dry-run").stdout
     precision = "More launches follow, at most 8 of each case, until half of the ratios are known to ±3 %."
     assert precision in words
     words = call("run", "network=mlp", "backend=fast,absent", "isolated=true", "--dry-run").stdout
@@ -169,8 +169,9 @@ def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -
     assert facts["launches"] == 2
     assert "further_seconds" not in facts
     assert facts["visible_difference"] is None
-    words = call("run", "network=mlp", "backend=fast", "threads=1,2", "effort=normal", "--dry-run").stdout
-    assert "(2 proof, 12 speed, 0 learning), about" in words
+    keys = ("network=mlp", "backend=fast,slow,other", "threads=1,2", "effort=normal")
+    words = call("run", *keys, "--dry-run").stdout
+    assert "(6 proof, 36 speed, 0 learning), about" in words
     assert "at most 20 of each case, until half of the ratios are known to ±1 %" in words
 
 

@@ -78,6 +78,12 @@ def test_all_of_a_heat_have_the_same_processors(
     assert {len(one) for own in by_heat.values() for one in own} == {2}
 
 
+def test_one_that_does_not_fit_by_itself_is_timed_all_the_same(fake: FakeEngine, networks: Any) -> None:
+    experiment = load_words(["network=mlp", "backend=fast", "threads=1,2"], load_network=networks)
+    ready = validate(experiment.cases, fake.engine())
+    assert [len(heat) for heat in heats_of(ready, None, lambda one: 11, 10)] == [1, 1]
+
+
 def test_a_heat_goes_on_without_one_that_failed_and_failed_again(run: Run, fake: FakeEngine) -> None:
     results = run("backend=fast,crashes,slow,flaky", "launches=4")
     sizes = [len(heat) for heat in together(fake)]
@@ -125,17 +131,33 @@ def scattered(plan: Any) -> float:
     return 1.0 + 0.4 * random.Random(f"{plan.case.id} {plan.block}").random()
 
 
+SIX = ("backend=fast,slow,other", "threads=1,2")
+
+
 def test_heats_are_added_for_all_alike_until_the_ratios_are_narrow(run: Run, fake: FakeEngine) -> None:
-    steady = run("backend=fast,slow,other")
-    assert [row.ok for row in steady] == [4, 4, 4]
+    steady = run(*SIX)
+    assert [row.ok for row in steady] == [4] * 6
     assert not [word for word in steady.warnings if "was asked for" in word]
     fake.factor = scattered
-    wide = run("backend=fast,slow,other")
-    assert [row.ok for row in wide] == [8, 8, 8]
+    wide = run(*SIX)
+    assert [row.ok for row in wide] == [8] * 6
     (warning,) = [word for word in wide.warnings if "was asked for" in word]
     assert "the ratios are known to ±" in warning
     assert "±3 % was asked for" in warning
+    assert "launches=16" in warning
     assert "4 to 8 launches each" in repr(wide)
+
+
+def test_of_few_rows_the_median_may_be_narrow_by_luck(run: Run, fake: FakeEngine) -> None:
+    for words in (("backend=fast",), ("backend=fast,slow",), ("backend=fast,slow", "threads=1,2")):
+        assert {row.ok for row in run(*words)} == {6}
+    assert {row.ok for row in run("backend=fast,slow", "effort=normal")} == {12}
+
+
+def test_rows_that_failed_do_not_ask_for_more(run: Run, fake: FakeEngine) -> None:
+    fake.factor = lambda plan: scattered(plan) if plan.case.backend == "flaky" else 1.0
+    results = run("backend=fast,slow,other,flaky,chancy,mismatched")
+    assert {row.case.backend: row.ok for row in results.rows}["fast"] == 4
 
 
 def test_a_number_that_was_given_is_kept(run: Run, fake: FakeEngine) -> None:
@@ -144,14 +166,6 @@ def test_a_number_that_was_given_is_kept(run: Run, fake: FakeEngine) -> None:
     assert [row.ok for row in results] == [5, 5]
     assert not [word for word in results.warnings if "was asked for" in word]
     assert [row.ok for row in run("backend=fast,slow", "isolated=true")] == [6, 6]
-
-
-def test_one_row_is_measured_until_its_step_time_is_narrow(run: Run, fake: FakeEngine) -> None:
-    assert [row.ok for row in run("backend=fast")] == [4]
-    fake.factor = scattered
-    results = run("backend=fast")
-    assert [row.ok for row in results] == [8]
-    assert any("the step times are known to ±" in word for word in results.warnings)
 
 
 def test_what_fails_does_not_go_on_for_ever(run: Run, fake: FakeEngine) -> None:

@@ -15,7 +15,7 @@ from timetrial.experiment.case import NO_NETWORK, Case, Workload
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
 from timetrial.launch.decisions import repeats_of
 from timetrial.records.model import LaunchRecord
-from timetrial.records.results import LaunchFiles
+from timetrial.records.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare
 
 ROUNDS = 6
@@ -69,6 +69,7 @@ def test_the_others_go_on(tmp_path: Path, failure: str, outcome: str) -> None:
     first, failed, last = heat(plans)
     assert failed.outcome == outcome, words(failed)
     assert not took_all_its_turns(failed.model_copy(update={"outcome": "ok"}))
+    analyzed(LaunchFiles(failed, plans[1].folder))  # what it left can be read
     assert took_all_its_turns(first)
     assert took_all_its_turns(last)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from scipy import special
 
@@ -26,12 +26,18 @@ PAIR_ERROR = 0.005
 Pair = tuple[int, int]
 
 
-def told_apart(log_ratios: Mapping[Pair, Sequence[float]]) -> set[Pair]:
-    """Those whose ratios lie off 1. A pair with fewer than FEWEST_TO_BORROW of them is never told apart."""
+def told_apart(
+    log_ratios: Mapping[Pair, Sequence[float]], kinds: Mapping[Pair, Hashable] | None = None
+) -> set[Pair]:
+    """Those whose ratios lie off 1. A pair with fewer than FEWEST_TO_BORROW of them is never told apart.
+    Pairs of the same kind lend one another degrees of freedom; None: all are of one."""
+    kinds = kinds or dict.fromkeys(log_ratios)
     scatters = {pair: scatter_of(own) for pair, own in log_ratios.items() if len(own) >= FEWEST_TO_BORROW}
     p_values: dict[Pair, float] = {}
     for pair, own in scatters.items():
-        variance, df, _ = moderated(own, [one for other, one in scatters.items() if other != pair])
+        alike = (one for one in scatters if one != pair and kinds[one] == kinds[pair])
+        lenders = [scatters[one] for one in alike]
+        variance, df, _ = moderated(own, lenders)
         error = math.sqrt(variance / own.n)
         t = abs(own.location) / error if error > 0 else math.inf
         p_values[pair] = 2 * float(special.stdtr(df, -t)) if own.location else 1.0

@@ -1,7 +1,7 @@
 """Two rows of one experiment, compared by the rule of a race.
 
-The launches of a block stand for a pair: they ran one after the other, in an order drawn anew for each block.
-That is coarser than a race, whose sides take turns within a pair, so differences must be larger to be seen.
+The launches of a heat stand for a pair, as in a race; of rows that shared none (other threads, isolated
+launches) those of a block, which ran one after the other: that is coarser, so differences must be larger.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class Distribution:
     levels_apart: float | None  # how far apart, as a fraction, two groups of launches are; None: one group
 
     @classmethod
-    def of(cls, launches: Sequence[StepTimes]) -> Distribution | None:
-        """None without launches."""
+    def of(cls, launches: Sequence[StepTimes], step_times_ns: Sequence[float]) -> Distribution | None:
+        """`step_times_ns`: of each launch. None without launches."""
         if not launches:
             return None
         return cls(
@@ -48,10 +48,8 @@ class Distribution:
             spread_within_robust=_root_mean_square([one.robust_spread for one in launches]),
             outliers_mild=sum(one.outliers.mild for one in launches),
             outliers_severe=sum(one.outliers.severe for one in launches),
-            spread_between=float(np.std(np.log([one.estimate_ns for one in launches]), ddof=1))
-            if len(launches) > 1
-            else None,
-            levels_apart=two_levels([one.estimate_ns for one in launches]),
+            spread_between=float(np.std(np.log(step_times_ns), ddof=1)) if len(launches) > 1 else None,
+            levels_apart=two_levels(step_times_ns),
         )
 
 

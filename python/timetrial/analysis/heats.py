@@ -35,7 +35,7 @@ SETTLED = 1e-6  # as a fraction
 @dataclass(frozen=True)
 class TurnTimes:
     """Of one launch: the median step of each turn that counts, and the round that it was ridden in.
-    `all_disturbed`: there was no other, so disturbed ones count."""
+    `all_disturbed`: there were hardly any others, so disturbed ones count."""
 
     rounds: npt.NDArray[np.int64]
     step_ns: FloatArray
@@ -44,13 +44,14 @@ class TurnTimes:
 
 def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
     """Without turns that others disturbed. None: the launch took no turns."""
-    medians = np.array([float(np.median(times)) for times in turns_of(steps)])
-    if len(medians) == 0:
+    # A launch that failed in a turn has its steps, and nothing that was seen of it.
+    finished = turns_of(steps)[: len(record.turns)]
+    if not finished:
         return None
-    taken = record.turns[: len(medians)]
-    rounds = np.array([turn.round for turn in taken], np.int64)
-    calm = np.array([not turn.disturbed for turn in taken])
-    if not calm.any():
+    medians = np.array([float(np.median(times)) for times in finished])
+    rounds = np.array([turn.round for turn in record.turns], np.int64)
+    calm = np.array([not turn.disturbed for turn in record.turns])
+    if np.count_nonzero(calm) < min(FEWEST_QUIET, len(calm)):
         return TurnTimes(rounds, medians, all_disturbed=True)
     return TurnTimes(rounds[calm], medians[calm])
 
@@ -91,7 +92,9 @@ def levels_of(launches: Sequence[TurnTimes]) -> list[Level]:
         rounds = np.full(len(times), np.nan)
         rounds[ridden] = np.nanmedian(often[ridden] - found[~seldom], axis=1)
         for place in np.flatnonzero(seldom):
-            found[place] = np.nanmedian(times[:, place] - rounds)
+            left = times[:, place] - rounds
+            alone = not np.isfinite(left).any()  # nobody else rode in its rounds
+            found[place] = np.nanmedian(times[:, place] if alone else left)
     return [
         Level(float(np.exp(level)), own, np.ones_like(quiet) if few else quiet)
         for level, own, few in zip(found, times.T, seldom, strict=True)

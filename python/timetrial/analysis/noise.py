@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def causes_by(
     cpus = int(seen.get("cpus", 0))
     others = seen.get("others_cpus", 0.0)
     limit = min(OTHERS_LIMIT + OTHERS_LIMIT_EACH * cpus, OTHERS_LIMIT_MOST)
-    many = others - _IDLE_STEP_S / wall_s > limit
+    many = others - _IDLE_STEP_S * math.sqrt(max(cpus, 1)) / wall_s > limit  # each processor has steps
     steal = seen.get("steal_ratio", 0.0)
     wait = seen.get("wait_ratio", 0.0)
     throttled = seen.get("throttled_s", 0.0)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def median_half_width(rows: Sequence[Row]) -> float | None:
     """Of the ratios, as a fraction; where nothing is compared, of the step times. None: neither has an
     interval."""
-    ratios = [row.ratio.half_width for row in rows if row.ratio is not None]
-    steps = [row.step_time_ns.half_width for row in rows if row.step_time_ns is not None]
+    fine = [row for row in rows if row.outcome == "ok"]
+    ratios = [row.ratio.half_width for row in fine if row.ratio is not None]
+    steps = [row.step_time_ns.half_width for row in fine if row.step_time_ns is not None]
     known = [width for width in (ratios or steps) if width is not None]
     return median(known) if known else None
 
@@ -27,5 +28,6 @@ def too_wide(rows: Sequence[Row], asked: float | None) -> list[str]:
     what = "ratios" if any(row.ratio for row in rows) else "step times"
     return [
         f"the {what} are known to ±{100 * width:.2g} % (the median row), ±{100 * asked:.2g} % was asked for: "
-        "launches of a contender differ, or the machine does. More of them: launches=20"
+        "launches of a contender differ, or the machine does. More of them: "
+        f"launches={2 * max(row.ok for row in rows)}"
     ]

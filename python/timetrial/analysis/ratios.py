@@ -12,6 +12,7 @@ import numpy as np
 
 from timetrial.analysis.alike import letters, told_apart
 from timetrial.analysis.intervals import Estimate, paired_ratios, positive_locations
+from timetrial.analysis.scatter import FEWEST_TO_BORROW
 from timetrial.experiment.reference import facts_of, reference_of
 
 if TYPE_CHECKING:
@@ -151,6 +152,10 @@ def with_letters(rows: Sequence[Row]) -> list[Row]:
             (i, j): np.log(ratios_of(ranked[i], ranked[j])).tolist()
             for i, j in itertools.combinations(range(len(ranked)), 2)
         }
+        if any(len(ratios) < FEWEST_TO_BORROW for ratios in pairs.values()):
+            continue  # nobody can be told apart from anybody: that would look like a result
+        threads = [str(row.case.axes.get("threads")) for row in ranked]
+        kinds = {(i, j): frozenset((threads[i], threads[j])) for i, j in pairs}
         names = (row.case.id for row in ranked)
-        found |= zip(names, letters(len(ranked), told_apart(pairs)), strict=True)
+        found |= zip(names, letters(len(ranked), told_apart(pairs, kinds)), strict=True)
     return [replace(row, alike=found.get(row.case.id)) for row in rows]

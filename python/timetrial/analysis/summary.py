@@ -100,8 +100,10 @@ class Row:
     @cached_property
     def in_all_turns(self) -> Estimate | None:
         """The median step of all turns, quiet or not, over launches; None: it took none."""
-        rode = [one.times for one in speed_of(self.launches) if one.turns is not None]
-        return positive_location([times.estimate_ns for times in rode if times is not None])
+        rode = [one for one in speed_of(self.launches) if one.turns is not None and one.counts]
+        if self.step_time_ns is None:
+            return None
+        return positive_location([one.times.estimate_ns for one in rode if one.times is not None])
 
     @property
     def is_reference(self) -> bool:
@@ -113,7 +115,9 @@ class Row:
         """How its steps scatter; None where it has no step time."""
         if self.step_time_ns is None:
             return None
-        return Distribution.of([one.times for one in speed_of(self.launches) if one.counts and one.times])
+        counted = [one for one in speed_of(self.launches) if one.counts]
+        times = [one.times for one in counted if one.times]
+        return Distribution.of(times, [step_ns for one in counted if (step_ns := one.step_time_ns)])
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,8 @@ def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
             heats.setdefault(one.record.heat, []).append(number)
     found = list(launches)
     for members in heats.values():
+        if len(members) < 2:
+            continue  # the only one left has no rounds to rank by others
         levels = levels_of([turns for one in members if (turns := launches[one].turns) is not None])
         for number, level in zip(members, levels, strict=True):
             found[number] = replace(launches[number], level=level)

@@ -87,10 +87,10 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
             f"Each speed launch goes on until its median is known to ±{100 * sizes.rule.half_width:g} %, "
             f"for at most {sizes.budget_ns / 1e9:g} s."
         )
-    elif sizes.half_width is not None:
+    elif expected.half_width is not None:
         typer.echo(
-            f"More launches follow, at most {sizes.most_heats} of each case, until half of the ratios are "
-            f"known to ±{100 * sizes.half_width:g} %."
+            f"More launches follow, at most {expected.most_launches} of each case, until half of the ratios "
+            f"are known to ±{100 * expected.half_width:g} %."
         )
     if expected.visible_difference == float("inf"):
         typer.echo("One launch per case: no interval, no difference can be shown.")

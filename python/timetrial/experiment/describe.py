@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.cases import DEFAULT_NETWORK, names_no_network
+from timetrial.experiment.effort import planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.spec import Spec
@@ -51,8 +52,8 @@ def experiment_record(
     import timetrial
 
     spec, machine, sizes = experiment.spec, engine.machine(), experiment.sizes
-    isolated = spec.measure.isolated
-    asked = sizes.launches if isolated else sizes.fewest_heats
+    able = sum(one.unavailable is None for one in ready)
+    speed = planned(sizes, able, isolated=spec.measure.isolated)
     # A callable that was given no network has no share of a peak, and no data that could be described.
     live = [one for one in ready if one.unavailable is None and one.case.workload.network != NO_NETWORK]
     everything = str(machine.get("usable_cpus", 1))
@@ -73,8 +74,8 @@ def experiment_record(
         spec=spec.model_dump(mode="json", exclude_none=True),
         cases=[_case_record(one, shared=spec.measure.learning == "once") for one in ready],
         reference=spec.measure.reference,
-        launches=asked,
-        half_width=None if isolated else experiment.sizes.half_width,
+        launches=speed.fewest,
+        half_width=speed.half_width,
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,

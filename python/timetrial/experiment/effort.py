@@ -19,12 +19,12 @@ class Sizes:
     (docs/statistics.md). A row that stopped by itself, because its interval looks narrow, would be one that
     was lucky, and its interval would hold the truth in 75 to 90 % instead of 95 %.
 
-    Or each launch has the machine to itself (`isolated`); there are `launches` of each case then, and each
-    goes on for at least `min_ns` behind its first step and until `rule` is satisfied, and for no longer than
-    `budget_ns`.
+    Few cases, and launches that have the machine to themselves (`isolated`), get a fixed number of
+    `launches`. Of the latter each goes on for at least `min_ns` behind its first step and until `rule` is
+    satisfied, and for no longer than `budget_ns`.
     """
 
-    launches: int  # speed launches that have the machine to themselves, one per block
+    launches: int  # speed launches of a case where their number is fixed, one per block
     fewest_heats: int  # of a case: blocks
     most_heats: int
     half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
@@ -87,6 +87,25 @@ _SIZES: dict[Effort, Sizes] = {
         learning_seeds=10,
     ),
 }
+
+
+FEWEST_TO_STOP = 5  # cases: with fewer, the median of the widths is one row's, which may be narrow by luck
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Speed launches of each case: how many, and until which half width more are added."""
+
+    fewest: int
+    most: int
+    half_width: float | None  # None: their number is fixed
+
+
+def planned(sizes: Sizes, cases: int, *, isolated: bool) -> Planned:
+    """For so many cases that can be launched."""
+    if isolated or cases < FEWEST_TO_STOP or sizes.half_width is None:
+        return Planned(sizes.launches, sizes.launches, None)
+    return Planned(sizes.fewest_heats, sizes.most_heats, sizes.half_width)
 
 
 def sizes(effort: Effort, *, launches: int | None = None, learning_seeds: int | None = None) -> Sizes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scipy import stats
 
 from timetrial.analysis.scatter import degrees_of
-from timetrial.experiment.effort import Sizes
+from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.validate import ReadyCase
@@ -35,6 +35,10 @@ class Forecast:
     unavailable: int
     seconds: float
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
+    half_width: (
+        float | None
+    )  # of the median ratio: launches are added until it is reached; None: they are not
+    most_launches: int  # of a case, then
 
     @property
     def launches(self) -> int:
@@ -50,7 +54,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     pupils = learners(experiment, live)
     seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
     isolated = experiment.spec.measure.isolated
-    n = sizes.launches if isolated else sizes.fewest_heats
+    speed = planned(sizes, len(live), isolated=isolated)
+    n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
     seconds += n * sum(_start_s(one) + timed_s(one, sizes) for one in live)
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
@@ -66,6 +71,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         unavailable=len(ready) - len(live),
         seconds=seconds,
         visible_difference=visible,
+        half_width=speed.half_width,
+        most_launches=speed.most,
     )
 
 

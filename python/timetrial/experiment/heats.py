@@ -41,7 +41,7 @@ def _that_fit(
     """Heats in the order of the group. A case that does not even fit beside the reference rides beside it all
     the same: there is no smaller heat."""
     needed = [needed_bytes(one) for one in group]
-    if sum(needed) <= free_bytes:
+    if len(group) == 1 or sum(needed) <= free_bytes:
         return [list(group)]
     room = free_bytes - needed[group.index(base)]
     heats: list[list[ReadyCase]] = []

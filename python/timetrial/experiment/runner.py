@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.analysis.precision import median_half_width
 from timetrial.errors import InputError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
+from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of
@@ -93,13 +94,17 @@ def profile_experiment(
     experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
 ) -> Profile:
     """Proves each case and profiles it in one launch of its own. Raises as run_experiment() does."""
-    for planned in experiment.cases:
-        if planned.case.task != "train":
-            raise InputError(
-                f"task is '{planned.case.task}': only a train step can be profiled. Leave task out."
-            )
+    for one in experiment.cases:
+        if one.case.task != "train":
+            raise InputError(f"task is '{one.case.task}': only a train step can be profiled. Leave task out.")
     # What `run` makes and this does not.
-    record = {"launches": 0, "learning_seeds": 0, "profiles": 1, "again": experiment.again_with("profile")}
+    record = {
+        "launches": 0,
+        "half_width": None,
+        "learning_seeds": 0,
+        "profiles": 1,
+        "again": experiment.again_with("profile"),
+    }
     return _session(experiment, results, _profile, record, quiet=quiet, engine=engine).profile
 
 
@@ -152,13 +157,14 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     distinct = _distinct(live)
     learning_seeds = sizes.learning_seeds if train else 0
     learning = len(learners(run.experiment, live)) * learning_seeds
-    blocks = _fewest_launches(run.experiment)
+    speed = _planned(run, live)
+    blocks = speed.fewest
     run.progress.total(len(distinct) + len(live) * blocks + learning)
     for position, one in enumerate(distinct):
         _prove(run, one, position)
     for block in range(blocks):
         _speed(run, live, block)
-    while live and blocks < _most_launches(run.experiment) and _is_too_wide(run):
+    while live and blocks < speed.most and _is_too_wide(run):
         run.progress.more(len(live))
         _speed(run, live, blocks)
         blocks += 1
@@ -168,14 +174,9 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
         _learn(run, pupils, block)
 
 
-def _fewest_launches(experiment: Experiment) -> int:
-    """Speed launches that each case gets at the least."""
-    return experiment.sizes.launches if experiment.spec.measure.isolated else experiment.sizes.fewest_heats
-
-
-def _most_launches(experiment: Experiment) -> int:
-    sizes = experiment.sizes
-    return sizes.launches if experiment.spec.measure.isolated else sizes.most_heats
+def _planned(run: _Run, live: Sequence[ReadyCase]) -> Planned:
+    experiment = run.experiment
+    return planned(experiment.sizes, len(live), isolated=experiment.spec.measure.isolated)
 
 
 def _speed(run: _Run, live: Sequence[ReadyCase], block: int) -> None:

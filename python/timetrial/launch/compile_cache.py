@@ -58,8 +58,8 @@ def compiled(
     except OSError as error:
         raise cannot_write(error) from error
     try:
-        if not _locked(lock):
-            yield _scratch(scratch)  # another process uses the entry: it may be half made, or changing
+        if not _locked(lock, shared=purpose != "proof"):
+            yield _scratch(scratch)  # another process makes the entry, or uses it while this one would
             return
         if purpose != "proof":
             yield _kept(entry, scratch)
@@ -173,9 +173,9 @@ def _kept(entry: Path, scratch: Path) -> Compiled:
     return Compiled(CompileCache(state="warm", path=str(files)), files)
 
 
-def _locked(lock: int) -> bool:
+def _locked(lock: int, *, shared: bool = False) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -17,7 +17,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from timetrial.launch.decisions import equal_steps, repeats_of, rides_of, rides_round, turn_steps
+from timetrial.launch.decisions import (
+    REPEATS_IN_A_ROUND,
+    equal_steps,
+    repeats_of,
+    rides_of,
+    rides_round,
+    turn_steps,
+)
 from timetrial.records.model import LaunchRecord
 
 Round = tuple[int, ...]  # each contender once, in the order in which they run
@@ -162,11 +169,10 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> Heat:
     cancel = threading.Event()
     seats = [Seat(cancel) for _ in launches]
     with ThreadPoolExecutor(len(launches), thread_name_prefix="seat") as pool:
-        futures: list[Future[LaunchRecord]] = [
-            pool.submit(seat.enter, partial(launch, seat, cancel))
-            for launch, seat in zip(launches, seats, strict=True)
-        ]
+        futures: list[Future[LaunchRecord]] = []
         try:
+            for launch, seat in zip(launches, seats, strict=True):
+                futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
             done = _take_turns(seats, course)
         except BaseException:
             cancel.set()
@@ -207,7 +213,9 @@ def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, flo
             if side not in steps or not rides_round(number, rides[side], len(course.rounds)):
                 continue
             report = seats[side].take_turn(Ride(steps[side], number))
-            while report is not None and report.disturbed and repeats[side] > 0:
+            for _ in range(min(repeats[side], REPEATS_IN_A_ROUND)):
+                if report is None or not report.disturbed:
+                    break
                 repeats[side] -= 1
                 report = seats[side].take_turn(Ride(steps[side], number))
             if report is None and course.is_race:

@@ -378,7 +378,7 @@ class _Launch:
         """What comes now finds the contender where the last timed step left it."""
         self._suspend_passes(process, runner)
         if runner.passes:
-            steps_ns = float(runner.plain_durations_ns().sum())
+            steps_ns = float(runner.plain_durations_ns().sum() + runner.durations_ns("turn").sum())
             said = check_resets(runner.segments, steps_ns, proven=not self._unprovable)
             self.warnings += [words for words in (runner.passes.warning, said) if words]
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 
 from timetrial.launch.plan import LaunchPlan
@@ -19,8 +19,9 @@ def launch_together(
     Raises what run_launch() raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running."""
     cancel = threading.Event()
     with ThreadPoolExecutor(at_once, thread_name_prefix="launch") as pool:
-        futures = [pool.submit(partial(run_launch, cancel=cancel), plan) for plan in plans]
+        futures: list[Future[LaunchRecord]] = []
         try:
+            futures += [pool.submit(partial(run_launch, cancel=cancel), plan) for plan in plans]
             for future in as_completed(futures):
                 done(future.result())
         except BaseException:

@@ -104,7 +104,7 @@ def run_race(
         folder = store.new_folder(results)
         asked = _options(metric, rule, confirm=confirm, isolated=isolated)
         described = described.model_copy(
-            update={"id": folder.name, "again": _again(experiment, folder, asked)}
+            update={"id": folder.name, "half_width": None, "again": _again(experiment, folder, asked)}
         )
         names = side_names(described.cases)
         try:

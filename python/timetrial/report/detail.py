@@ -268,8 +268,9 @@ def _turns(row: Row) -> Iterator[tuple[str, str]]:
         return
     turns = [turn for one in rode for turn in one.record.turns]
     disturbed = sum(turn.disturbed for turn in turns)
-    again = f", {disturbed} of them disturbed by others, and taken again" if disturbed else ""
-    yield "turns", f"{len(turns)} in {len(rode)} heats{again}"
+    again = len(turns) - sum(len({turn.round for turn in one.record.turns}) for one in rode)
+    words = f", {disturbed} of them disturbed by others, {again} taken again" if disturbed else ""
+    yield "turns", f"{len(turns)} in {len(rode)} heat{'s' if len(rode) != 1 else ''}{words}"
     if row.in_all_turns is not None:
         words = f"{_with_interval(row.in_all_turns)}; the step time is that of rounds quiet for all"
         yield "in all turns", words

@@ -32,9 +32,12 @@ class LaunchSteps:
     seconds: FloatArray  # duration of each step
     at_seconds: FloatArray  # end of each step, counted from the launch's first stamp
     steady: BoolArray
+    step_seconds: float | None = None  # its step time; None: the median of its steady steps
 
     def median_seconds(self) -> float:
-        """Of the steady steps: what the launch adds to the estimate. NaN where it has none."""
+        """What the launch adds to the estimate. NaN where it has no steady step."""
+        if self.step_seconds is not None:
+            return self.step_seconds
         return float(np.median(self.seconds[self.steady])) if self.steady.any() else float("nan")
 
 
@@ -74,7 +77,9 @@ def speed_cases(results: Results) -> list[CaseSteps]:
     """Cases with steady steps, in the order of the table. InputError if there are none."""
     cases = []
     for row, label in zip(results.rows, case_labels(results.rows), strict=True):
-        launches = [_launch_steps(one) for one in _launches(results, row.case.id, "speed")]
+        times = {launch.folder: launch.step_time_ns for launch in row.launches}
+        own = _launches(results, row.case.id, "speed")
+        launches = [_launch_steps(one, times.get(str(one.folder))) for one in own]
         launches = [launch for launch in launches if launch.steady.any()]
         if launches:
             cases.append(CaseSteps(label, launches))
@@ -134,7 +139,7 @@ def _launches(results: Results, case: str, purpose: str) -> list[LaunchFiles]:
     ]
 
 
-def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
+def _launch_steps(launch: LaunchFiles, step_time_ns: float | None) -> LaunchSteps:
     steps = launch.steps()
     whole = _drawn(steps)
     duration, ends = steps.duration_ns[whole].astype(np.float64), steps.end_ns[whole].astype(np.float64)
@@ -144,6 +149,7 @@ def _launch_steps(launch: LaunchFiles) -> LaunchSteps:
         seconds=duration * 1e-9,
         at_seconds=(ends - start) * 1e-9,
         steady=times.counting[whole] if times else np.zeros(len(duration), np.bool_),
+        step_seconds=None if step_time_ns is None else 1e-9 * step_time_ns,
     )
 
 

@@ -46,7 +46,7 @@ def step_series_figure(cases: Sequence[CaseSteps], title: str = "") -> Figure:
         words += [f"{left_out:,} steps near the middle not drawn"] if left_out else []
         panel.set_title(f"{case.label} ({', '.join(words)})", loc="left", fontsize=10)
         panel.grid(alpha=0.25)
-    panels[-1].set_xlabel("time since the launch's first step [s]   (gray: warm-up, or after a pause)")
+    panels[-1].set_xlabel("time since the launch's first step [s] (gray: warm-up, after a pause, disturbed)")
     figure.suptitle(title or "Step times along the launches", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -112,7 +112,7 @@ def _legend(figure: Figure, note: str) -> None:
         Line2D([], [], color="black", linewidth=5, alpha=0.35, label="their middle half"),
         Line2D([], [], marker="|", markersize=9, label="their median", **black),
         Line2D([], [], marker="D", markersize=4, label="median of a launch", **black),
-        Line2D([], [], marker="x", label="warm-up, or after a pause", **gray),
+        Line2D([], [], marker="x", label="warm-up, after a pause, disturbed", **gray),
         Line2D([], [], marker=">", label="beyond the axis", **gray),
     ]
     if note:
