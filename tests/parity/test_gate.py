@@ -80,6 +80,11 @@ def test_a_defect_is_refused_at_the_smallest_rate(cache: Path, defect: str) -> N
     assert parity.tensor in (parity.reason or "")
 
 
+def test_what_an_evaluation_leaves_in_states_that_nobody_sees_shows_in_the_next_step(cache: Path) -> None:
+    parity = bench(cache, rate=0.005).proof("inference_trace", states="hidden")
+    assert parity.status == "failed", seen(parity)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("states", ["shown", "hidden"])
 @pytest.mark.parametrize("rate", RATES)

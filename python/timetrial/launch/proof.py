@@ -99,7 +99,7 @@ def forced_steps(
                 row=first + step,
                 before=looks[-2],
                 fresh=number + step == 0,
-                earlier=looks[-3] if step > 0 else None,
+                earlier=looks[-3] if len(looks) > 2 else None,
                 loss=losses[-1] if losses else None,
                 after=looks[-1],
             )
