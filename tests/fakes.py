@@ -15,7 +15,6 @@ import numpy.typing as npt
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
-from timetrial.launch import Heat
 from timetrial.records import store
 from timetrial.records.model import (
     Evaluation,
@@ -202,8 +201,8 @@ class FakeEngine:
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
-    def heat(self, plans: Any, course: Any) -> Heat:
-        return Heat([self.launch(plan) for plan in plans], len(course.rounds))
+    def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
+        return [self.launch(plan) for plan in plans]
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
         records = []

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from timetrial.analysis.heats import TurnTimes, levels_of, polished, quiet_rounds, turn_times
-from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_before_turns, steps_of, steps_of_turns
+from timetrial.analysis.steps import (
+    Steps,
+    mean_per_step_ns,
+    steady_before_turns,
+    steady_mask,
+    steps_of,
+    steps_of_turns,
+)
 from timetrial.records.model import LaunchRecord, Segment, Turn
 
 TRUTH = np.array([1e6, 2e6, 0.5e6])
@@ -86,20 +93,20 @@ def test_cold_steps_of_a_turn_do_not_count(steps_each: int, first_us: int) -> No
     assert steps.duration_ns[own].tolist() == [1000 * k for k in range(first_us, steps_each + 1)]
 
 
-def test_disturbed_turns_are_left_out_unless_there_is_no_other() -> None:
-    made, stamps = record([Turn(round=0), Turn(round=1, disturbed=True), Turn(round=1), Turn(round=2)], 3)
-    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
+@pytest.mark.parametrize(("disturbed", "rounds"), [([1], [0, 1, 2]), ([0, 1, 3], [0, 1, 1, 2])])
+def test_disturbed_turns_are_left_out_unless_hardly_any_other_is_there(
+    disturbed: list[int], rounds: list[int]
+) -> None:
+    """The second turn was taken again in its round. Levels and step times go by the same turns."""
+    ridden = [0, 1, 1, 2]
+    turns = [Turn(round=number, disturbed=place in disturbed) for place, number in enumerate(ridden)]
+    made, stamps = record(turns, 3)
+    steps = steps_of(made, stamps, np.empty(0))
+    seen = turn_times(made, steps)
     assert seen is not None
-    assert seen.rounds.tolist() == [0, 1, 2]
-    assert not seen.all_disturbed
-    made, stamps = record([Turn(round=0), Turn(round=1, disturbed=True), Turn(round=1, disturbed=True)], 3)
-    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
-    assert seen is not None
-    assert seen.all_disturbed, "one turn says nothing"
-    made, stamps = record([Turn(round=0, disturbed=True), Turn(round=1, disturbed=True)], 3)
-    seen = turn_times(made, steps_of(made, stamps, np.empty(0)))
-    assert seen is not None
-    assert (seen.rounds.tolist(), seen.all_disturbed) == ([0, 1], True)
+    assert seen.rounds.tolist() == rounds
+    mask, _ = steady_mask(steps, "speed")
+    assert len(np.unique(steps.segment[mask])) == len(rounds)
 
 
 def test_the_error_of_a_level_is_that_of_its_turns() -> None:

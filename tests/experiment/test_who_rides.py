@@ -154,12 +154,6 @@ def test_of_few_rows_the_median_may_be_narrow_by_luck(run: Run, fake: FakeEngine
     assert {row.ok for row in run("backend=fast,slow", "effort=normal")} == {12}
 
 
-def test_rows_that_failed_do_not_ask_for_more(run: Run, fake: FakeEngine) -> None:
-    fake.factor = lambda plan: scattered(plan) if plan.case.backend == "flaky" else 1.0
-    results = run("backend=fast,slow,other,flaky,chancy,mismatched")
-    assert {row.case.backend: row.ok for row in results.rows}["fast"] == 4
-
-
 def test_a_number_that_was_given_is_kept(run: Run, fake: FakeEngine) -> None:
     fake.factor = scattered
     results = run("backend=fast,slow", "launches=5")

@@ -129,7 +129,7 @@ def test_a_proof_that_fails_to_run_leaves_nothing(framework: Path) -> None:
     assert state(timed) == "cold"
 
 
-def test_an_entry_that_somebody_uses_is_left_alone(framework: Path) -> None:
+def test_an_entry_that_somebody_makes_is_left_alone_and_one_that_is_used_is_shared(framework: Path) -> None:
     proof, _ = launch(framework, "proof", "proof")
     assert proof.compile_cache is not None
     assert proof.compile_cache.path is not None
@@ -138,6 +138,9 @@ def test_an_entry_that_somebody_uses_is_left_alone(framework: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         record, before = launch(framework, "meanwhile")
         assert (state(record), before) == ("cold", 0)
+        fcntl.flock(lock, fcntl.LOCK_SH)  # as a rival of the same heat holds it
+        record, _ = launch(framework, "beside")
+        assert state(record) == "warm"
     finally:
         os.close(lock)
 

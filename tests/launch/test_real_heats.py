@@ -26,7 +26,7 @@ WORK = {"null.work_units": "900"}  # about a millisecond
 
 def heat(plans: list[LaunchPlan]) -> list[LaunchRecord]:
     order = schedule(len(plans), ROUNDS, random.Random(1))
-    return heat_launches([replace(plan, heat=1) for plan in plans], Course(order, BUDGET_NS)).records
+    return heat_launches([replace(plan, heat=1) for plan in plans], Course(order, BUDGET_NS))
 
 
 def null(
@@ -134,11 +134,12 @@ def make():
 def test_one_that_prints_100_mb_does_not_hold_up_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = [own(tmp_path, name, monkeypatch, text) for name, text in (("quiet", PLAIN), ("prints", PRINTS))]
-    quiet, loud = heat(plans)
+    quiet, loud = heat(
+        [own(tmp_path, "quiet", monkeypatch, PLAIN), own(tmp_path, "prints", monkeypatch, PRINTS)]
+    )
     assert took_all_its_turns(quiet)
     assert took_all_its_turns(loud)
-    assert len(loud.stdout) < 100_000  # the record keeps the end
+    assert 0 < len(loud.stdout) < 100_000  # the record keeps the end
 
 
 MOVES = """
@@ -159,8 +160,7 @@ def make():
 def test_one_that_moves_is_a_mismatch_and_the_others_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = [own(tmp_path, name, monkeypatch, text) for name, text in (("stays", PLAIN), ("moves", MOVES))]
-    plans = [replace(plan, processors=frozenset({min(CPUS)})) for plan in plans]
-    stays, moves = heat(plans)
+    plans = [own(tmp_path, "stays", monkeypatch, PLAIN), own(tmp_path, "moves", monkeypatch, MOVES)]
+    stays, moves = heat([replace(plan, processors=frozenset({min(CPUS)})) for plan in plans])
     assert took_all_its_turns(stays)
     assert moves.outcome == "mismatch", words(moves)

@@ -18,9 +18,9 @@ ROUNDS = [(0, 1), (1, 0), (1, 0), (0, 1)]
 @pytest.mark.parametrize("task", ["train", "gradient"])
 def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
     plans = [make_plan(tmp_path / name, name, task=task, measure=SHORT) for name in ("eigen", "cblas")]
-    heat = heat_launches(plans, Course(ROUNDS))
+    records = heat_launches(plans, Course(ROUNDS))
     sides = []
-    for plan, record in zip(plans, heat.records, strict=True):
+    for plan, record in zip(plans, records, strict=True):
         assert record.outcome == "ok", words(record)
         assert record.passes is not None
         assert record.passes.steps is not None

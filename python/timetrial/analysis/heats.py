@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.pairs import turns_of
-from timetrial.analysis.steps import Steps
+from timetrial.analysis.steps import Steps, calm_turns
 from timetrial.records.model import LaunchRecord
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,25 +34,21 @@ SETTLED = 1e-6  # as a fraction
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """Of one launch: the median step of each turn that counts, and the round that it was ridden in.
-    `all_disturbed`: there were hardly any others, so disturbed ones count."""
+    """Of one launch: the median step of each turn that counts, and the round that it was ridden in."""
 
     rounds: npt.NDArray[np.int64]
     step_ns: FloatArray
-    all_disturbed: bool = False
 
 
 def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
-    """Without turns that others disturbed. None: the launch took no turns."""
+    """Of the turns that count. None: the launch took none."""
     # A launch that failed in a turn has its steps, and nothing that was seen of it.
     finished = turns_of(steps)[: len(record.turns)]
     if not finished:
         return None
     medians = np.array([float(np.median(times)) for times in finished])
     rounds = np.array([turn.round for turn in record.turns], np.int64)
-    calm = np.array([not turn.disturbed for turn in record.turns])
-    if np.count_nonzero(calm) < min(FEWEST_QUIET, len(calm)):
-        return TurnTimes(rounds, medians, all_disturbed=True)
+    calm = np.array(calm_turns(record))
     return TurnTimes(rounds[calm], medians[calm])
 
 

@@ -59,7 +59,8 @@ def causes_by(
     cpus = int(seen.get("cpus", 0))
     others = seen.get("others_cpus", 0.0)
     limit = min(OTHERS_LIMIT + OTHERS_LIMIT_EACH * cpus, OTHERS_LIMIT_MOST)
-    many = others - _IDLE_STEP_S * math.sqrt(max(cpus, 1)) / wall_s > limit  # each processor has steps
+    idle_error_s = _IDLE_STEP_S * math.sqrt(seen.get("idle_lines", 1))
+    many = others - idle_error_s / wall_s > limit
     steal = seen.get("steal_ratio", 0.0)
     wait = seen.get("wait_ratio", 0.0)
     throttled = seen.get("throttled_s", 0.0)

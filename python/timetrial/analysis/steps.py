@@ -14,12 +14,14 @@ SEGMENT_BOUNDARY, STEP_BOUNDARY, RESET_BOUNDARY = 0, 1, 6  # TT_SEGMENT, TT_STEP
 PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts
 COLD_STEPS = 2  # of a turn: they find the caches of another contender
 FEWEST_WITH_COLD = 10
+FEWEST_CALM = 3  # turns that nobody disturbed; of fewer, disturbed ones count as well
 
 
 @dataclass(frozen=True)
 class Steps:
     """One entry per step, in order: duration, end, loss, its segment, whether it is the first there,
-    whether it is the first behind a reset to the initial state, and whether others disturbed its turn."""
+    whether it is the first behind a reset to the initial state, and whether it is left out because others
+    disturbed its turn."""
 
     duration_ns: npt.NDArray[np.int64]
     end_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
@@ -97,9 +99,15 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
     )
 
 
+def calm_turns(record: LaunchRecord) -> list[bool]:
+    """Of each turn, whether its steps count: nobody disturbed it, or hardly any was left alone."""
+    calm = [not turn.disturbed for turn in record.turns]
+    return calm if sum(calm) >= FEWEST_CALM else [True] * len(calm)
+
+
 def _disturbed_segments(record: LaunchRecord) -> list[int]:
     turns = [number for number, one in enumerate(record.segments) if one.kind == "turn"]
-    return [number for number, turn in zip(turns, record.turns, strict=False) if turn.disturbed]
+    return [number for number, calm in zip(turns, calm_turns(record), strict=False) if not calm]
 
 
 def steps_of_turns(steps: Steps) -> list[npt.NDArray[np.int64]]:
@@ -125,7 +133,7 @@ def may_count(follows_break: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], Steady | None]:
     """Which steps count for the step time, and what the launch says about its steady state.
 
-    Of a launch that took turns: the warm ones of turns that nobody disturbed (of all turns, if all were).
+    Of a launch that took turns: the warm ones of turns that count (calm_turns).
     Of a speed launch: all plain steps from the one on at which the steady state begins (steady.py), or the
     best cut there was if it has none. Where they are too few or too noisy to tell, and in launches that warm
     up for a given time (then None): those in segments that are `steady`.
@@ -133,10 +141,8 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
     steady = None
     mask = np.zeros(len(steps), np.bool_)
     if purpose == "speed" and (turns := steps_of_turns(steps)):
-        own = np.concatenate(turns)
-        calm = own[~steps.disturbed[own]]
-        mask[calm if len(calm) else own] = True
-        return mask, None
+        mask[np.concatenate(turns)] = True
+        return mask & ~steps.disturbed, None
     if purpose == "speed":
         plain = _counting(steps, PLAIN)
         steady = find_steady(steps.duration_ns[plain])

@@ -11,7 +11,7 @@ from timetrial.experiment.case import Case, Workload
 from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
-    from timetrial.launch import Contender, Course, Heat, LaunchPlan
+    from timetrial.launch import Contender, Course, LaunchPlan
     from timetrial.workloads import Checked, Prepared
 
 
@@ -24,7 +24,7 @@ class Engine:
     check: Callable[[Workload], Checked]
     prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
-    heat: Callable[[Sequence[LaunchPlan], Course], Heat]  # alive together, taking turns
+    heat: Callable[[Sequence[LaunchPlan], Course], list[LaunchRecord]]  # alive together, taking turns
     # At once so many, with nothing timed; each record is told as it comes.
     together: Callable[[Sequence[LaunchPlan], int, Callable[[LaunchRecord], None]], list[LaunchRecord]]
     lock: Callable[[], AbstractContextManager[Any]]

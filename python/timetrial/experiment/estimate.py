@@ -35,9 +35,7 @@ class Forecast:
     unavailable: int
     seconds: float
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
-    half_width: (
-        float | None
-    )  # of the median ratio: launches are added until it is reached; None: they are not
+    half_width: float | None  # of the median ratio, if launches are added until it is reached
     most_launches: int  # of a case, then
 
     @property

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.precision import median_half_width
+from timetrial.analysis.summary import Launch, summarize
 from timetrial.errors import InputError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
@@ -29,7 +30,7 @@ from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.records.profile import Profile
-from timetrial.records.results import Results
+from timetrial.records.results import LaunchFiles, Results, analyzed
 
 if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan, Measure
@@ -60,6 +61,7 @@ class _Run:
     launches: int = 0
     heats: int = 0
     so_far: str = ""  # how finely the rows are known, for whoever watches
+    analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
     failures: dict[str, int] = field(default_factory=dict)  # by case id
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
@@ -188,7 +190,11 @@ def _speed(run: _Run, live: Sequence[ReadyCase], block: int) -> None:
 
 def _is_too_wide(run: _Run) -> bool:
     """Whether the rows, all together, are not yet known as finely as was asked for."""
-    asked, width = run.experiment.sizes.half_width, median_half_width(Results(run.folder).rows)
+    for folder in store.launch_folders(run.folder):
+        if folder not in run.analyzed:
+            run.analyzed[folder] = analyzed(LaunchFiles(store.read_launch(folder), folder))
+    rows = summarize(run.record, list(run.analyzed.values())).rows
+    asked, width = run.record.half_width, median_half_width(rows)
     if asked is None or width is None or width <= asked:
         return False
     run.so_far = f" · ±{100 * width:.1f} % so far, {100 * asked:g} % asked"
@@ -263,7 +269,7 @@ def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
     course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns)
-    for one, record in zip(cases, run.engine.heat(plans, course).records, strict=True):
+    for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.launch.heat import Course, Heat, Round, schedule
+from timetrial.launch.heat import Course, Round, schedule
 from timetrial.launch.lock import MeasurementLock
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.registry import (
@@ -19,7 +19,6 @@ from timetrial.launch.together import launch_together
 __all__ = [
     "Contender",
     "Course",
-    "Heat",
     "LaunchPlan",
     "Limits",
     "Measure",

@@ -27,6 +27,7 @@ LOOKING_SHARE = 0.002
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
+SHORTEST_PIECE_NS = 20_000_000  # of the warm-up before turns
 RACE_TURN_NS = 20_000_000
 FEWEST_RACE_STEPS = 5  # of a turn
 LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
@@ -145,7 +146,7 @@ def warmup_stages(measure: Measure) -> Iterator[Stage]:
     """Pieces of warm-up, for as long as the caller wants more and the budget lasts."""
     left_ns = measure.warmup_ns
     while left_ns > 0:
-        piece_ns = min(left_ns, max(RACE_TURN_NS, (measure.warmup_ns - left_ns) // 4))
+        piece_ns = min(left_ns, max(SHORTEST_PIECE_NS, (measure.warmup_ns - left_ns) // 4))
         yield Stage("warmup", measure.max_steps, piece_ns, piece_ns)
         left_ns -= piece_ns
 

@@ -92,8 +92,8 @@ class Seat:
             self._reports.put(None)
 
     def take_turn(self, ride: Ride | None) -> Report | None:
-        """In the heat's thread: one turn; None if the launch has ended. With no ride: its warm-up, or its
-        end. Raises what the launch raised."""
+        """In the heat's thread: one turn, or the warm-up where there is no ride; None if the launch has
+        ended. Raises what the launch raised."""
         if self.left:
             return None
         self._orders.put(ride)
@@ -149,20 +149,12 @@ class Course:
         return most if self.budget_ns is None else rides_of(turn_ns, most, self.budget_ns)
 
 
-@dataclass(frozen=True)
-class Heat:
-    """What came of it: a record for each launch, and how many rounds were run."""
-
-    records: list[LaunchRecord]
-    rounds: int
-
-
 SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
 
 
-def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> Heat:
-    """Runs the launches together; one that fails has its record as well, and the others go on (in a race:
-    they end, too).
+def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRecord]:
+    """Runs the launches together. A record for each, in their order; who fails has one as well, and the
+    others go on (in a race they end, too).
 
     Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.
     """
@@ -173,25 +165,22 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> Heat:
         try:
             for launch, seat in zip(launches, seats, strict=True):
                 futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
-            done = _take_turns(seats, course)
+            _take_turns(seats, course)
         except BaseException:
             cancel.set()
             for seat in seats:
                 seat.release()
             raise
-    return Heat([future.result() for future in futures], done)
+    return [future.result() for future in futures]
 
 
-def _take_turns(seats: Sequence[Seat], course: Course) -> int:
-    """How many rounds were run."""
+def _take_turns(seats: Sequence[Seat], course: Course) -> None:
     # Who starts first is chance, as everything that could favor someone.
     warm = {side: seats[side].take_turn(None) for side in course.rounds[0]}
     there = {side: report.step_ns for side, report in warm.items() if report is not None}
-    done = 0
     if there and not (course.is_race and len(there) < len(seats)):
-        done = _run_rounds(seats, course, there)
+        _run_rounds(seats, course, there)
     _end_together(seats)
-    return done
 
 
 def _end_together(seats: Sequence[Seat]) -> None:
@@ -204,7 +193,7 @@ def _end_together(seats: Sequence[Seat]) -> None:
             seat.ended()
 
 
-def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> int:
+def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> None:
     steps = course.steps(step_ns)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
     repeats = dict.fromkeys(step_ns, 0 if course.is_race else repeats_of(len(course.rounds)))
@@ -219,7 +208,4 @@ def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, flo
                 repeats[side] -= 1
                 report = seats[side].take_turn(Ride(steps[side], number))
             if report is None and course.is_race:
-                return number
-        if all(seat.left for seat in seats):
-            return number
-    return len(course.rounds)
+                return

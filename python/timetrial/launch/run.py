@@ -25,7 +25,7 @@ from timetrial.launch.decisions import Stage, detailed_stage, learning_stages
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
-from timetrial.launch.heat import Course, Heat, Seat, SeatedLaunch, run_heat
+from timetrial.launch.heat import Course, Seat, SeatedLaunch, run_heat
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
@@ -93,7 +93,7 @@ def run_launch(
     return record
 
 
-def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> Heat:
+def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
     """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
 
     def seated(plan: LaunchPlan) -> SeatedLaunch:

@@ -125,6 +125,7 @@ def witnesses_of(begin: Look, end: Look, share: Share, cores: Collection[int]) -
         others_s = max(0.0, wall_s * len(known) - idle_s - stolen_s - ours_s)
         used = min(max(share.cpu_ns / share.wall_ns, 1.0), len(known))
         seen["cpus"] = len(known)
+        seen["idle_lines"] = len(lines)
         seen["others_cpus"] = others_s / wall_s
         seen["steal_ratio"] = stolen_s / (wall_s * used)
     if begin.throttled and end.throttled:

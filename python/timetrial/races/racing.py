@@ -225,9 +225,9 @@ def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
     order = schedule(len(sides), ROUNDS, rng)
     if ride.isolated:
         alone = {side: ride.engine.heat([plans[side]], Course([(0,)] * ROUNDS)) for side in order[0]}
-        launches = [alone[side].records[0] for side in range(len(sides))]
+        launches = [alone[side][0] for side in range(len(sides))]
     else:
-        launches = ride.engine.heat(plans, Course(order)).records
+        launches = ride.engine.heat(plans, Course(order))
     ratios, void = _compared(ride, sides, plans, launches)
     return PairRecord(
         number=number,

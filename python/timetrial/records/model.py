@@ -279,9 +279,7 @@ class ExperimentRecord(Model):
     cases: list[CaseRecord]
     reference: dict[str, Any] | None = None
     launches: int  # asked, per case; at the least, where `half_width` was asked for
-    half_width: float | None = (
-        None  # a fraction: of the median ratio, launches were added until it was reached
-    )
+    half_width: float | None = None  # a fraction, of the median ratio: until then launches were added
     learning_seeds: int
     profiles: int = 0  # profile launches asked, per case
     workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets: recorded splits and hashes

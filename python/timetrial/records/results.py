@@ -73,7 +73,7 @@ class Results:
         """One row per case of the whole experiment, selected or not: a reference may lie outside."""
         return self._summary.rows
 
-    @property
+    @cached_property
     def whole(self) -> Results:
         """The whole experiment, whatever is selected."""
         return self if self._selected is None else Results(self.path)

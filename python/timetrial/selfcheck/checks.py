@@ -13,7 +13,8 @@ from timetrial.analysis.verdict import Verdict
 from timetrial.experiment.engine import Engine
 
 if TYPE_CHECKING:
-    from timetrial.launch import Course, Heat, LaunchPlan
+    from timetrial.launch import Course, LaunchPlan
+    from timetrial.records.model import LaunchRecord
 
 Words = tuple[str, ...]
 Disturbed = Callable[[Engine], tuple[Engine, Callable[[], None]]]  # the engine, and what ends the disturbance
@@ -54,7 +55,7 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
     calls = 0
     busy: list[subprocess.Popen[bytes]] = []
 
-    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
         nonlocal calls
         calls += 1
         if calls > after_pairs and not busy:
@@ -78,7 +79,7 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
 def with_other_environment(engine: Engine) -> tuple[Engine, Callable[[], None]]:
     """The first side always has a small environment, the second a large one."""
 
-    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
         padded = [
             replace(plan, environment={**plan.environment, "TIMETRIAL_PADDING": "x" * (side * 8000)})
             for side, plan in enumerate(plans)
