@@ -144,8 +144,7 @@ def _session(
 def _profile(run: _Run, live: Sequence[ReadyCase]) -> None:
     distinct = _distinct(live)
     run.progress.total(len(distinct) + len(live))
-    for position, one in enumerate(distinct):
-        _prove(run, one, position)
+    _prove(run, distinct)
     _block(run, live, "profile", 0, run.experiment.spec.seed)
 
 
@@ -162,8 +161,7 @@ def _measure(run: _Run, live: Sequence[ReadyCase]) -> None:
     speed = _planned(run, live)
     blocks = speed.fewest
     run.progress.total(len(distinct) + len(live) * blocks + learning)
-    for position, one in enumerate(distinct):
-        _prove(run, one, position)
+    _prove(run, distinct)
     for block in range(blocks):
         _speed(run, live, block)
     while live and blocks < speed.most and _is_too_wide(run):
@@ -214,11 +212,19 @@ def _is_proven(run: _Run, one: ReadyCase) -> bool:
     return parity is not None and parity.status == "passed"
 
 
-def _prove(run: _Run, one: ReadyCase, position: int) -> None:
-    content = one.case.content_id
-    record = _launch(run, one, "proof", run.folder / "proof" / content, run.experiment.spec.seed, 0, position)
-    if record.outcome == "ok":
-        run.proofs[content] = record.parity
+def _prove(run: _Run, cases: Sequence[ReadyCase]) -> None:
+    """One contender is alive at a time: what import and compiling cost when nothing is compiled is seen here,
+    and nobody knows yet how much memory they need. While it is judged, the next one runs."""
+    seed = run.experiment.spec.seed
+    plans = [
+        _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, position)
+        for position, one in enumerate(cases)
+    ]
+    run.progress.next("proofs")
+    records = run.engine.together(plans, 1, run.progress.done)
+    for one, record in zip(cases, records, strict=True):
+        if record.outcome == "ok":
+            run.proofs[one.case.content_id] = record.parity
 
 
 def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, seed: int) -> None:

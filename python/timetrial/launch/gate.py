@@ -29,10 +29,12 @@ MOST_MORE = 8  # steps before those at the end that are judged: fewer than this,
 
 
 class Gate:
-    """`prepared` is what the job is made of: the plan's workload with batches that are clear."""
+    """`prepared` is what the job is made of: the plan's workload with batches that are clear. Judging ends
+    with KeyboardInterrupt once it is `cancelled`."""
 
-    def __init__(self, plan: LaunchPlan):
+    def __init__(self, plan: LaunchPlan, cancelled: Callable[[], bool] = lambda: False):
         self.is_stress = False
+        self._cancelled = cancelled
         self.prepared = plan.prepared
         self._plan = plan
         self._judge: Judge | None = None
@@ -68,6 +70,7 @@ class Gate:
             plain=proof.plain,
             losses=proof.losses,
             prefix=prefix,
+            cancelled=self._cancelled,
         )
         return parity.model_copy(update={"deterministic": proof.deterministic})
 
@@ -101,7 +104,7 @@ class Gate:
 
     def for_stress(self, plan: LaunchPlan) -> Gate:
         """The gate of the launch of the proof's own recipe."""
-        gate = Gate(plan)
+        gate = Gate(plan, self._cancelled)
         gate.is_stress = True
         return gate
 
@@ -125,7 +128,7 @@ class Gate:
         if self._judge is None or not self._observations:
             return None
         check_finite(self._observations)
-        return compare(self._observations, self._judge, expected_of(self.prepared))
+        return compare(self._observations, self._judge, expected_of(self.prepared), cancelled=self._cancelled)
 
 
 def check_finite(observations: Sequence[Observation]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -79,6 +80,8 @@ class JudgingBackend:
         return self.backend if self.dtype == "f32" else f"{self.backend} ({self.dtype})"
 
 
+# Held by whoever asks a judge: launches end in threads of their own, and share it.
+JUDGING = threading.Lock()
 SMALL = JudgingBackend("reference")  # always computes in double precision
 LARGE = JudgingBackend("cblas", "f64")
 

@@ -8,8 +8,7 @@ have turned must be shown (flips.py), and stands in the notes.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from timetrial.launch.flips import explain, turns
 from timetrial.launch.hints import hint
-from timetrial.launch.judge import Answer, Judge
+from timetrial.launch.judge import JUDGING, Answer, Judge
 from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.passes import GROWTH
 from timetrial.launch.rule import Rule, changes, follow, implied_gradient, norm
@@ -32,7 +31,6 @@ GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
 WAY_TOLERANCE = 0.05
 
 Measure = Literal["relative", "relative_l2"]
-_JUDGING = threading.Lock()  # the sides of a race end in threads of their own, and share the judge
 
 
 def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
@@ -74,11 +72,15 @@ def compare(
     plain: Plain | None = None,
     losses: Sequence[float] = (),
     prefix: str = "",
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Parity:
-    """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values."""
-    with _JUDGING:
+    """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values.
+    KeyboardInterrupt once it is `cancelled`: a large network may take minutes."""
+    with JUDGING:
         court = _Court(judge, expected)
         for seen in observations:
+            if cancelled():
+                raise KeyboardInterrupt
             wrong = _form(seen, expected)
             if wrong is not None:
                 tensor, reason = f"{prefix}{wrong[0]}", f"{prefix}{wrong[1]}"

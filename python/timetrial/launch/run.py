@@ -74,17 +74,21 @@ from timetrial.records.store import write_answers, write_launch
 
 
 def run_launch(
-    plan: LaunchPlan, *, cancel: threading.Event | None = None, seat: Seat | None = None
+    plan: LaunchPlan,
+    *,
+    cancel: threading.Event | None = None,
+    seat: Seat | None = None,
+    alive: threading.Semaphore | None = None,
 ) -> LaunchRecord:
     """Runs the plan; a launch of a heat needs its seat. Leaves record.json, stamps.bin and losses.bin in the
-    plan's folder, and nothing running.
+    plan's folder, and nothing running. `alive` is held while the contender lives.
 
     Every failure of the contender is an outcome in the record. Raises MeasurementError when we could not
     measure or write, InputError for a plan that cannot be, KeyboardInterrupt on Ctrl-C or `cancel`: then
     nothing is recorded.
     """
     _make_folder(plan.folder)
-    launch = _Launch(plan, cancel, seat)
+    launch = _Launch(plan, cancel, seat, alive)
     try:
         record = launch.run()
     finally:
@@ -114,10 +118,17 @@ def _make_folder(folder: Path) -> None:
 class _Launch:
     """The state of one launch while it runs, and the record that is made of it."""
 
-    def __init__(self, plan: LaunchPlan, cancel: threading.Event | None, seat: Seat | None = None):
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        cancel: threading.Event | None,
+        seat: Seat | None = None,
+        alive: threading.Semaphore | None = None,
+    ):
         self.plan = plan
         self.cancel = cancel
         self.seat = seat
+        self.alive = alive
         self.outcome: Outcome = "ok"
         self.reason: str | None = None
         self.stop: str | None = None
@@ -129,7 +140,7 @@ class _Launch:
         self.subnormals: list[Subnormals] | None = None
         self.parity: Parity | None = None
         self.end: Parity | None = None
-        self.gate = Gate(plan)
+        self.gate = Gate(plan, self._cancelled)
         self.proof: Proof | None = None
         self.layers = LayerTimes()
         self.warnings: list[str] = []
@@ -242,7 +253,12 @@ class _Launch:
         job = make_job(plan, contender)
         write_job(plan, job)
         scratch = plan.folder.resolve() / "tmp"
-        with compiled(self._cached_case, contender, job, plan.purpose, scratch / "cache") as cache:
+        with (
+            self.alive or contextlib.nullcontext(),
+            compiled(self._cached_case, contender, job, plan.purpose, scratch / "cache") as cache,
+        ):
+            if self._cancelled():
+                raise KeyboardInterrupt
             self.cache = cache.record
             self._start(contender, cache.folder, scratch)
             cache.keep = True
@@ -530,7 +546,7 @@ class _Launch:
     def _stress(self, plan: LaunchPlan, contender: Contender) -> Proof:
         """Another launch of the same contender, for the proof's own recipe."""
         _make_folder(plan.folder)
-        launch = _Launch(plan, self.cancel)
+        launch = _Launch(plan, self.cancel, alive=self.alive)
         launch.gate = self.gate.for_stress(plan)
         try:
             launch._run_contender(contender)

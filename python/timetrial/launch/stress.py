@@ -17,7 +17,7 @@ import numpy as np
 
 from timetrial.core import random
 from timetrial.experiment.case import Workload
-from timetrial.launch.judge import Judge
+from timetrial.launch.judge import JUDGING, Judge
 from timetrial.launch.observed import Batches, Tensors
 from timetrial.launch.parts import part_of
 from timetrial.workloads import Prepared, prepare
@@ -66,12 +66,13 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     assert prepared.network is not None
     images, labels = Batches(prepared.job["streams"]).batch("proof", 0)
     part = part_of(prepared.network)  # enough of the batch to find a rate by
-    gradient = judge.gradient(parameters, images[:part], labels[:part]).gradient
-    sizes = [
-        (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
-        for name in parameters
-        if parameters[name].ndim > 1
-    ]
+    with JUDGING:
+        gradient = judge.gradient(parameters, images[:part], labels[:part]).gradient
+        sizes = [
+            (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
+            for name in parameters
+            if parameters[name].ndim > 1
+        ]
     ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
     typical = float(np.median(ratios))
     optimizer = {

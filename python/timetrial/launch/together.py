@@ -1,4 +1,4 @@
-"""Launches side by side, for what is not timed: learning."""
+"""Launches side by side, for what is not timed: proofs and learning."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from timetrial.records.model import LaunchRecord
 def launch_together(
     plans: Sequence[LaunchPlan], at_once: int, done: Callable[[LaunchRecord], None]
 ) -> list[LaunchRecord]:
-    """Each plan once, `at_once` of them at a time; `done` is called as they end, in the caller's thread.
-    Raises what run_launch() raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running."""
+    """Each plan once, with `at_once` contenders alive at a time; while one is judged, the next is there
+    already. `done` is called as they end, in the caller's thread. Raises what run_launch() raises, and
+    KeyboardInterrupt on Ctrl-C; then nothing is left running."""
     cancel = threading.Event()
-    with ThreadPoolExecutor(at_once, thread_name_prefix="launch") as pool:
+    alive = threading.Semaphore(at_once)
+    with ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch") as pool:
         futures: list[Future[LaunchRecord]] = []
         try:
-            futures += [pool.submit(partial(run_launch, cancel=cancel), plan) for plan in plans]
+            futures += [pool.submit(partial(run_launch, cancel=cancel, alive=alive), plan) for plan in plans]
             for future in as_completed(futures):
                 done(future.result())
         except BaseException:
