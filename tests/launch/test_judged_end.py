@@ -10,9 +10,11 @@ import pytest
 from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
+from timetrial.launch.accounts import remembers
 from timetrial.launch.gate import check_finite
 from timetrial.launch.observed import Look, Observation
 from timetrial.launch.outcome import LaunchError
+from timetrial.records.model import Segment, SegmentKind
 
 STEPS = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, max_steps=60)
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
@@ -50,7 +52,43 @@ def test_what_is_right_passes(tmp_path: Path, backend: str, task: str) -> None:
     assert record.end is not None
     assert record.end.status == "passed"
     assert record.end.comparisons
+    assert not any("may remember" in one for one in record.warnings)
     assert [one.kind for one in record.segments[-2:]] == ["judged", "judged"]
+
+
+def test_what_is_computed_once_and_then_remembered_is_said(tmp_path: Path) -> None:
+    plan = make_plan(
+        tmp_path / "launch", PLANTED, network=small_network(tmp_path),
+        measure=dataclasses.replace(STEPS, max_steps=120),
+        momentum=0.1,  # passes of 20 steps
+        settings={"planted.defect": "remembers"},
+    )  # fmt: skip
+    record = run_launch(plan)
+    assert record.outcome == "ok", words(record)
+    assert any("may remember results" in one for one in record.warnings), record.warnings
+
+
+def test_how_much_more_is_said() -> None:
+    def said(judged: list[tuple[int, float]], timed_ms: float) -> str | None:
+        ends = [segment("judged", steps, ms) for steps, ms in judged]
+        first = segment("turn", 4, 4 * 100.0)  # nobody knows them yet
+        return remembers([first, *[segment("turn", 4, 4 * timed_ms)] * 4, *ends])
+
+    assert said([(1, 30.0), (1, 79.0)], 10.0) is None  # the smallest counts: one may have compiled
+    assert said([(1, 81.0), (5, 390.0)], 10.0) is None  # 78 ms each
+    assert said([(1, 81.0), (5, 410.0)], 10.0) == (
+        "a step on a batch that it had never seen took 81 ms of CPU time, those that were timed 10 ms: "
+        "it may remember results of steps that come again"
+    )
+    assert said([(1, 0.9)], 0.01) is None  # all overhead
+    assert said([], 10.0) is None
+    assert remembers([segment("turn", 19, 1.0), segment("judged", 1, 100.0)]) is None  # too few to tell
+
+
+def segment(kind: SegmentKind, steps: int, ms: float) -> Segment:
+    return Segment(
+        kind=kind, steps=steps, first_stamp=0, stamps=0, first_loss=0, losses=0, cpu_ns=int(ms * MS)
+    )
 
 
 def test_a_null_contender_shows_nothing(tmp_path: Path) -> None:

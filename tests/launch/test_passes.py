@@ -16,7 +16,7 @@ from timetrial.launch import run_launch
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.records import store
-from timetrial.records.model import LaunchRecord, Segment
+from timetrial.records.model import LaunchRecord
 
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
 # Counted in steps, however slow the machine is at the moment.
@@ -120,28 +120,19 @@ def test_how_long_a_pass_is(momentum: float, epoch: int, steps: int) -> None:
 
 
 def test_work_in_resets_is_seen() -> None:
-    def of(reset_ns: int) -> list[Segment]:
-        return [
-            Segment(
-                kind="steady",
-                steps=9,
-                first_stamp=0,
-                stamps=11,
-                first_loss=0,
-                losses=9,
-                resets=1,
-                reset_ns=one,
-            )
-            for one in (reset_ns, 0)
-        ]
+    def said(*resets_ms: float, steps_ms: float = 10.0, proven: bool = True) -> str | None:
+        return check_resets(np.array([int(ms * MS) for ms in resets_ms]), steps_ms * MS, proven=proven)
 
-    assert check_resets(of(400), 1000.0, proven=True) is None
-    assert check_resets([], 0.0, proven=True) is None
-    assert "outside the clock" in str(check_resets(of(600), 1000.0, proven=True))
+    assert said() is None
+    assert said(1.3, 1.3, 1.3, 900.0) is None  # the longest may have waited for a processor
+    assert said(2.0, 2.0, 2.0, 2.0) == (
+        "its resets took 6 ms and its steps 10 ms: work in a reset is outside the clock"
+    )
+    assert said(0.4, 0.4, 0.4, steps_ms=0.01) is None  # too short to say anything about
     with pytest.raises(LaunchError, match="outside the clock") as raised:
-        check_resets(of(6000), 1000.0, proven=True)
+        said(30.0, 30.0, 30.0)
     assert raised.value.outcome == "wrong"
-    assert "outside the clock" in str(check_resets(of(6000), 1000.0, proven=False))
+    assert "outside the clock" in str(said(30.0, 30.0, 30.0, proven=False))
 
 
 def test_who_has_nothing_to_reset_is_not_reset() -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from timetrial.core.observer import Observation
 from timetrial.launch.outcome import LaunchError
+from timetrial.records.model import Segment, SegmentKind
 
 CLOCK_SLACK_NS = 1_000  # between two processors' readings of one clock
 # CPU time of the thread of the steps beside them: between two segments it answers and maps a window.
@@ -26,6 +27,13 @@ BESIDE_NS = 20_000_000
 BESIDE_SEGMENT_NS = 2_000_000
 AWAKE_SHARE = 0.8  # of the stamped time, that all threads together were running or waiting for a processor
 FEWEST_NS = 50_000_000
+# CPU time of a step on a batch that was never seen, over that of a timed one: honest contenders have 0.7 to 4
+# (pools that spin beside others). Below the second, where tiny steps are all overhead, nothing is said, nor
+# of fewer timed steps. Of these a quarter may be the first of their kind.
+REMEMBERS = 8.0
+REMEMBERS_NS = 1_000_000
+REMEMBERS_STEPS = 20
+KNOWN_SHARE = 0.75
 
 
 def check_order(times: NDArray[np.int64], ordered_ns: int, before_ns: int, answered_ns: int) -> None:
@@ -86,3 +94,33 @@ class Accounts:
         if self.stamped_ns < FEWEST_NS or self.awake_ns >= AWAKE_SHARE * self.stamped_ns:
             return None
         return "asleep for a fifth of its step time or more: a step of it waits instead of computing"
+
+
+def remembers(segments: Sequence[Segment]) -> str | None:
+    """What to warn of where the steps that were judged, on batches that the contender had never seen, took
+    far more CPU time than those that were timed, which come again and again."""
+    judged, _ = _cpu_ns(segments, ("judged",))
+    timed, steps = _cpu_ns(segments, ("steady", "turn"))
+    if not len(judged) or steps.sum() < REMEMBERS_STEPS:
+        return None
+    new_ns, known_ns = float(judged.min()), float(np.quantile(np.repeat(timed, steps), KNOWN_SHARE))
+    if new_ns < max(REMEMBERS * known_ns, known_ns + REMEMBERS_NS):
+        return None
+    return (
+        f"a step on a batch that it had never seen took {new_ns / 1e6:.3g} ms of CPU time, those that were "
+        f"timed {known_ns / 1e6:.3g} ms: it may remember results of steps that come again"
+    )
+
+
+def _cpu_ns(
+    segments: Sequence[Segment], kinds: Sequence[SegmentKind]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """CPU time of a step in each of these segments, and how many steps it has."""
+    known = [
+        (one.cpu_ns / one.steps, one.steps)
+        for one in segments
+        if one.kind in kinds
+        if one.cpu_ns and one.steps
+    ]
+    times, steps = np.array(known).reshape(-1, 2).T
+    return times, steps.astype(np.int64)

@@ -15,7 +15,7 @@ from typing import Any
 
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.experiment.case import Case
-from timetrial.launch.accounts import Accounts
+from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
 from timetrial.launch.answers import answers_of
 from timetrial.launch.compile_cache import COLD, compiled
@@ -395,7 +395,7 @@ class _Launch:
         self._suspend_passes(process, runner)
         if runner.passes:
             steps_ns = float(runner.plain_durations_ns().sum() + runner.durations_ns("turn").sum())
-            said = check_resets(runner.segments, steps_ns, proven=not self._unprovable)
+            said = check_resets(runner.resets_ns(), steps_ns, proven=not self._unprovable)
             self.warnings += [words for words in (runner.passes.warning, said) if words]
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
             self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
@@ -580,6 +580,9 @@ class _Launch:
                 raise LaunchError("wrong", words)
         files.first_losses_end()
         self._observe(process, files)
+        if self.plan.purpose in PASSED_PURPOSES and self.runner is not None:
+            words = remembers(self.runner.segments)
+            self.warnings += [words] if words else []
 
     def _judge_settings(self, contender: Contender) -> None:
         said = Said(self.ready, self.libraries, self.cache)

@@ -141,6 +141,10 @@ class SegmentRunner:
         own = [one.duration_ns for one in self._of((kind,))]
         return np.concatenate([np.empty(0, np.int64), *own])
 
+    def resets_ns(self) -> NDArray[np.int64]:
+        """How long each reset took that was done between two steps of a segment."""
+        return np.concatenate([np.empty(0, np.int64), *(one.reset_ns for one in self._stamped)])
+
     def _of(self, kinds: Collection[str]) -> list[StampedSteps]:
         pairs = zip(self.segments, self._stamped, strict=True)
         return [stamped for segment, stamped in pairs if segment.kind in kinds]
