@@ -30,7 +30,7 @@ APT_LINE := sudo apt install g++ make python3-dev python3-venv
 export CXX
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: help demo test test-all stages lint ctest pytest frameworks notebooks format coverage stubs self dist clean machine
+.PHONY: help demo test test-all stages lint ctest pytest frameworks loaded notebooks format coverage stubs self dist clean machine
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -140,6 +140,10 @@ PYTEST = $(BIN)/python -m pytest
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
 	$(REQUIRED) $(STAGE) "pytest, all cores" -- $(PYTEST) -n $(JOBS) --dist worksteal -m "$(call MARKED,not alone)" --junitxml=$(TIMES)/pytest.xml
 	$(REQUIRED) $(STAGE) "pytest, one by one" -- $(PYTEST) -m "$(call MARKED,alone)" --junitxml=$(TIMES)/pytest-alone.xml
+
+RUNS ?= 10
+loaded: ctest frameworks  ## the everyday tests RUNS times on a busy machine: two suites side by side
+	$(BIN)/python tools/loaded.py $(RUNS)
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
 	TIMETRIAL_NOTEBOOK_QUICK=1 $(STAGE) notebooks -- $(PYTEST) --nbmake --nbmake-timeout=300 notebooks --junitxml=$(TIMES)/pytest-notebooks.xml
