@@ -150,16 +150,17 @@ TEST(Recorder, MeasuresKnownDurations) {
         for (std::size_t i = 1; i < stamps.size(); ++i)
             durations_ns.push_back(tt_stamp_time_ns(stamps[i]) - tt_stamp_time_ns(stamps[i - 1]));
         std::ranges::sort(durations_ns);
-        EXPECT_GE(durations_ns.front(), known_ns);
-        // The lower quartile: on a busy machine something comes between many a pair of stamps.
-        const auto quartile_ns = static_cast<double>(durations_ns[durations_ns.size() / 4]);
+        // The shortest: what the instrument adds by itself. Where others evict its code from the caches, a
+        // wait of a millisecond ends a microsecond late more often than not.
+        const auto shortest_ns = static_cast<double>(durations_ns.front());
 #ifdef __SANITIZE_ADDRESS__
         const double own_ns =
-            10'000;  // of checks around each call; how exact it is, is asked of the build that ships
+            10'000;  // of checks around each call; how exact it is, the build that ships says
 #else
         const double own_ns = 5 * clock_cost_ns() + 50;
 #endif
-        EXPECT_LE(quartile_ns, static_cast<double>(known_ns) * 1.001 + own_ns) << known_ns;
+        EXPECT_GE(shortest_ns, static_cast<double>(known_ns));
+        EXPECT_LE(shortest_ns, static_cast<double>(known_ns) * 1.001 + own_ns) << known_ns;
     }
 }
 
