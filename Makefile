@@ -142,7 +142,7 @@ pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests
 	$(REQUIRED) $(STAGE) "pytest, one by one" -- $(PYTEST) -m "$(call MARKED,alone)" --junitxml=$(TIMES)/pytest-alone.xml
 
 RUNS ?= 10
-loaded: ctest frameworks  ## the everyday tests RUNS times on a busy machine: two suites side by side
+loaded: $(VENV)/.installed $(VENV)/.test frameworks  ## the everyday tests RUNS times on a busy machine: two suites side by side
 	$(BIN)/python tools/loaded.py $(RUNS)
 
 notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks

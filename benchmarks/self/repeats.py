@@ -35,7 +35,7 @@ def differences(
     return [
         100 * abs(float(np.log(one.estimate / other.estimate)))
         for one, other in pairs
-        if one is not None and other is not None and one is not other
+        if one is not None and other is not None
     ]
 
 

@@ -124,11 +124,14 @@ def test_work_in_resets_is_seen() -> None:
         return check_resets(np.array([int(ms * MS) for ms in resets_ms]), steps_ms * MS, proven=proven)
 
     assert said() is None
-    assert said(1.3, 1.3, 1.3, 900.0) is None  # the longest may have waited for a processor
+    assert said(1.3, 1.3, 1.3, 19.0) is None  # the longest may have waited for a processor
+    assert "outside the clock" in str(said(26.0))  # not for as long as that, be it the only one
     assert said(2.0, 2.0, 2.0, 2.0) == (
         "its resets took 6 ms and its steps 10 ms: work in a reset is outside the clock"
     )
     assert said(0.4, 0.4, 0.4, steps_ms=0.01) is None  # too short to say anything about
+    with pytest.raises(LaunchError, match="outside the clock"):
+        said(71.0)
     with pytest.raises(LaunchError, match="outside the clock") as raised:
         said(30.0, 30.0, 30.0)
     assert raised.value.outcome == "wrong"

@@ -21,6 +21,7 @@ class Alive:
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.now = self.most = self.all = 0
         self.second = threading.Event()  # has begun
+        self._lock = threading.Lock()
         enter, leave = ContenderProcess.__enter__, ContenderProcess.__exit__
         monkeypatch.setattr(ContenderProcess, "__enter__", lambda process: self._begins(enter(process)))
         monkeypatch.setattr(
@@ -28,15 +29,17 @@ class Alive:
         )
 
     def _begins(self, process: ContenderProcess) -> ContenderProcess:
-        self.now += 1
-        self.all += 1
-        self.most = max(self.most, self.now)
+        with self._lock:
+            self.now += 1
+            self.all += 1
+            self.most = max(self.most, self.now)
         if self.all == 2:
             self.second.set()
         return process
 
     def _ends(self, answer: Any) -> Any:
-        self.now -= 1
+        with self._lock:
+            self.now -= 1
         return answer
 
 

@@ -220,8 +220,14 @@ def _prove(run: _Run, cases: Sequence[ReadyCase]) -> None:
         _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, position)
         for position, one in enumerate(cases)
     ]
-    run.progress.next("proofs")
-    records = run.engine.together(plans, 1, run.progress.done)
+    waiting = iter([_words("proof", one, 0) for one in cases])
+    run.progress.next(next(waiting, ""))
+
+    def done(record: LaunchRecord) -> None:
+        run.progress.done(record)
+        run.progress.next(next(waiting, "proofs are judged"))
+
+    records = run.engine.together(plans, 1, done)
     for one, record in zip(cases, records, strict=True):
         if record.outcome == "ok":
             run.proofs[one.case.content_id] = record.parity
@@ -320,11 +326,16 @@ def _can_run(run: _Run, one: ReadyCase, limit: int) -> bool:
 def _launch(
     run: _Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
 ) -> LaunchRecord:
-    shown = " ".join(f"{key}={value}" for key, value in one.case.settings.items())
-    run.progress.next(f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip())
+    run.progress.next(_words(purpose, one, block))
     record = run.engine.launch(_plan(run, one, purpose, folder, seed, block, position))
     run.progress.done(record)
     return record
+
+
+def _words(purpose: Purpose, one: ReadyCase, block: int) -> str:
+    """Of one launch, for whoever watches."""
+    shown = " ".join(f"{key}={value}" for key, value in one.case.settings.items())
+    return f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip()
 
 
 def _plan(

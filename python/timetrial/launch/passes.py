@@ -43,6 +43,7 @@ GROWTH = 4.0  # of that from step to step: what rounding did to one step, the ne
 # steps of something proven cannot be all that it does.
 RESETS_SAID, RESETS_WRONG = 0.5, 5.0
 RESETS_SAID_NS = 1_000_000  # of all together; steps of so little time are measured by nobody
+WAIT_NS = 20_000_000  # of the longest reset, that may have been spent waiting for a processor
 
 
 def pass_steps(optimizer: Mapping[str, Any], steps_per_epoch: int) -> int:
@@ -140,11 +141,8 @@ def passes_record(check: PassCheck | None, segments: Collection[Segment]) -> Pas
 
 def check_resets(resets_ns: NDArray[np.int64], steps_ns: float, *, proven: bool) -> str | None:
     """Resets are not timed, so nothing but a reset belongs there. What to warn of, if anything; LaunchError
-    where a contender that was proven takes several times as long for them as for all its steps.
-
-    The longest one does not count: it may have waited for a processor.
-    """
-    reset_ns = float(resets_ns.sum() - resets_ns.max(initial=0))
+    where a contender that was proven takes several times as long for them as for all its steps."""
+    reset_ns = float(resets_ns.sum() - min(resets_ns.max(initial=0), WAIT_NS))
     if reset_ns < RESETS_SAID_NS:
         return None
     share = reset_ns / steps_ns if steps_ns > 0 else 0.0

@@ -68,11 +68,11 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     part = part_of(prepared.network)  # enough of the batch to find a rate by
     with JUDGING:
         gradient = judge.gradient(parameters, images[:part], labels[:part]).gradient
-        sizes = [
-            (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
-            for name in parameters
-            if parameters[name].ndim > 1
-        ]
+    sizes = [
+        (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
+        for name in parameters
+        if parameters[name].ndim > 1
+    ]
     ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
     typical = float(np.median(ratios))
     optimizer = {
