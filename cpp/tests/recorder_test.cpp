@@ -247,6 +247,19 @@ TEST(Recorder, RefusesWhatCannotBe) {
     EXPECT_EQ(create_recorder_file(1, TT_WINDOW_CAPACITY + 1), -EINVAL);
 }
 
+TEST(Recorder, KeepsTheSizeOfAFileInMemory) {
+    const MemoryFile file(2, 8);
+    EXPECT_EQ(ftruncate(file.fd(), 0), -1);
+    EXPECT_EQ(ftruncate(file.fd(), off_t{1} << 30), -1);
+    EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+    Recorder recorder;
+    ASSERT_EQ(recorder.open(file.fd(), 0), 0);
+    EXPECT_EQ(recorder.begin(1, 8), 0);
+    EXPECT_EQ(recorder.begin(2, 8), EBUSY);
+    ASSERT_EQ(recorder.end(nullptr, nullptr), 0);
+    EXPECT_EQ(recorder.begin(2, 8), EPERM);  // there are two
+}
+
 TEST(Recorder, KnowsItsFilesByTheirHeader) {
     Recorder recorder;
     EXPECT_EQ(recorder.open(-1, 0), EBADF);

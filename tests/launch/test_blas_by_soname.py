@@ -10,6 +10,7 @@ from launching import make_plan, words, workload
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch import resolve, run_launch, validate_settings
+from timetrial.launch.events import Reading
 from timetrial.launch.libraries import judge_library, link_libraries
 from timetrial.libraries import available
 
@@ -110,5 +111,5 @@ def test_rivals_are_judged_by_name_and_by_kind() -> None:
         ({system}, "ignored"),
         ({numpy}, "ignored"),
     ):
-        setting = judge_library("blas.library", "x", chosen, {}, frozenset(mapped), "libblas.so.3")
+        setting = judge_library("blas.library", "x", chosen, Reading(), frozenset(mapped), "libblas.so.3")
         assert setting.status == status, (mapped, setting)

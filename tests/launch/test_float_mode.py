@@ -15,6 +15,7 @@ from timetrial.core.observer import float_mode_of
 from timetrial.errors import InputError
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import run_launch, validate_settings
+from timetrial.launch.events import Reading
 from timetrial.launch.float_mode import judge_float_mode
 from timetrial.launch.registry import resolve
 from timetrial.records.model import Setting, Thread
@@ -105,7 +106,7 @@ def thread(tid: int, cpu_ns: int, mode: str | None) -> Thread:
 
 
 def test_what_counts_are_threads_that_compute() -> None:
-    said = {"effective": "on", "how_read": "its word"}
+    said = Reading(effective="on", how_read="its word")
     pool = [thread(1, 1000, "on"), thread(2, 900, "off"), thread(3, 0, "off")]
     found = judge_float_mode("on", said, pool)
     assert (found.status, found.effective) == ("ignored", "off in 1 threads, on in 1 threads")
@@ -113,7 +114,7 @@ def test_what_counts_are_threads_that_compute() -> None:
     unread = judge_float_mode("on", said, [thread(1, 1000, None)])
     assert (unread.status, unread.how_read) == ("applied", "its word")
     assert judge_float_mode("off", said, []).status == "ignored"
-    assert judge_float_mode("off", {}, []).status == "unverifiable"
+    assert judge_float_mode("off", Reading(), []).status == "unverifiable"
 
 
 @pytest.mark.parametrize("word", ["true", "yes", "1", ""])

@@ -53,7 +53,7 @@ def test_what_is_right_passes(tmp_path: Path, backend: str, task: str) -> None:
     assert record.end.status == "passed"
     assert record.end.comparisons
     assert not any("may remember" in one for one in record.warnings)
-    assert [one.kind for one in record.segments[-2:]] == ["judged", "judged"]
+    assert record.segments[-1].kind == "judged"
 
 
 def test_what_is_computed_once_and_then_remembered_is_said(tmp_path: Path) -> None:
@@ -66,6 +66,7 @@ def test_what_is_computed_once_and_then_remembered_is_said(tmp_path: Path) -> No
     record = run_launch(plan)
     assert record.outcome == "ok", words(record)
     assert any("may remember results" in one for one in record.warnings), record.warnings
+    assert sum(one.kind == "judged" for one in record.segments) == 8  # a doubt is looked into
 
 
 def test_how_much_more_is_said() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from launching import make_plan, words, workload
@@ -12,6 +11,7 @@ from timetrial.core import cpu
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch import kernels, resolve, run_launch, validate_settings
+from timetrial.launch.events import LoadedLibrary
 from timetrial.launch.kernels import announced, judge_core_type, old_kernels
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
@@ -19,9 +19,9 @@ NUMPY = "/env/lib/python3.7/site-packages/numpy/.libs/libopenblasp-r0.3.7.so"
 OWN = "/env/lib/python3.7/site-packages/mxnet/libopenblas.so.0"
 
 
-def copy(path: str, kernel: str) -> dict[str, Any]:
+def copy(path: str, kernel: str, vendor: str = "OpenBLAS") -> LoadedLibrary:
     getter = "openblas_get_corename()" if kernel else ""
-    return {"path": path, "vendor": "OpenBLAS", "kernel": kernel, "kernel_getter": getter}
+    return LoadedLibrary(path=path, vendor=vendor, kernel=kernel, kernel_getter=getter)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def copy(path: str, kernel: str) -> dict[str, Any]:
     ],
 )
 def test_all_copies_must_have_what_was_asked(
-    loaded: list[dict[str, Any]], said: list[str], status: str, effective: str | None
+    loaded: list[LoadedLibrary], said: list[str], status: str, effective: str | None
 ) -> None:
     setting = judge_core_type("Haswell", loaded, said)
     assert (setting.status, setting.effective) == (status, effective), setting
     for one in loaded:
-        assert kernels.place(one["path"]) in setting.how_read
+        assert kernels.place(one.path) in setting.how_read
 
 
 def test_announcements_are_told_from_other_output() -> None:
@@ -79,7 +79,7 @@ def test_old_kernels_are_shown_with_their_cure() -> None:
     ]
     # Nor for one that finds its BLAS by name.
     assert old_kernels([copy(NUMPY, "Prescott")], [], ["blas.core_type", "blas.library"], asked=False) == []
-    blis = {**copy("/usr/lib/libblis.so.4", "generic"), "vendor": "BLIS"}
+    blis = copy("/usr/lib/libblis.so.4", "generic", "BLIS")
     assert old_kernels([blis], [], ["blas.library"], asked=False) == [
         "kernel: generic on an AVX-512 CPU (/usr/lib/libblis.so.4)"
     ]

@@ -11,6 +11,7 @@ from launching import make_plan, workload
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch import Contender, registry, validate_settings
+from timetrial.launch.events import Reading
 from timetrial.launch.job import make_job
 from timetrial.launch.libraries import ChosenLibrary, choose_libraries, judge_library
 from timetrial.launch.observe import describe_libraries
@@ -128,7 +129,7 @@ def test_parallel_is_checked_early() -> None:
 def test_a_library_is_judged_by_plug_in_and_kernel(
     said: Path | None, mapped: set[Path], effective: Path | None, status: str
 ) -> None:
-    reading = {} if said is None else {"effective": str(said), "how_read": "dladdr"}
+    reading = Reading() if said is None else Reading(effective=str(said), how_read="dladdr")
     setting = judge_library("x.library", "word", DNNL, reading, frozenset(mapped))
     assert (setting.effective, setting.status) == (effective and str(effective), status), setting
     assert (mismatch([setting]) is not None) == (status == "ignored")

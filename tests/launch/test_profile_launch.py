@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from timetrial.analysis.steps import steps_of
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 from timetrial.launch.decisions import MAX_PROFILED_STEPS, PROFILE_ROUNDS, Progress, profiled_steps
+from timetrial.launch.events import ProfileDone
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SampleFiles
@@ -86,14 +88,16 @@ def test_as_many_profiled_steps_as_plain_ones_within_reason() -> None:
     assert profiled_steps(Progress(steps=10**6)) == MAX_PROFILED_STEPS
 
 
-def answer(*rows: tuple[str, str, list[int]]) -> dict[str, Any]:
-    return {"layers": [{"node": node, "direction": direction, "ns": ns} for node, direction, ns in rows]}
+def answer(steps: int, *rows: tuple[str, str, list[int]]) -> ProfileDone:
+    layers = [{"node": node, "direction": direction, "ns": ns} for node, direction, ns in rows]
+    line = json.dumps({"event": "done", "command": "profile", "steps": steps, "layers": layers})
+    return ProfileDone.model_validate_json(line)
 
 
 def test_rounds_are_joined(tmp_path: Path) -> None:
     times = LayerTimes()
-    times.add(answer(("a", "forward", [1, 2]), ("a", "update", [3, 4])), 2)
-    times.add(answer(("a", "update", [6]), ("a", "forward", [5])), 1)
+    times.add(answer(2, ("a", "forward", [1, 2]), ("a", "update", [3, 4])), 2)
+    times.add(answer(1, ("a", "update", [6]), ("a", "forward", [5])), 1)
     assert times.steps == 3
     times.write(tmp_path)
     record = _record(times)
@@ -114,13 +118,12 @@ def _record(times: LayerTimes) -> Any:
     ("rows", "message"),
     [
         ([("a", "forward", [1, 2, 3])], "a forward has 3 times in 2 steps"),
-        ([("a", "sideways", [1, 2])], "a has the unknown direction 'sideways'"),
-        ([("a", "forward", [1, 2]), ("b", "loss", [1, 2])], "not in every step: b loss"),
+        ([("a", "forward", [1, 2]), ("a", "forward", [1, 2])], "a layer twice in a direction"),
+        ([("b", "loss", [1, 2])], "not in every step: a forward, b loss"),
     ],
 )
 def test_an_answer_that_is_none(rows: Any, message: str) -> None:
     times = LayerTimes()
-    if len(rows) > 1:
-        times.add(answer(rows[0]), 2)
+    times.add(answer(1, ("a", "forward", [1])), 1)
     with pytest.raises(LaunchError, match=message):
-        times.add(answer(*rows), 2)
+        times.add(answer(2, *rows), 2)

@@ -14,6 +14,7 @@ from timetrial.experiment.case import Case
 from timetrial.launch import Contender, run_launch, validate_settings
 from timetrial.launch import settings as settings_module
 from timetrial.launch.cpus import format_cpus, parse_cpus
+from timetrial.launch.events import Reading
 from timetrial.launch.habits import is_helper
 from timetrial.launch.settings import Evidence, judge_settings, mismatch
 from timetrial.launch.threads import ThreadEvidence, judge_threads
@@ -38,7 +39,7 @@ def evidence(
         Thread(tid=i, name="t", cpu_ns=int(share * WALL_NS), allowed_cpus=cpus)
         for i, share in enumerate(shares)
     )
-    readings = {} if getter is None else {"threads": {"effective": getter, "how_read": "getter()"}}
+    readings = {} if getter is None else {"threads": Reading(effective=getter, how_read="getter()")}
     seen = ThreadEvidence(
         steady=threads,
         steady_wall_ns=WALL_NS if shares else 0,
@@ -153,14 +154,14 @@ def test_affinity_is_what_the_kernel_says(asked: str, masks: str, status: str) -
     ("effective", "status"), [("5", "applied"), ("5.0", "applied"), ("6", "ignored"), (None, "unverifiable")]
 )
 def test_other_settings_are_what_the_library_says(effective: str | None, status: str) -> None:
-    seen = Evidence(readings={"any.knob": {"effective": effective, "how_read": "knob()"}})
+    seen = Evidence(readings={"any.knob": Reading(effective=effective, how_read="knob()")})
     setting = judge("any.knob", "5", seen)
     assert setting.status == status
     assert setting.how_read == "knob()"
 
 
 def test_what_nobody_asked_is_recorded_too() -> None:
-    seen = Evidence(readings={"any.knob": {"effective": "5", "how_read": "knob()"}})
+    seen = Evidence(readings={"any.knob": Reading(effective="5", how_read="knob()")})
     (setting,) = judge_settings(case(), seen)
     assert (setting.asked, setting.effective) == (None, "5")
 

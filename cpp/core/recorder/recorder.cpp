@@ -139,10 +139,12 @@ int Recorder::refusal(std::uint32_t boundary) const noexcept {
 
 int create_recorder_file(std::uint32_t windows, std::uint32_t capacity) noexcept {
     if (windows == 0 || capacity == 0 || capacity > TT_WINDOW_CAPACITY) return -EINVAL;
-    const int fd = memfd_create("timetrial-recorder", MFD_CLOEXEC);
+    const int fd = memfd_create("timetrial-recorder", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return -errno;
     int error = reserve(fd, 0, window_offset(windows, capacity));
     if (error == 0) error = write_header(fd, capacity);
+    // Its size is agreed: a writer that changed it would end a reader that has it mapped.
+    if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) error = errno;
     if (error == 0) return fd;
     close(fd);
     return -error;

@@ -86,8 +86,8 @@ inline std::uint64_t losses_offset(std::uint32_t window, std::uint32_t capacity)
     return window_offset(window, capacity) + std::uint64_t{8} * capacity;
 }
 
-// A memfd with a header and all its room reserved, so that no later write can fail. Returns the descriptor,
-// or minus an errno value (ENOSPC, ENOMEM: not enough memory for it).
+// A memfd with a header and all its room reserved, so that no later write can fail; its size is sealed.
+// Returns the descriptor, or minus an errno value (ENOSPC, ENOMEM: not enough memory for it).
 int create_recorder_file(std::uint32_t windows, std::uint32_t capacity) noexcept;
 
 // What a window holds now: the stamps before the first zero word, and one loss for each TT_STEP among

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import time
@@ -13,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
+from timetrial.launch.events import Asked, Failed, Finished, Ready, Said, broken, read_event
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
-from timetrial.launch.pipes import LineReader, wait_readable, write_line
+from timetrial.launch.pipes import LINE_LIMIT, LineReader, wait_readable, write_line
 from timetrial.launch.running_time import RunningTime
 
 COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
@@ -29,6 +29,8 @@ KILL_WAIT_S = 10.0
 TICK_S = 0.5
 PAUSE_WAIT_S = 10.0
 PAUSE_TICK_S = 0.0002
+
+AnswerType = TypeVar("AnswerType", bound=Said)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class ContenderProcess:
         self._running: RunningTime | None = None
         self.doing = "start"
         self._capped = command.memory_bytes is not None
-        self._events: deque[dict[str, Any]] = deque()
+        self._asked: deque[Asked[Any]] = deque([Asked("start", Ready)])
+        self._events: deque[Said] = deque()
         self._reports: list[str] = []
         self._oom_kills = out_of_memory_kills()
         self._spawn(recorder_fd, folder)
@@ -136,20 +139,23 @@ class ContenderProcess:
     ) -> None:
         self.close()
 
-    def send(self, command: str) -> None:
-        """Queues a command. A contender that is gone is noticed by the next wait()."""
+    def send(self, command: str, answer: type[Said]) -> None:
+        """Queues a command; `answer` is the event it will get. A contender that is gone is noticed by the
+        next wait()."""
+        self._asked.append(Asked(command.split(" ", 1)[0], answer))
         write_line(self._commands, command)
 
     def wait(
         self,
+        answer: type[AnswerType],
         doing: str,
         timeout_s: float,
         *,
         progress: Callable[[], object] | None = None,
         cancelled: Callable[[], bool] | None = None,
-    ) -> dict[str, Any]:
-        """The next event. Raises LaunchError when there will be none, or none within `timeout_s` of
-        running time since `progress()` last changed."""
+    ) -> AnswerType:
+        """The answer to the oldest command under way. Raises LaunchError when there will be none, or none
+        within `timeout_s` of running time since `progress()` last changed."""
         self.doing = doing
         seen: object = None  # looked at from the first tick on: most waits end before it
         silent_s = 0.0
@@ -158,7 +164,7 @@ class ContenderProcess:
         while True:
             # The first event may overtake the supervisor's report of the start.
             if self._events and (self.pid or self._status_reader.ended):
-                return self._checked(self._events.popleft())
+                return self._expected(self._events.popleft(), answer)
             if cancelled and cancelled():
                 raise KeyboardInterrupt
             if self._event_reader.ended or self._final_report():
@@ -175,9 +181,10 @@ class ContenderProcess:
             if progress and (now := progress()) != seen:
                 seen, silent_s = now, 0.0
             if silent_s >= timeout_s:
-                raise LaunchError(
-                    "hang", f"no progress for {timeout_s:g} s of running time during {doing}; ended by us"
-                )
+                stopped = self._running is not None and self._running.stopped
+                why = "; it stands still by a signal that is not ours" if stopped else ""
+                words = f"no progress for {timeout_s:g} s of running time during {doing}{why}; ended by us"
+                raise LaunchError("hang", words)
 
     def pause(self) -> None:
         """Stops every task of the contender, and of what it started. They stand still when this returns, so
@@ -196,42 +203,33 @@ class ContenderProcess:
                 raise MeasurementError(f"process {self.pid} did not {line} within {PAUSE_WAIT_S:g} s")
             time.sleep(PAUSE_TICK_S)
 
-    def _checked(self, event: dict[str, Any]) -> dict[str, Any]:
-        if event.get("event") == "failed":
-            raise from_failed_event(
-                event.get("outcome"), event.get("where"), event.get("text"), memory_capped=self._capped
-            )
+    def _expected(self, event: Said, answer: type[AnswerType]) -> AnswerType:
+        if isinstance(event, Failed):
+            raise from_failed_event(event.outcome, event.where, event.text, memory_capped=self._capped)
+        assert isinstance(event, answer), f"{event} is not what the command was sent for"
         return event
 
     def _read_pipes(self) -> None:
         for line in self._event_reader.read_lines():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                event = None
-            if not isinstance(event, dict):
-                words = f"the contender wrote on its event pipe what is no event: {line[:200]!r}"
-                raise LaunchError("crash", words)
-            self._events.append(event)
+            self._events.append(read_event(line, self._asked.popleft() if self._asked else None))
+        if self._event_reader.too_long:
+            raise broken(f"it wrote {LINE_LIMIT >> 20} MiB of events, more than any answer has")
         for report in self._status_reader.read_lines():
             parts = report.split(maxsplit=2)
-            if parts[:1] == ["started"]:
+            if parts[:1] == [b"started"]:
                 self.pid, self.started_ns = int(parts[1]), int(parts[2])
-                self._running = RunningTime(Observer(self.pid))
+                self._running = RunningTime(Observer(self.pid), 4 * TICK_S)
             else:
-                self._reports.append(report)
+                self._reports.append(report.decode("utf-8", "replace"))
 
     def _drain_pipes(self) -> None:
         """After the end: what it still said lies in the pipes; the supervisor says how it ended."""
         deadline = time.monotonic() + KILL_WAIT_S
         while not self._final_report() and not self._status_reader.ended and time.monotonic() < deadline:
-            if (
-                self._event_reader.ended
-                and not self._events
-                and time.monotonic() > deadline - KILL_WAIT_S + 1
-            ):
-                # It closed its event pipe and lives on: it cannot take part any more.
-                self._kill()
+            late = time.monotonic() > deadline - KILL_WAIT_S + 1
+            lives = self.pid is not None and is_stopped(self.pid) is not None
+            if self._event_reader.ended and not self._events and late and lives:
+                raise broken("it closed its event pipe and went on")
             wait_readable((self._event_reader, self._status_reader), 0.2)
             self._read_pipes()
         self._read_pipes()
@@ -257,10 +255,8 @@ class ContenderProcess:
 
     def finish(self, timeout_s: float) -> None:
         """The orderly end: the contender closes its backend and exits."""
-        self.send("finish")
-        event = self.wait("finish", timeout_s)
-        if event.get("event") != "finished":
-            raise LaunchError("crash", f"the contender answered 'finish' with {event}")
+        self.send("finish", Finished)
+        self.wait(Finished, "finish", timeout_s)
         deadline = time.monotonic() + timeout_s
         while not self._final_report() and not self._status_reader.ended:
             if time.monotonic() > deadline:
@@ -268,6 +264,7 @@ class ContenderProcess:
                 raise LaunchError("hang", words)
             wait_readable((self._status_reader,), TICK_S)
             self._read_pipes()
+        self._read_pipes()  # what it said behind its goodbye
         for report in self._reports:
             if report.split()[0] in ("exited", "signaled") and report != "exited 0":
                 self.doing = "exit, after its work was done"

@@ -11,10 +11,10 @@ timed step.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from timetrial.core.observer import float_mode_of
+from timetrial.launch.events import Reading
 from timetrial.records.model import FloatMode, Setting, Thread
 
 NAME = "flush_to_zero"
@@ -34,7 +34,7 @@ def with_float_modes(threads: Sequence[Thread]) -> list[Thread]:
     return found
 
 
-def judge_float_mode(asked: str | None, reading: Mapping[str, Any], threads: Sequence[Thread]) -> Setting:
+def judge_float_mode(asked: str | None, reading: Reading, threads: Sequence[Thread]) -> Setting:
     """By what every thread that computed has; where none could be read, by what the contender said."""
     least_ns = COMPUTED * sum(one.cpu_ns for one in threads)
     known = [one.flush_to_zero for one in threads if one.flush_to_zero and one.cpu_ns >= least_ns]
@@ -45,9 +45,8 @@ def judge_float_mode(asked: str | None, reading: Mapping[str, Any], threads: Seq
             effective = known[0]
         source = SOURCE
     else:
-        said = reading.get("effective")
-        effective = None if said is None else str(said)
-        source = str(reading.get("how_read") or "nothing reports it")
+        effective = reading.effective
+        source = reading.how_read or "nothing reports it"
     if effective is None:
         return Setting(name=NAME, asked=asked, effective=None, how_read=source, status="unverifiable")
     status = "applied" if asked is None or asked == effective else "ignored"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.compile_cache import judge_cache
 from timetrial.launch.cpus import allowed_cpus, parse_cpus
+from timetrial.launch.events import Ready
 from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch
@@ -23,7 +23,7 @@ from timetrial.records.model import CompileCache, Setting
 class Said:
     """What the contender said when it was ready, and what it was given."""
 
-    ready: Mapping[str, Any]
+    ready: Ready | None
     libraries: Sequence[ChosenLibrary]
     cache: CompileCache | None
 
@@ -36,14 +36,14 @@ def judged_settings(
     evidence, asked = Evidence(), plan.case.settings
     if watch is not None:
         evidence = watch.evidence(
-            said.ready.get("settings", {}),
-            str(said.ready.get("backend", {}).get("isa") or contender.isa),
+            said.ready.settings if said.ready else {},
+            (said.ready.backend.isa if said.ready else "") or contender.isa,
             str(contender.interpreter.executable) if contender.interpreter else None,
             said.libraries,
             bound_processors(plan.case, contender, plan.processors),
         )
     bound = affinity_of(plan.case, contender, plan.processors)
-    loaded: list[dict[str, Any]] = list(said.ready.get("libraries", []))
+    loaded = said.ready.libraries if said.ready else ()
     words = announced(head(plan.folder / "stderr.txt"))
     cache = None
     if asked.get(CACHE) is not None and said.cache is not None:

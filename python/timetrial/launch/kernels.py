@@ -7,10 +7,10 @@ a ranking of that, unseen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from timetrial.core.cpu import openblas_core_missed, openblas_core_problem
+from timetrial.launch.events import LoadedLibrary
 from timetrial.records.model import Setting, SettingStatus
 
 CORE_TYPE = "blas.core_type"
@@ -24,7 +24,7 @@ _PLAIN = "Prescott"  # the core type of OpenBLAS that is no better
 _FOLDERS = re.compile(r".*/(?:site|dist)-packages/")
 _OF_NUMPY = re.compile(r"(numpy|scipy)(\.libs)?/")
 
-Loaded = Sequence[Mapping[str, Any]]  # what the contender says of its libraries, see PROTOCOL.md
+Loaded = Sequence[LoadedLibrary]  # what the contender says of its libraries
 
 
 def announced(stderr: str) -> list[str]:
@@ -35,12 +35,10 @@ def announced(stderr: str) -> list[str]:
 def judge_core_type(asked: str, loaded: Loaded, said: Iterable[str]) -> Setting:
     """By all copies of OpenBLAS that can be asked, and by those that announced theirs (`said`): all must have
     what was asked. Where only some do, nobody knows which of them works."""
-    copies = [one for one in loaded if one.get("vendor") == _OPENBLAS]
-    silent = [place(one["path"]) for one in copies if not one.get("kernel")]
-    sources = [
-        f"{one['kernel_getter']} of {place(one['path'])}: {one['kernel']}" for one in copies if one["kernel"]
-    ]
-    kernels = [str(one["kernel"]) for one in copies if one["kernel"]]
+    copies = [one for one in loaded if one.vendor == _OPENBLAS]
+    silent = [place(one.path) for one in copies if not one.kernel]
+    sources = [f"{one.kernel_getter} of {place(one.path)}: {one.kernel}" for one in copies if one.kernel]
+    kernels = [one.kernel for one in copies if one.kernel]
     said = list(said)
     if said:
         sources.append(f"announced at load: {', '.join(said)}")
@@ -71,10 +69,10 @@ def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, as
     uses_numpy = matters and LIBRARY not in known
     places: dict[str, list[str]] = {}
     for one in loaded:
-        where = place(one["path"])
+        where = place(one.path)
         computes = uses_numpy or not _OF_NUMPY.match(where)
-        if one.get("kernel") and computes:
-            places.setdefault(str(one["kernel"]), []).append(where)
+        if one.kernel and computes:
+            places.setdefault(one.kernel, []).append(where)
     if uses_numpy:
         for core in said:
             places.setdefault(core, [])

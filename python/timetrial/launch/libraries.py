@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.experiment.keys import PARALLEL
+from timetrial.launch.events import Reading
 from timetrial.libraries import Kind, available, find, known_at
 from timetrial.records.model import Setting, SettingStatus
 
@@ -133,7 +133,7 @@ def judge_library(
     name: str,
     asked: str | None,
     wanted: Path,
-    reading: Mapping[str, Any],
+    reading: Reading,
     mapped: frozenset[Path],
     soname: str = "",
 ) -> Setting:
@@ -141,7 +141,7 @@ def judge_library(
     resolved; empty: nobody looked). Where the plug-in says nothing and a rival is mapped too, nobody knows
     which of them works. `soname`: the name under which the library is found; any other library of this name
     is a rival, and any other BLAS of the system."""
-    real, said = wanted.resolve(), reading.get("effective")
+    real, said = wanted.resolve(), reading.effective
     families = {_family(real), *([_family(Path(soname))] if soname else [])}
     others = {path.resolve() for path in available("blas").values()} if soname else set()
     rivals = sorted(path for path in mapped - {real} if path in others or _family(path) in families)
@@ -155,7 +155,7 @@ def judge_library(
         opened, status = real, "unverifiable" if rivals else "applied"
     else:
         opened, status = (rivals[0] if rivals else None), "ignored"
-    sources = [str(reading["how_read"])] if said and reading.get("how_read") else []
+    sources = [reading.how_read] if said and reading.how_read else []
     if mapped:
         sources.append("mapped files" + (f", also {', '.join(map(str, rivals))}" if rivals else ""))
     return Setting(

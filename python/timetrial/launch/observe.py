@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
+from timetrial.launch.events import LoadedLibrary, Reading
 from timetrial.launch.float_mode import with_float_modes
 from timetrial.launch.habits import Habits, is_helper
 from timetrial.launch.libraries import ChosenLibrary
@@ -195,7 +195,7 @@ class Watch:
 
     def evidence(
         self,
-        readings: dict[str, dict[str, object]],
+        readings: Mapping[str, Reading],
         isa: str,
         interpreter: str | None,
         chosen: Sequence[ChosenLibrary],
@@ -260,24 +260,32 @@ def describe_libraries(
     paths: Iterable[Path],
     chosen: Sequence[ChosenLibrary],
     facts: Mapping[str, str],
-    said: Sequence[Mapping[str, Any]] = (),
+    said: Sequence[LoadedLibrary] = (),
 ) -> list[Library]:
     """With sha256 (None where the file is gone since) and version: of a chosen library and of torch what the
     contender stated as a fact ("blas.version" for "blas.library"), of others what their files tell. `said`:
     what the contender found out about its BLAS and OpenMP libraries (PROTOCOL.md)."""
     stated = {one.path.resolve(): facts.get(one.setting.replace(".library", ".version")) for one in chosen}
-    told = {Path(one["path"]): one for one in said}
+    told = {Path(one.path): one for one in said}
     found = []
     for path in sorted({*paths, *told}):
         try:
             digest: str | None = file_hash(path)
         except OSError:
             digest = None
-        own = told.get(path, {})
+        own = told.get(path, LoadedLibrary(path=str(path)))
         of_torch = facts.get("torch.version") if path.name.startswith(_TORCH_FILES) else None
-        version = stated.get(path.resolve()) or of_torch or version_of(path) or own.get("version") or None
-        more = {key: own.get(key) or None for key in ("kind", "vendor", "kernel", "threads_getter")}
+        version = stated.get(path.resolve()) or of_torch or version_of(path) or own.version or None
         found.append(
-            Library(path=str(path), version=version, sha256=digest, threads=own.get("threads"), **more)
+            Library(
+                path=str(path),
+                version=version,
+                sha256=digest,
+                kind=own.kind or None,
+                vendor=own.vendor or None,
+                kernel=own.kernel or None,
+                threads=own.threads,
+                threads_getter=own.threads_getter or None,
+            )
         )
     return found

@@ -5,7 +5,6 @@ before a step, the step, parameters and states after it. Nothing here judges (pa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.launch.decisions import Stage
+from timetrial.launch.events import Ask, Done, DumpDone, GradientDone
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.records.model import SegmentKind
@@ -22,7 +22,6 @@ from timetrial.records.model import SegmentKind
 VELOCITY = ".velocity"
 
 Tensors = dict[str, NDArray[Any]]
-Ask = Callable[[str], dict[str, Any]]  # sends a command, waits, gives its answer
 
 
 @dataclass(frozen=True)
@@ -116,11 +115,11 @@ class LaunchContact:
 
     def stream(self, name: str) -> None:
         """The next steps use this stream, from its first batch."""
-        self._ask(f"stream {name}")
+        self._ask(f"stream {name}", Done)
 
     def reset(self) -> None:
         """Initial values, empty optimizer, first batch."""
-        self._ask("reset")
+        self._ask("reset", Done)
 
     def run(self, steps: int) -> list[float]:
         """A segment through the loop and the verb that are timed."""
@@ -130,14 +129,13 @@ class LaunchContact:
 
     def gradient(self) -> float:
         """One step without update; its loss."""
-        loss = self._ask("gradient").get("loss")
-        # JSON has no NaN: a loss that is not finite arrives as null.
-        return float(loss) if isinstance(loss, (int, float)) else float("nan")
+        loss = self._ask("gradient", GradientDone).loss
+        return float("nan") if loss is None else loss
 
     def dump(self, role: str) -> Tensors:
         """Every tensor of a role."""
         folder = self._new()
-        self._ask(f"dump {role} {folder}")
+        self._ask(f"dump {role} {folder}", DumpDone)
         return {path.name[: -len(".npy")]: _load(path) for path in sorted(folder.glob("*.npy"))}
 
     def outputs(self) -> NDArray[Any]:
@@ -154,7 +152,7 @@ class LaunchContact:
 
     def _array(self, command: str) -> NDArray[Any]:
         path = self._new() / f"{command}.npy"
-        self._ask(f"{command} {path}")
+        self._ask(f"{command} {path}", Done)
         return _load(path)
 
     def _new(self) -> Path:

@@ -17,15 +17,14 @@ class LaunchError(Exception):
     command: str = ""  # that the contender was obeying when it gave up, if it said so
 
 
-def from_failed_event(outcome: object, where: object, text: object, *, memory_capped: bool) -> LaunchError:
+def from_failed_event(
+    outcome: Outcome, where: str | None, text: str | None, *, memory_capped: bool
+) -> LaunchError:
     """What the contender itself said before it gave up."""
-    place = f" ({where})" if where else ""
-    reason = f"{text or 'the contender gave no reason'}{place}"
+    reason = f"{text or 'the contender gave no reason'}{f' ({where})' if where else ''}"
     if outcome == "oom" and memory_capped:
         return LaunchError("capped", f"{reason}: the memory limit of this launch was reached")
-    if outcome in ("unavailable", "crash", "oom", "mismatch"):
-        return LaunchError(outcome, reason, str(where or ""))
-    return LaunchError("crash", f"{reason}: the contender reported an unknown outcome {outcome!r}")
+    return LaunchError(outcome, reason, where or "")
 
 
 def from_exit(code: int, doing: str) -> LaunchError:

@@ -6,7 +6,8 @@ import os
 import select
 from collections.abc import Sequence
 
-LINE_LIMIT = 16 * 1024 * 1024  # of an event: a contender that never ends its line must not eat our memory
+# Of what is read at once: a contender that writes for ever must not eat our memory.
+LINE_LIMIT = 16 * 1024 * 1024
 
 
 class LineReader:
@@ -15,24 +16,23 @@ class LineReader:
     def __init__(self, fd: int):
         self.fd = fd
         self.ended = False
+        self.too_long = False  # more than LINE_LIMIT came at once: nothing more is read
         self._pending = bytearray()
         os.set_blocking(fd, False)
 
-    def read_lines(self) -> list[str]:
+    def read_lines(self) -> list[bytes]:
         """All complete lines that have arrived. Sets `ended` at the end of the file."""
         while not self.ended:
             try:
                 got = os.read(self.fd, 65536)
             except BlockingIOError:
                 break
-            if not got:
-                self.ended = True
             self._pending += got
-            if len(self._pending) > LINE_LIMIT:
-                self.ended = True
+            self.too_long = len(self._pending) > LINE_LIMIT
+            self.ended = self.too_long or not got
         *lines, rest = self._pending.split(b"\n")
-        self._pending = bytearray(rest)
-        return [line.decode("utf-8", "replace") for line in lines]
+        self._pending = rest
+        return [bytes(line) for line in lines]
 
 
 def wait_readable(readers: Sequence[LineReader], timeout_s: float) -> bool:

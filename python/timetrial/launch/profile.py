@@ -6,23 +6,19 @@ take turns, so that a slow drift of the machine falls on both alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
 
 import numpy as np
 
 from timetrial.launch.decisions import profile_stages, profiled_steps
+from timetrial.launch.events import Ask, ProfileDone, broken
 from timetrial.launch.observe import Watch
-from timetrial.launch.outcome import LaunchError
 from timetrial.launch.plan import Measure
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.records.files import write_once
-from timetrial.records.model import Direction, ProfiledLayer
+from timetrial.records.model import ProfiledLayer
 from timetrial.records.store import LAYERS_FILE
-
-Ask = Callable[[str], dict[str, Any]]
 
 
 @dataclass
@@ -32,20 +28,18 @@ class LayerTimes:
     steps: int = 0
     rows: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
-    def add(self, answer: dict[str, Any], asked: int) -> None:
-        """The answer to one `profile` command. LaunchError if it is not what PROTOCOL.md says."""
-        found = {(str(row["node"]), str(row["direction"])): list(row["ns"]) for row in answer["layers"]}
+    def add(self, answer: ProfileDone, asked: int) -> None:
+        """The answer to one `profile` command. LaunchError if it does not have every layer in every step."""
+        found = {(row.node, row.direction): row.ns for row in answer.layers}
+        if answer.steps != asked or len(found) != len(answer.layers):
+            raise broken(f"profile: {answer.steps} of {asked} steps, or a layer twice in a direction")
         if self.rows and found.keys() != self.rows.keys():
             odd = sorted(" ".join(key) for key in found.keys() ^ self.rows.keys())
-            raise LaunchError("crash", f"profile: not in every step: {', '.join(odd)}")
+            raise broken(f"profile: not in every step: {', '.join(odd)}")
         for (node, direction), times in found.items():
-            if direction not in get_args(Direction):
-                raise LaunchError("crash", f"profile: {node} has the unknown direction '{direction}'")
             if len(times) != asked:
-                raise LaunchError(
-                    "crash", f"profile: {node} {direction} has {len(times)} times in {asked} steps"
-                )
-            self.rows.setdefault((node, direction), []).extend(int(ns) for ns in times)
+                raise broken(f"profile: {node} {direction} has {len(times)} times in {asked} steps")
+            self.rows.setdefault((node, direction), []).extend(times)
         self.steps += asked
 
     def layers(self) -> list[ProfiledLayer]:
@@ -68,7 +62,7 @@ def run_profile(
             # Profiled steps train too, and leave no losses: what follows is not the proof's sequence.
             files.first_losses_end()
             steps = profiled_steps(plain)
-            times.add(ask(f"profile {steps}"), steps)
+            times.add(ask(f"profile {steps}", ProfileDone), steps)
             if runner.passes:
                 runner.passes.skip(steps)
         elif stage.kind == "steady":

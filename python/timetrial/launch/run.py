@@ -11,24 +11,24 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from timetrial.errors import MeasurementError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
-from timetrial.launch.answers import answers_of
 from timetrial.launch.compile_cache import COLD, compiled
 from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.contender_process import Command, ContenderProcess
-from timetrial.launch.decisions import Stage, detailed_stage, learning_stages
+from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.environment import Environment, build_environment
+from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Course, Seat, SeatedLaunch, run_heat
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
+from timetrial.launch.learning import run_learning
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.observed import LaunchContact
@@ -70,7 +70,7 @@ from timetrial.records.model import (
     Subnormals,
     Turn,
 )
-from timetrial.records.store import write_answers, write_launch
+from timetrial.records.store import write_launch
 
 
 def run_launch(
@@ -133,7 +133,7 @@ class _Launch:
         self.reason: str | None = None
         self.stop: str | None = None
         self.phases: list[Phase] = []
-        self.ready: dict[str, Any] = {}
+        self.ready: Ready | None = None
         self.settings: list[Setting] = []
         self.evaluations: list[Evaluation] = []
         self.turns: list[Turn] = []
@@ -186,7 +186,7 @@ class _Launch:
             started_at=started.isoformat(timespec="milliseconds"),
             duration_s=time.monotonic() - began,
             command=self.command,
-            backend=dict(self.ready.get("backend", {})),
+            backend=self.backend.model_dump(mode="json", exclude_unset=True) if self.backend else {},
             facts=facts,
             phases=self.phases,
             settings=self.settings,
@@ -224,19 +224,28 @@ class _Launch:
         self.gate.forget()
 
     @property
-    def _loaded(self) -> list[dict[str, Any]]:
+    def backend(self) -> Description | None:
+        """The contender in its own words; None: it was never ready."""
+        return self.ready.backend if self.ready else None
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        return self.backend.flags if self.backend else ()
+
+    @property
+    def _loaded(self) -> tuple[LoadedLibrary, ...]:
         """What the contender says of its BLAS and OpenMP libraries."""
-        return list(self.ready.get("libraries", []))
+        return self.ready.libraries if self.ready else ()
 
     def _facts(self) -> dict[str, str]:
         """What the contender says, and of the BLAS that it was to use what that one says."""
-        facts = {str(name): str(value) for name, value in self.ready.get("facts", {}).items()}
+        facts = dict(self.ready.facts) if self.ready else {}
         chosen = {one.path.resolve(): one.setting.removesuffix(".library") for one in self.libraries}
         for one in self._loaded:
-            prefix = chosen.get(Path(one["path"]))
-            for key in ("version", "kernel"):
-                if prefix is not None and one.get(key):
-                    facts.setdefault(f"{prefix}.{key}", str(one[key]))
+            prefix = chosen.get(Path(one.path))
+            for key, value in (("version", one.version), ("kernel", one.kernel)):
+                if prefix is not None and value:
+                    facts.setdefault(f"{prefix}.{key}", value)
         return facts
 
     def _fail(self, failure: LaunchError) -> None:
@@ -298,9 +307,9 @@ class _Launch:
     ) -> None:
         limits = self.plan.measure.limits
         self.ready = self._wait_for_start(process, limits.start_timeout_s)
-        if self.ready.get("event") != "ready" or process.pid is None:
-            raise LaunchError("crash", f"the contender began with {self.ready} instead of 'ready'")
-        self.phases = phases(process.started_ns, self.ready.get("phases", []))
+        if process.pid is None:
+            raise MeasurementError("the supervisor did not say which process it started")
+        self.phases = phases(process.started_ns, self.ready.phases, time.monotonic_ns())
         version = contender.version
         self.watch = Watch(
             process.pid,
@@ -318,26 +327,35 @@ class _Launch:
             losses_matter=self.plan.case.task != "forward",
             cancelled=self._cancelled,
         )
+        ask = self._asking(process)
         if self.plan.purpose in PASSED_PURPOSES:
-            self._begin_passes(process, self.runner)
+            self._begin_passes(ask, self.runner)
         if self.plan.purpose == "proof":
-            self._run_proof(contender, process, files)
+            self._run_proof(contender, ask, files)
         elif self.plan.purpose == "learning":
-            self._run_learning(process)
+            run_learning(
+                ask,
+                self.runner,
+                self.watch,
+                self.plan,
+                scored=not self._unprovable,
+                taken=self.evaluations,
+            )
+            self.stop = "epochs"
         elif self.plan.purpose == "profile":
-            self._run_profile(process, files)
+            self._run_profile(ask, files)
         else:
-            self._run_timed(process, files)
-        self._end_passes(process, self.runner)
+            self._run_timed(process, ask, files)
+        self._end_passes(ask, self.runner)
         self._check_accounts(contender, process.pid, self.runner, self.watch)
         self.watch.read_float_modes()
-        self._check_end(process, files)
+        self._check_end(ask, files)
         self._last_look()
         process.finish(limits.progress_timeout_s)
 
-    def _wait_for_start(self, process: ContenderProcess, limit_s: float) -> dict[str, Any]:
+    def _wait_for_start(self, process: ContenderProcess, limit_s: float) -> Ready:
         try:
-            return process.wait("start", limit_s, cancelled=self._cancelled)
+            return process.wait(Ready, "start", limit_s, cancelled=self._cancelled)
         except LaunchError as failure:
             if failure.outcome != "hang":
                 raise
@@ -350,55 +368,56 @@ class _Launch:
         limits = self.plan.measure.limits
         return max(limits.start_timeout_s, limits.progress_timeout_s)
 
-    def _ask(self, process: ContenderProcess, command: str) -> dict[str, Any]:
-        began = time.monotonic_ns()
-        process.send(command)
+    def _asking(self, process: ContenderProcess) -> Ask:
         is_proof = self.plan.purpose == "proof"
-        answer = process.wait(
-            f"'{command.split()[0]}'",
-            self._patience_s if is_proof else self.plan.measure.limits.progress_timeout_s,
-            cancelled=self._cancelled,
-        )
-        if is_proof and self.first_call_ns is None and command.split()[0] in FIRST_CALLS:
-            self.first_call_ns = time.monotonic_ns() - began
-        if answer.get("event") != "done":
-            raise LaunchError("crash", f"the contender answered '{command}' with {answer}")
-        return answer
+        limits = self.plan.measure.limits
+        patience_s = self._patience_s if is_proof else limits.progress_timeout_s
+
+        def ask(command: str, answer: type[AnswerType]) -> AnswerType:
+            began = time.monotonic_ns()
+            verb = command.split()[0]
+            process.send(command, answer)
+            said = process.wait(answer, f"'{verb}'", patience_s, cancelled=self._cancelled)
+            if is_proof and self.first_call_ns is None and verb in FIRST_CALLS:
+                self.first_call_ns = time.monotonic_ns() - began
+            return said
+
+        return ask
 
     def _cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()
 
     @property
     def _unprovable(self) -> bool:
-        return "unprovable" in self.ready.get("backend", {}).get("flags", [])
+        return "unprovable" in self._flags
 
-    def _begin_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
-        if self.plan.measure.passes and can_reset(self.ready.get("backend", {}).get("flags", [])):
+    def _begin_passes(self, ask: Ask, runner: SegmentRunner) -> None:
+        if self.plan.measure.passes and can_reset(self._flags):
             prepared = self.plan.prepared
             steps = pass_steps(prepared.job["optimizer"], prepared.steps_per_epoch)
-            self._ask(process, f"passes {steps}")
+            ask(f"passes {steps}", Done)
             runner.passes = PassCheck(steps, proven=not self._unprovable)
 
-    def _rewind(self, process: ContenderProcess) -> None:
+    def _rewind(self, ask: Ask) -> None:
         """To the first step of a pass, where there are passes."""
         if self.runner is not None and self.runner.passes:
-            self._ask(process, "reset")
+            ask("reset", Done)
             self.runner.passes.restarted()
 
-    def _suspend_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+    def _suspend_passes(self, ask: Ask, runner: SegmentRunner) -> None:
         if runner.passes:
-            self._ask(process, "passes 0")
+            ask("passes 0", Done)
             runner.passes.suspended = True
 
-    def _end_passes(self, process: ContenderProcess, runner: SegmentRunner) -> None:
+    def _end_passes(self, ask: Ask, runner: SegmentRunner) -> None:
         """What comes now finds the contender where the last timed step left it."""
-        self._suspend_passes(process, runner)
+        self._suspend_passes(ask, runner)
         if runner.passes:
             steps_ns = float(runner.plain_durations_ns().sum() + runner.durations_ns("turn").sum())
             said = check_resets(runner.resets_ns(), steps_ns, proven=not self._unprovable)
             self.warnings += [words for words in (runner.passes.warning, said) if words]
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
-            self.subnormals = count_subnormals(lambda command: self._ask(process, command), self.plan.folder)
+            self.subnormals = count_subnormals(ask, self.plan.folder)
 
     def _check_accounts(self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch) -> None:
         """Whether stamps and CPU time go together, in launches that are timed."""
@@ -410,14 +429,14 @@ class _Launch:
         computes = contender.kind != "native" or not self._unprovable  # `null` may sleep if it likes
         self.warnings += [accounts.warning] if computes and accounts.warning else []
 
-    def _run_timed(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_timed(self, process: ContenderProcess, ask: Ask, files: SampleFiles) -> None:
         assert self.runner is not None
         assert self.watch is not None
         plan, runner, watch = self.plan, self.runner, self.watch
         runner.run_stage(Stage("first", 1))
         watch.after_first_step()
         if plan.case.task == "forward":
-            self._observe_inference(process, files, runner)
+            self._observe_inference(ask, files, runner)
         if self.seat is not None:
             warning = run_turns(
                 self.seat,
@@ -426,7 +445,7 @@ class _Launch:
                 watch,
                 plan.measure,
                 parts=self._parts,
-                rewind=lambda: self._rewind(process),
+                rewind=lambda: self._rewind(ask),
                 taken=self.turns,
             )
             self.stop = "rounds"
@@ -440,29 +459,27 @@ class _Launch:
     def _parts(self) -> Stage | None:
         """Steps whose parts are timed, where the contender has parts."""
         plan = self.plan
-        has_parts = plan.case.task == "train" and bool(self.ready.get("backend", {}).get("parts"))
+        has_parts = plan.case.task == "train" and self.backend is not None and bool(self.backend.parts)
         wanted = plan.purpose == "speed" and plan.measure.detailed_steps > 0
         return detailed_stage(plan.measure) if wanted and has_parts else None
 
-    def _observe_inference(
-        self, process: ContenderProcess, files: SampleFiles, runner: SegmentRunner
-    ) -> None:
+    def _observe_inference(self, ask: Ask, files: SampleFiles, runner: SegmentRunner) -> None:
         """Before the timed part too, because it leaves nothing behind that could be looked at."""
-        self._suspend_passes(process, runner)
-        self._observe(process, files)
+        self._suspend_passes(ask, runner)
+        self._observe(ask, files)
         if runner.passes:
-            self._ask(process, f"passes {runner.passes.steps}")
-            self._rewind(process)
+            ask(f"passes {runner.passes.steps}", Done)
+            self._rewind(ask)
             runner.passes.suspended = False
 
-    def _run_profile(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_profile(self, ask: Ask, files: SampleFiles) -> None:
         assert self.runner is not None
         assert self.watch is not None
-        backend = self.ready.get("backend", {})
-        if "profiles" not in backend.get("flags", []):
-            raise LaunchError("unavailable", f"{backend.get('name')} does not time its layers")
+        assert self.backend is not None
+        if "profiles" not in self._flags:
+            raise LaunchError("unavailable", f"{self.backend.name} does not time its layers")
         self.layers = run_profile(
-            lambda command: self._ask(process, command),
+            ask,
             self.runner,
             self.watch,
             files,
@@ -470,40 +487,6 @@ class _Launch:
             self.plan.folder,
         )
         self.stop = "time"
-
-    def _run_learning(self, process: ContenderProcess) -> None:
-        assert self.runner is not None
-        assert self.watch is not None
-        steps = 0
-        self.watch.begin_steady()
-        for epoch, stage in enumerate(
-            learning_stages(self.plan.measure, self.plan.prepared.steps_per_epoch), start=1
-        ):
-            steps += self.runner.run_stage(stage).steps
-            if stage.evaluate and not self._unprovable:
-                self._evaluate(process, steps, epoch)
-        self.watch.end_steady(self.runner.segments)
-        self.stop = "epochs"
-
-    def _evaluate(self, process: ContenderProcess, steps: int, epoch: int) -> None:
-        began = time.monotonic_ns()
-        predictions = self.plan.folder.resolve() / "tmp" / "predictions.npy"
-        answer = self._ask(process, f"evaluate {predictions}")
-        accuracy, loss = answer.get("accuracy"), answer.get("loss")
-        if not isinstance(accuracy, (int, float)) or not isinstance(loss, (int, float)):
-            raise LaunchError("nan", f"the evaluation after {steps} steps is not finite: {answer}")
-        self.evaluations.append(
-            Evaluation(
-                steps=steps,
-                epoch=epoch,
-                accuracy=accuracy,
-                loss=loss,
-                samples=int(answer["samples"]),
-                duration_ns=time.monotonic_ns() - began,
-            )
-        )
-        labels = Path(self.plan.prepared.job["streams"]["test"]["labels"])
-        write_answers(self.plan.folder, answers_of(predictions, labels, self.evaluations[-1]))
 
     def _last_look(self) -> None:
         """While the contender is still there; after its death there is nothing to see."""
@@ -515,19 +498,17 @@ class _Launch:
 
     # Judging ------------------------------------------------------------------------------------------
 
-    def _contact(self, process: ContenderProcess, files: SampleFiles, kind: SegmentKind) -> LaunchContact:
+    def _contact(self, ask: Ask, files: SampleFiles, kind: SegmentKind) -> LaunchContact:
         assert self.runner is not None
-        return LaunchContact(
-            lambda command: self._ask(process, command), self.runner, files, self.plan.folder, kind
-        )
+        return LaunchContact(ask, self.runner, files, self.plan.folder, kind)
 
-    def _run_proof(self, contender: Contender, process: ContenderProcess, files: SampleFiles) -> None:
+    def _run_proof(self, contender: Contender, ask: Ask, files: SampleFiles) -> None:
         if self._unprovable:
             own = contender.kind == "callable"
             words = "a step of one's own shows no tensors" if own else "the backend computes no network"
             self.parity = unproven(words)
             return
-        self.proof = self.gate.run_proof(self._contact(process, files, "train"))
+        self.proof = self.gate.run_proof(self._contact(ask, files, "train"))
 
     def _prove(self, contender: Contender) -> None:
         if self.proof is None:
@@ -563,14 +544,14 @@ class _Launch:
         case = self.plan.case
         return replace(case, settings={**case.settings, CACHE: COLD}) if self.gate.is_stress else case
 
-    def _observe(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _observe(self, ask: Ask, files: SampleFiles) -> None:
         """The steps that will be judged: behind the timed part, and before it where nothing changes."""
         if self._unprovable:
             return
         assert self.runner is not None
-        self.gate.observe(self._contact(process, files, "judged"), self.runner.steps)
+        self.gate.observe(self._contact(ask, files, "judged"), self.runner.steps)
 
-    def _check_end(self, process: ContenderProcess, files: SampleFiles) -> None:
+    def _check_end(self, ask: Ask, files: SampleFiles) -> None:
         """Timed launches only: the first losses are the proof's, and what the next steps do can be judged."""
         if self.plan.purpose == "proof" or self._unprovable:
             return
@@ -579,8 +560,10 @@ class _Launch:
             if words is not None:
                 raise LaunchError("wrong", words)
         files.first_losses_end()
-        self._observe(process, files)
+        self._observe(ask, files)
         if self.plan.purpose in PASSED_PURPOSES and self.runner is not None:
+            if remembers(self.runner.segments):  # or others disturbed these few steps
+                self.gate.take_unseen(self._contact(ask, files, "judged"))
             words = remembers(self.runner.segments)
             self.warnings += [words] if words else []
 

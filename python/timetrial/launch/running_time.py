@@ -8,11 +8,15 @@ from timetrial.core.observer import Observer
 
 
 class RunningTime:
-    """Seconds that a contender could have used since the last call: not stopped, and not waiting for a
-    processor that others had. A contender that sleeps in a deadlock is running by this measure."""
+    """Seconds that a contender could have used since the last call: not while it waited for a processor that
+    others had, nor while we could not look. A contender that sleeps in a deadlock is running by this measure,
+    and so is one that stopped itself: nobody waits for a contender that *we* have stopped."""
 
-    def __init__(self, observer: Observer):
+    def __init__(self, observer: Observer, longest_s: float):
+        """`longest_s`: between two calls, unless this process itself stood still."""
+        self.stopped = False  # by whomever
         self._observer = observer
+        self._longest_s = longest_s
         self._then_s = time.monotonic()
         self._waited: dict[int, int] = {}
 
@@ -24,7 +28,7 @@ class RunningTime:
     def __call__(self) -> float:
         """Seconds since the last call, or since it was made."""
         now_s = time.monotonic()
-        passed_s, self._then_s = now_s - self._then_s, now_s
+        passed_s, self._then_s = min(now_s - self._then_s, self._longest_s), now_s
         try:
             seen = self._observer.read()
         except ProcessLookupError:
@@ -32,6 +36,5 @@ class RunningTime:
         waited = {thread.tid: thread.wait_ns for thread in seen.threads}
         waits = [ns - self._waited.get(tid, ns) for tid, ns in waited.items()]
         self._waited = waited
-        if seen.stopped:
-            return 0.0
+        self.stopped = seen.stopped
         return max(0.0, passed_s - max(waits, default=0) / 1e9)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,16 @@ from timetrial.analysis.steps import PLAIN, StampedSteps, may_count, stamped_ste
 from timetrial.core.recorder import (
     FIRST_USER_BOUNDARY,
     gave_no_loss,
-    read_window,
     stamp_boundaries,
     stamp_times_ns,
 )
-from timetrial.errors import MeasurementError
 from timetrial.launch.accounts import check_order
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
+from timetrial.launch.events import SegmentDone
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.passes import PassCheck
+from timetrial.launch.windows import check_segment, read_recorder
 from timetrial.records.files import explained
 from timetrial.records.model import Segment, SegmentKind
 
@@ -195,36 +195,34 @@ class SegmentRunner:
     def _send(self, kind: SegmentKind, order: Order, *, parts: bool) -> None:
         verb = "parts" if parts else "run"
         ordered_ns = time.monotonic_ns()
-        self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}")
+        self._process.send(f"{verb} {order.steps} {order.max_ns} {self._next_window}", SegmentDone)
         self._pending.append(Pending(kind, self._next_window, order, ordered_ns))
         self._next_window = (self._next_window + 1) % WINDOWS
 
     def _finish_one(self) -> tuple[int, int]:
         """Waits for the oldest segment; its steps and nanoseconds."""
         pending = self._pending[0]
-        event = self._process.wait(
+        said = self._process.wait(
+            SegmentDone,
             f"a segment ({pending.kind}) after {self._steps} steps",
             self._timeout_s if self._steps else self._first_timeout_s,
-            progress=lambda: len(read_window(self._fd, pending.window)[0]),
+            progress=lambda: len(read_recorder(self._fd, pending.window)[0]),
             cancelled=self._cancelled,
         )
         answered_ns = time.monotonic_ns()
-        if event.get("event") != "done":
-            raise LaunchError("crash", f"the contender answered a segment with {event}")
-        stamps, losses = read_window(self._fd, pending.window)
-        said = int(event.get("stamps", -1))
-        if not 0 < said <= len(stamps):
-            raise MeasurementError(f"the contender says {said} stamps, the recorder has {len(stamps)}")
+        stamps, losses = read_recorder(self._fd, pending.window)
+        check_segment(said, pending.order, pending.window, stamps)
         self._pending.popleft()
+        stamps, losses = stamps[: said.stamps], losses[: said.steps]
         # Stamps with boundaries of the step's own may have been given a time.
-        own = stamps[:said][stamp_boundaries(stamps[:said]) < FIRST_USER_BOUNDARY]
+        own = stamps[stamp_boundaries(stamps) < FIRST_USER_BOUNDARY]
         check_order(stamp_times_ns(own), pending.ordered_ns, self._last_ns, answered_ns)
-        steps = int(event["steps"])
-        ns = self._keep(pending.kind, stamps[:said], losses[:steps], steps, event)
+        steps = said.steps
+        ns = self._keep(pending.kind, stamps, losses, said)
         if self.passes:
-            self.passes.add(stamps[:said], losses[:steps])
-        bad = float(losses[steps - 1]) if steps else 0.0
-        if self._losses_matter and not math.isfinite(bad) and not gave_no_loss(losses[:steps])[-1]:
+            self.passes.add(stamps, losses)
+        bad = float(losses[-1]) if steps else 0.0
+        if self._losses_matter and not math.isfinite(bad) and not gave_no_loss(losses)[-1]:
             raise LaunchError("nan", f"the loss is {bad} at step {self._steps}")
         if steps == 0:
             raise LaunchError("crash", f"a segment ({pending.kind}) ended without a step")
@@ -235,27 +233,27 @@ class SegmentRunner:
         kind: SegmentKind,
         stamps: NDArray[np.uint64],
         losses: NDArray[np.float64],
-        steps: int,
-        event: dict[str, Any],
+        said: SegmentDone | None,
     ) -> int:
+        """`said` None: it died before it could answer."""
         stamped = stamped_steps(stamps)
         self.segments.append(
             Segment(
                 kind=kind,
-                steps=steps,
+                steps=len(losses),
                 first_stamp=self._files.stamps,
                 stamps=len(stamps),
                 first_loss=self._files.losses,
                 losses=len(losses),
-                cpu_ns=event.get("cpu_ns"),
-                rss_bytes=event.get("rss_bytes"),
-                window_bytes=int(event.get("window_bytes") or 0),
+                cpu_ns=said.cpu_ns if said else None,
+                rss_bytes=said.rss_bytes if said else None,
+                window_bytes=said.window_bytes if said else 0,
                 resets=len(stamped.reset_ns),
                 reset_ns=int(stamped.reset_ns.sum()),
             )
         )
         self._files.append(stamps, losses)
-        self._steps += steps
+        self._steps += len(losses)
         self._stamped.append(stamped)
         times = stamp_times_ns(stamps)
         self.spans.append((int(times[0]), int(times[-1])))
@@ -267,11 +265,14 @@ class SegmentRunner:
         still holds an older segment, which is known by its time."""
         while self._pending:
             pending = self._pending.popleft()
-            stamps, losses = read_window(self._fd, pending.window)
+            try:
+                stamps, losses = read_recorder(self._fd, pending.window)
+            except LaunchError:
+                return  # why it ended is known, and this is not it
             times = stamp_times_ns(stamps)
             if len(times) == 0 or times[0] <= self._last_ns:
                 continue
             whole = int(np.argmax(np.diff(times) < 0)) + 1 if np.any(np.diff(times) < 0) else len(times)
             stamps = stamps[:whole]
             steps = int(np.count_nonzero((stamps & np.uint64(0xFF)) == np.uint64(1)))
-            self._keep(pending.kind, stamps, losses[:steps], steps, {})
+            self._keep(pending.kind, stamps, losses[:steps], None)

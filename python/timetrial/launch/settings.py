@@ -9,7 +9,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
@@ -17,6 +16,7 @@ from timetrial.experiment.case import Case
 from timetrial.experiment.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
 from timetrial.launch import float_mode, malloc
 from timetrial.launch.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.launch.events import LoadedLibrary, Reading
 from timetrial.launch.kernels import ANNOUNCE, CORE_TYPE, judge_core_type
 from timetrial.launch.libraries import fortran_problem, judge_library, link_libraries
 from timetrial.launch.manners import judge_affinity, judge_manners
@@ -170,13 +170,13 @@ def affinity_of(case: Case, contender: Contender, chosen: frozenset[int] | None 
 class Evidence:
     """What the contender said and what the kernel saw. Empty where the launch did not get so far."""
 
-    readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the event `ready`
+    readings: Mapping[str, Reading] = field(default_factory=dict)  # of the event `ready`
     isa: str = ""
     threads: ThreadEvidence = field(default_factory=ThreadEvidence)
     interpreter: str | None = None
     libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
     sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
-    loaded: Sequence[Mapping[str, Any]] = ()  # what the contender says of its BLAS and OpenMP libraries
+    loaded: Sequence[LoadedLibrary] = ()  # what the contender says of its BLAS and OpenMP libraries
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
     cache: Setting | None = None
     given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
@@ -191,9 +191,8 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
     for name, asked in case.settings.items():
         if name in evidence.libraries:
             continue
-        reading = evidence.readings.get(name, {})
-        effective = _text(reading.get("effective"))
-        source = _text(reading.get("how_read")) or ""
+        reading = evidence.readings.get(name, Reading())
+        effective, source = reading.effective, reading.how_read or ""
         if name == "threads":
             judged.append(judge_threads(int(asked), effective, source, evidence.threads))
         elif name == "affinity":
@@ -214,7 +213,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
         else:
             judged.append(_judge_plainly(name, asked, effective, source))
     for name, path in evidence.libraries.items():
-        reading = evidence.readings.get(name, {})
+        reading = evidence.readings.get(name, Reading())
         soname = evidence.sonames.get(name, "")
         judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped, soname))
     for name, reading in evidence.readings.items():
@@ -225,16 +224,12 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
                 Setting(
                     name=name,
                     asked=None,
-                    effective=_text(reading.get("effective")),
-                    how_read=_text(reading.get("how_read")) or "",
-                    status="unverifiable" if reading.get("effective") is None else "applied",
+                    effective=reading.effective,
+                    how_read=reading.how_read or "",
+                    status="unverifiable" if reading.effective is None else "applied",
                 )
             )
     return [*judged, *judge_manners(evidence.threads, evidence.given, asked="affinity" in case.settings)]
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _judge_plainly(name: str, asked: str, effective: str | None, source: str) -> Setting:

@@ -7,13 +7,13 @@ a hundred cycles more for each, so a step that meets many is slow for a reason t
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.launch.events import Ask, DumpDone
 from timetrial.records.files import explained
 from timetrial.records.model import Subnormals
 
@@ -28,7 +28,7 @@ def subnormals(array: NDArray[Any]) -> int:
     return int(np.count_nonzero((size > 0) & (size < np.finfo(array.dtype).smallest_normal)))
 
 
-def count_subnormals(ask: Callable[[str], dict[str, Any]], folder: Path) -> list[Subnormals]:
+def count_subnormals(ask: Ask, folder: Path) -> list[Subnormals]:
     """Dumps parameters and states, one role after the other, and says which tensors have some."""
     found = []
     for role in ROLES:
@@ -36,7 +36,7 @@ def count_subnormals(ask: Callable[[str], dict[str, Any]], folder: Path) -> list
         with explained(dumps):
             dumps.mkdir()
         try:
-            ask(f"dump {role} {dumps.resolve()}")
+            ask(f"dump {role} {dumps.resolve()}", DumpDone)
             for path in sorted(dumps.glob("*.npy")):
                 array = np.load(path, mmap_mode="r", allow_pickle=False)
                 if count := subnormals(array):

@@ -1,0 +1,50 @@
+"""The learning launch: whole epochs, each followed by an evaluation on the test images."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from timetrial.launch.answers import answers_of
+from timetrial.launch.decisions import learning_stages
+from timetrial.launch.events import Ask, EvaluateDone
+from timetrial.launch.observe import Watch
+from timetrial.launch.outcome import LaunchError
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.segments import SegmentRunner
+from timetrial.records.model import Evaluation
+from timetrial.records.store import write_answers
+
+
+def run_learning(
+    ask: Ask, runner: SegmentRunner, watch: Watch, plan: LaunchPlan, *, scored: bool, taken: list[Evaluation]
+) -> None:
+    """`taken` gets every evaluation; a contender that cannot predict is not `scored`."""
+    steps = 0
+    watch.begin_steady()
+    for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
+        steps += runner.run_stage(stage).steps
+        if stage.evaluate and scored:
+            taken.append(_evaluate(ask, plan, steps, epoch))
+    watch.end_steady(runner.segments)
+
+
+def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> Evaluation:
+    began = time.monotonic_ns()
+    predictions = plan.folder.resolve() / "tmp" / "predictions.npy"
+    said = ask(f"evaluate {predictions}", EvaluateDone)
+    if said.accuracy is None or said.loss is None:
+        raise LaunchError(
+            "nan", f"the evaluation after {steps} steps: accuracy {said.accuracy}, loss {said.loss}"
+        )
+    evaluation = Evaluation(
+        steps=steps,
+        epoch=epoch,
+        accuracy=said.accuracy,
+        loss=said.loss,
+        samples=said.samples,
+        duration_ns=time.monotonic_ns() - began,
+    )
+    labels = Path(plan.prepared.job["streams"]["test"]["labels"])
+    write_answers(plan.folder, answers_of(predictions, labels, evaluation))
+    return evaluation
