@@ -38,7 +38,7 @@ def test_the_job_is_plain_and_complete() -> None:
     assert job["batch_size"] == 64
     assert job["optimizer"] == {**SGD, "weight_decay": 0.0}
     assert (prepared.samples, prepared.test_samples, prepared.steps_per_epoch) == (1437, 360, 22)
-    assert set(job["streams"]) == {"train", "proof", "proof2", "proof3", "proof4", "test"}
+    assert set(job["streams"]) == {"train", "proof", "proof2", "proof3", "test"}
     for node in job["network"]["nodes"]:
         for parameter in node["parameters"]:
             array = load(parameter["file"])

@@ -23,7 +23,6 @@ from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.proof import Proof, end_observations, run_proof
 from timetrial.launch.stress import stressed, with_recipe
 from timetrial.records.model import Parity
-from timetrial.workloads.material import PROOF_BATCHES
 
 STRESS = "stress: "
 MOST_MORE = 8  # steps before those at the end that are judged: fewer than this, by chance
@@ -119,13 +118,6 @@ class Gate:
             contact.stream("train")
         finally:
             contact.close()
-
-    def take_unseen(self, contact: LaunchContact) -> None:
-        """Steps on yet other batches that nobody judges, one in each segment."""
-        contact.stream("proof4")
-        for _ in range(PROOF_BATCHES):
-            contact.run(1)
-        contact.stream("train")
 
     def forget(self) -> None:
         """What was observed."""

@@ -562,9 +562,13 @@ class _Launch:
         files.first_losses_end()
         self._observe(ask, files)
         if self.plan.purpose in PASSED_PURPOSES and self.runner is not None:
-            if remembers(self.runner.segments):  # or others disturbed these few steps
-                self.gate.take_unseen(self._contact(ask, files, "judged"))
-            words = remembers(self.runner.segments)
+            self._check_memory(self.runner)
+
+    def _check_memory(self, runner: SegmentRunner) -> None:
+        """Where there are no passes, no step comes again."""
+        if runner.passes:
+            first_pass_ns = runner.durations_ns("first", "warmup", "steady")[: runner.passes.steps]
+            words = remembers(runner.segments, first_pass_ns, runner.durations_ns("steady", "turn"))
             self.warnings += [words] if words else []
 
     def _judge_settings(self, contender: Contender) -> None:

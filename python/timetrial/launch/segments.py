@@ -136,9 +136,9 @@ class SegmentRunner:
         """That were completed and saved so far, in all segments."""
         return self._steps
 
-    def durations_ns(self, kind: SegmentKind) -> NDArray[np.int64]:
-        """Of all steps in segments of this kind so far, in order."""
-        own = [one.duration_ns for one in self._of((kind,))]
+    def durations_ns(self, *kinds: SegmentKind) -> NDArray[np.int64]:
+        """Of all steps in segments of these kinds so far, in order."""
+        own = [one.duration_ns for one in self._of(kinds)]
         return np.concatenate([np.empty(0, np.int64), *own])
 
     def resets_ns(self) -> NDArray[np.int64]:

@@ -154,7 +154,6 @@ def _add_files(
         "proof": _stream(proof, order="order"),
         "proof2": _stream(proof, order="other_order"),
         "proof3": _stream(proof, order="label_order"),
-        "proof4": _stream(proof, order="mixed_order"),
         "test": {
             "images": str(data.file("test_images.npy")),
             "labels": str(data.file("test_labels.npy")),
