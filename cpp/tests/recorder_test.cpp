@@ -1,5 +1,6 @@
 #include "recorder/recorder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
