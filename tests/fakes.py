@@ -16,6 +16,7 @@ from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
 from timetrial.records import store
+from timetrial.records.files import mark_of
 from timetrial.records.model import (
     Evaluation,
     LaunchRecord,
@@ -90,10 +91,15 @@ def write_launch(
                                 first_loss=steps, losses=len(durations)))  # fmt: skip
         first, steps = first + len(own), steps + len(durations)
         stamps.append(own)
-    record = record.model_copy(update={"segments": segments})
+    files = {
+        "stamps.bin": np.concatenate([np.empty(0, np.uint64), *stamps]).astype("<u8").tobytes(),
+        "losses.bin": np.linspace(2.3, 0.1, steps).astype("<f8").tobytes(),
+    }
     plan.folder.mkdir(parents=True)
-    np.concatenate([np.empty(0, np.uint64), *stamps]).astype("<u8").tofile(plan.folder / "stamps.bin")
-    np.linspace(2.3, 0.1, steps).astype("<f8").tofile(plan.folder / "losses.bin")
+    for name, data in files.items():
+        (plan.folder / name).write_bytes(data)
+    marks = {name: mark_of(data) for name, data in files.items()}
+    record = record.model_copy(update={"segments": segments, "files": marks})
     (plan.folder / "record.json").write_text(record.model_dump_json(indent=1), encoding="utf-8")
     return record
 

@@ -191,8 +191,9 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("predictions", "outcome", "words"),
     [
-        (None, "crash", "left no predictions"),
-        (np.zeros((3, 2), np.float32), "crash", r"have the shape \(3, 2\); expected 4 rows"),
+        (None, "crash", "left no readable predictions.npy: No such file"),
+        (np.zeros((3, 4), np.float32), "crash", r"have the shape \(3, 4\); expected \(4, 4\)"),
+        (np.zeros((4, 0), np.float32), "crash", r"have the shape \(4, 0\); expected \(4, 4\)"),
         (np.eye(4, dtype=np.float32), "wrong", "says that 75.0000% of 4 .* its predictions are for 4 of 4"),
     ],
 )
@@ -204,7 +205,7 @@ def test_an_accuracy_that_does_not_follow_from_the_predictions_is_wrong(
         np.save(tmp_path / "predictions.npy", predictions)
     said = Evaluation(steps=1, epoch=1, accuracy=0.75, loss=0.1, samples=4, duration_ns=1)
     with pytest.raises(LaunchError, match=words) as failure:
-        answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said)
+        answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
     assert failure.value.outcome == outcome
 
 
@@ -214,7 +215,7 @@ def test_a_prediction_that_is_no_number_is_no_answer(tmp_path: Path) -> None:
     np.save(tmp_path / "labels.npy", np.arange(4))
     np.save(tmp_path / "predictions.npy", predictions)
     said = Evaluation(steps=1, epoch=1, accuracy=0.75, loss=0.1, samples=4, duration_ns=1)
-    answers = answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said)
+    answers = answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
     assert answers.tolist() == [[0, 1, -1, 3], [0, 1, 2, 3]]
 
 

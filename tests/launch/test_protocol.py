@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from launching import SHORT, make_plan, words
+from launching import words
+from liars import liar_plan
 
-from timetrial.environments import Interpreter, Version
-from timetrial.launch import Limits, run_launch
+from timetrial.launch import run_launch
 from timetrial.launch.events import (
     LONGEST_TEXT,
     Asked,
@@ -23,13 +21,7 @@ from timetrial.launch.events import (
     read_event,
 )
 from timetrial.launch.outcome import LaunchError
-from timetrial.launch.registry import Contender
 from timetrial.records.model import LaunchRecord
-
-LIAR = Path(__file__).with_name("liar.py")
-IMPATIENT = dataclasses.replace(
-    SHORT, detailed_steps=0, limits=Limits(start_timeout_s=10.0, progress_timeout_s=2.0)
-)
 
 # What is executed in place of an answer; what the reason must say.
 LIES_AT_START = [
@@ -126,21 +118,7 @@ LIES_AT_THE_END = [
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Callable[..., LaunchRecord]:
-    def run(at: str = "", code: str = "", after: int = 0) -> LaunchRecord:
-        contender = Contender(
-            name="liar",
-            kind="framework",
-            path=LIAR,
-            fingerprint="",
-            interpreter=Interpreter(Path(sys.executable), running=True),
-            version=Version(version="1", program=LIAR.name),
-            flags=("reads_no_data", "unprovable"),
-        )
-        settings = {"liar.at": at, "liar.code": code, "liar.after": str(after)}
-        plan = make_plan(tmp_path / "launch", "null", settings=settings, measure=IMPATIENT)
-        return run_launch(dataclasses.replace(plan, contender=contender))
-
-    return run
+    return lambda *lie: run_launch(liar_plan(tmp_path / "launch", *lie))
 
 
 def test_who_tells_no_lie_is_measured(launch: Callable[..., LaunchRecord]) -> None:

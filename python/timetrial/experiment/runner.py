@@ -5,6 +5,7 @@ The order within one purpose is in order.py, the sizes in effort.py, what a laun
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -190,7 +191,8 @@ def _is_too_wide(run: _Run) -> bool:
     """Whether the rows, all together, are not yet known as finely as was asked for."""
     for folder in store.launch_folders(run.folder):
         if folder not in run.analyzed:
-            run.analyzed[folder] = analyzed(LaunchFiles(store.read_launch(folder), folder))
+            with contextlib.suppress(InputError):  # damaged: the table will say so
+                run.analyzed[folder] = analyzed(LaunchFiles(store.read_launch(folder), folder))
     rows = summarize(run.record, list(run.analyzed.values())).rows
     asked, width = run.record.half_width, median_half_width(rows)
     if asked is None or width is None or width <= asked:

@@ -12,9 +12,9 @@ from timetrial.launch.registry import (
     native_backends,
     resolve,
 )
-from timetrial.launch.run import heat_launches, run_launch
+from timetrial.launch.run import run_launch
 from timetrial.launch.settings import validate_settings
-from timetrial.launch.together import launch_together
+from timetrial.launch.together import heat_launches, launch_together
 
 __all__ = [
     "Contender",

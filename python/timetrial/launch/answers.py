@@ -7,26 +7,22 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.launch.events import broken
+from timetrial.launch.left import read_array
 from timetrial.launch.outcome import LaunchError
 from timetrial.records.model import Evaluation
 
 
-def answers_of(file: Path, labels: Path, said: Evaluation) -> npt.NDArray[np.int16]:
+def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int16]:
     """Predicted and true class of every test image (2, images); -1 where a prediction is not a number.
 
     `file`: predictions (images, classes) that the contender has written. LaunchError: there are none, or the
     accuracy that it said does not follow from them.
     """
     truth = np.load(labels, allow_pickle=False)
-    try:
-        predictions = np.load(file, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise LaunchError("crash", f"the contender left no predictions of its evaluation: {error}") from None
-    if predictions.ndim != 2 or len(predictions) != len(truth):
-        raise LaunchError(
-            "crash",
-            f"the evaluation's predictions have the shape {predictions.shape}; expected {len(truth)} rows",
-        )
+    predictions = read_array(file, 8 * len(truth) * classes)
+    if predictions.shape != (len(truth), classes):
+        raise broken(f"its predictions have the shape {predictions.shape}; expected {(len(truth), classes)}")
     answers = np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1))
     right = int(np.count_nonzero(answers == truth))
     if right != round(said.accuracy * said.samples) or said.samples != len(truth):

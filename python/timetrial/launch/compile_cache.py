@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 from timetrial.experiment.case import Case
 from timetrial.experiment.keys import CACHE_STATES
+from timetrial.launch.left import files_below, remove
 from timetrial.launch.registry import Contender
 from timetrial.records.model import CompileCache, Setting
 from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, recipe_key
@@ -71,7 +71,7 @@ def compiled(
             if given.keep:
                 _finish(entry, _recipe(case, contender, job))
             else:
-                shutil.rmtree(entry / "files", ignore_errors=True)
+                remove(entry / "files")
     finally:
         os.close(lock)
 
@@ -104,16 +104,6 @@ def prune(folder: Path, *, keep: Path, limit_bytes: int = LIMIT_BYTES) -> None:
 def folder_bytes(folder: Path) -> int:
     """Of all files below a folder."""
     return sum(size for _, size in files_below(folder))
-
-
-def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Every regular file below a folder, with its size."""
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                path = Path(parent) / name
-                if not path.is_symlink():
-                    yield path, path.stat().st_size
 
 
 def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +145,7 @@ def _scratch(scratch: Path) -> Compiled:
 def _empty(entry: Path) -> Compiled:
     (entry / _MARKER).unlink(missing_ok=True)
     files = entry / "files"
-    shutil.rmtree(files, ignore_errors=True)
+    remove(files)
     files.mkdir()
     return Compiled(CompileCache(state="cold", path=str(files)), files)
 
@@ -195,6 +185,6 @@ def _remove(entry: Path) -> None:
         try:
             if _locked(lock):
                 (entry / _MARKER).unlink(missing_ok=True)
-                shutil.rmtree(entry, ignore_errors=True)
+                remove(entry)
         finally:
             os.close(lock)

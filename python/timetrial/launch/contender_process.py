@@ -20,6 +20,7 @@ from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
 from timetrial.launch.events import Asked, Failed, Finished, Ready, Said, broken, read_event
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
+from timetrial.launch.output import OutputFile
 from timetrial.launch.pipes import LINE_LIMIT, LineReader, wait_readable, write_line
 from timetrial.launch.running_time import RunningTime
 
@@ -27,6 +28,7 @@ COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
 KILL_WAIT_S = 10.0
 # How often a silent contender is looked at. Within a segment of 250 ms this never happens.
 TICK_S = 0.5
+OUTPUT_FILES = ("stdout.txt", "stderr.txt")
 PAUSE_WAIT_S = 10.0
 PAUSE_TICK_S = 0.0002
 
@@ -81,6 +83,10 @@ class ContenderProcess:
         self._events: deque[Said] = deque()
         self._reports: list[str] = []
         self._oom_kills = out_of_memory_kills()
+        try:
+            self._output = [OutputFile(folder / name) for name in OUTPUT_FILES]
+        except OSError as error:
+            raise MeasurementError(f"'{folder}' cannot be written: {error.strerror}") from error
         self._spawn(recorder_fd, folder)
 
     def _spawn(self, recorder_fd: int, folder: Path) -> None:
@@ -101,8 +107,8 @@ class ContenderProcess:
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     *(
                         (os.POSIX_SPAWN_OPEN, fd, str(folder / name), flags, 0o644)
-                        for fd, name in ((1, "stdout.txt"), (2, "stderr.txt"))
-                        for flags in (os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND,)
+                        for fd, name in zip((1, 2), OUTPUT_FILES, strict=True)
+                        for flags in (os.O_WRONLY | os.O_APPEND,)
                     ),
                     *((os.POSIX_SPAWN_DUP2, fd, COMMANDS_FD + i) for i, fd in enumerate(high)),
                 ]
@@ -173,6 +179,8 @@ class ContenderProcess:
                     continue
                 raise self._ended()
             began = time.monotonic()
+            for output in self._output:
+                output.trim()
             heard = wait_readable((self._event_reader, self._status_reader), min(TICK_S, timeout_s))
             self._read_pipes()
             if heard:
@@ -293,3 +301,5 @@ class ContenderProcess:
                     os.kill(self.supervisor, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.supervisor, 0)
+            for output in self._output:
+                output.close()

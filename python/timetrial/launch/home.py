@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from timetrial.launch.compile_cache import files_below
+from timetrial.launch.left import files_below, printable
 
 _NAMED = 3  # files in the warning
 
@@ -15,6 +15,6 @@ def written_to_home(home: Path) -> list[str]:
     if not files:
         return []
     total = sum(size for size, _ in files)
-    named = ", ".join(f"{path.relative_to(home)} {size}" for size, path in files[:_NAMED])
+    named = ", ".join(f"{printable(path.relative_to(home))} {size}" for size, path in files[:_NAMED])
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     return [f"it wrote {total} bytes into its home folder, which every launch gets anew: {named}{more}"]

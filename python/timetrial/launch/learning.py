@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from timetrial.launch.answers import answers_of
 from timetrial.launch.decisions import learning_stages
 from timetrial.launch.events import Ask, EvaluateDone
@@ -12,24 +15,34 @@ from timetrial.launch.observe import Watch
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SegmentRunner
-from timetrial.records.model import Evaluation
-from timetrial.records.store import write_answers
+from timetrial.records.model import Evaluation, FileMark
+from timetrial.records.store import ANSWERS_FILE, write_answers
 
 
 def run_learning(
-    ask: Ask, runner: SegmentRunner, watch: Watch, plan: LaunchPlan, *, scored: bool, taken: list[Evaluation]
+    ask: Ask,
+    runner: SegmentRunner,
+    watch: Watch,
+    plan: LaunchPlan,
+    *,
+    scored: bool,
+    taken: list[Evaluation],
+    files: dict[str, FileMark],
 ) -> None:
-    """`taken` gets every evaluation; a contender that cannot predict is not `scored`."""
+    """`taken` gets every evaluation, `files` what was written for the last one; a contender that cannot
+    predict is not `scored`."""
     steps = 0
     watch.begin_steady()
     for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
         steps += runner.run_stage(stage).steps
         if stage.evaluate and scored:
-            taken.append(_evaluate(ask, plan, steps, epoch))
+            evaluation, answers = _evaluate(ask, plan, steps, epoch)
+            files[ANSWERS_FILE] = write_answers(plan.folder, answers)
+            taken.append(evaluation)
     watch.end_steady(runner.segments)
 
 
-def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> Evaluation:
+def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evaluation, npt.NDArray[np.int16]]:
     began = time.monotonic_ns()
     predictions = plan.folder.resolve() / "tmp" / "predictions.npy"
     said = ask(f"evaluate {predictions}", EvaluateDone)
@@ -45,6 +58,7 @@ def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> Evaluation:
         samples=said.samples,
         duration_ns=time.monotonic_ns() - began,
     )
-    labels = Path(plan.prepared.job["streams"]["test"]["labels"])
-    write_answers(plan.folder, answers_of(predictions, labels, evaluation))
-    return evaluation
+    job = plan.prepared.job
+    labels, network = Path(job["streams"]["test"]["labels"]), job["network"]
+    classes = next(node["shape"][-1] for node in network["nodes"] if node["name"] == network["output"])
+    return evaluation, answers_of(predictions, labels, evaluation, classes)

@@ -4,7 +4,7 @@ before a step, the step, parameters and states after it. Nothing here judges (pa
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.launch.decisions import Stage
-from timetrial.launch.events import Ask, Done, DumpDone, GradientDone
-from timetrial.launch.outcome import LaunchError
+from timetrial.launch.events import Ask, Done, DumpDone, GradientDone, broken
+from timetrial.launch.left import largest_array_bytes, read_array, remove
+from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.records.model import SegmentKind
 
@@ -102,16 +103,18 @@ def look(contact: Contact) -> Look:
 
 
 class LaunchContact:
-    """A contender's process, over its pipes. Dumps are mapped, and their files gone once `close` was called:
-    what nobody looks at takes no memory."""
+    """A contender's process, over its pipes. What it dumps is read, or mapped from a copy, and taken away at
+    once."""
 
-    def __init__(self, ask: Ask, runner: SegmentRunner, files: SampleFiles, folder: Path, kind: SegmentKind):
+    def __init__(
+        self, ask: Ask, runner: SegmentRunner, files: SampleFiles, plan: LaunchPlan, kind: SegmentKind
+    ):
         self._ask = ask
         self._runner = runner
         self._files = files
-        self._folder = folder.resolve() / "dumps"
+        self._folder = plan.folder.resolve() / "dumps"
+        self._most_bytes = largest_array_bytes(plan.prepared.job)
         self._kind = kind
-        self._dumps = 0
 
     def stream(self, name: str) -> None:
         """The next steps use this stream, from its first batch."""
@@ -135,8 +138,11 @@ class LaunchContact:
     def dump(self, role: str) -> Tensors:
         """Every tensor of a role."""
         folder = self._new()
-        self._ask(f"dump {role} {folder}", DumpDone)
-        return {path.name[: -len(".npy")]: _load(path) for path in sorted(folder.glob("*.npy"))}
+        names = self._ask(f"dump {role} {folder}", DumpDone).tensors
+        try:
+            return {name: read_array(folder / f"{name}.npy", self._most_bytes) for name in sorted(names)}
+        finally:
+            remove(folder)
 
     def outputs(self) -> NDArray[Any]:
         """Inference between steps."""
@@ -147,28 +153,23 @@ class LaunchContact:
         return self._array("predicted")
 
     def close(self) -> None:
-        """Takes the files away; what was read stays."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Takes the folder away; what was read stays."""
+        remove(self._folder)
 
     def _array(self, command: str) -> NDArray[Any]:
         path = self._new() / f"{command}.npy"
         self._ask(f"{command} {path}", Done)
-        return _load(path)
+        try:
+            return read_array(path, self._most_bytes)
+        finally:
+            remove(path.parent)
 
     def _new(self) -> Path:
-        folder = self._folder / str(self._dumps)
-        self._dumps += 1
-        folder.mkdir(parents=True)
-        return folder
-
-
-def _load(path: Path) -> NDArray[Any]:
-    try:
-        # A scalar or an empty tensor cannot be mapped.
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise LaunchError("crash", f"the contender left no readable {path.name}: {error}") from error
-    return array
+        try:
+            self._folder.mkdir(exist_ok=True)
+            return Path(tempfile.mkdtemp(dir=self._folder))
+        except OSError as error:
+            raise broken(f"nothing can be put into its folder any more: {error.strerror}") from None
 
 
 class Batches:

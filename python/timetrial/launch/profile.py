@@ -16,8 +16,8 @@ from timetrial.launch.events import Ask, ProfileDone, broken
 from timetrial.launch.observe import Watch
 from timetrial.launch.plan import Measure
 from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.records.files import write_once
-from timetrial.records.model import ProfiledLayer
+from timetrial.records.files import mark_of, write_once
+from timetrial.records.model import FileMark, ProfiledLayer
 from timetrial.records.store import LAYERS_FILE
 
 
@@ -46,13 +46,15 @@ class LayerTimes:
         """The rows of layers.bin."""
         return [ProfiledLayer.model_validate({"node": n, "direction": d}) for n, d in self.rows]
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path) -> FileMark:
         """layers.bin in the launch's folder."""
-        write_once(folder / LAYERS_FILE, np.array(list(self.rows.values()), "<u8").tobytes())
+        data = np.array(list(self.rows.values()), "<u8").tobytes()
+        write_once(folder / LAYERS_FILE, data)
+        return mark_of(data)
 
 
 def run_profile(
-    ask: Ask, runner: SegmentRunner, watch: Watch, files: SampleFiles, measure: Measure, folder: Path
+    ask: Ask, runner: SegmentRunner, watch: Watch, files: SampleFiles, measure: Measure
 ) -> LayerTimes:
     """Warms up, then takes plain and profiled steps in turns, plain ones first and last."""
     times = LayerTimes()
@@ -74,5 +76,4 @@ def run_profile(
             if plain is None:
                 watch.end_steady(runner.segments)
             plain = progress
-    times.write(folder)
     return times

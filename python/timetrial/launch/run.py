@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
-import shutil
+import os
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +23,12 @@ from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
-from timetrial.launch.heat import Course, Seat, SeatedLaunch, run_heat
+from timetrial.launch.heat import Seat
 from timetrial.launch.home import written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
 from timetrial.launch.learning import run_learning
+from timetrial.launch.left import remove
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.observed import LaunchContact
@@ -60,6 +60,7 @@ from timetrial.records.files import explained
 from timetrial.records.model import (
     CompileCache,
     Evaluation,
+    FileMark,
     LaunchRecord,
     Memory,
     Outcome,
@@ -70,7 +71,7 @@ from timetrial.records.model import (
     Subnormals,
     Turn,
 )
-from timetrial.records.store import write_launch
+from timetrial.records.store import LAYERS_FILE, RECORD_FILE, write_launch
 
 
 def run_launch(
@@ -93,17 +94,14 @@ def run_launch(
         record = launch.run()
     finally:
         launch.forget()
+    if os.path.lexists(plan.folder / RECORD_FILE):
+        remove(plan.folder / RECORD_FILE)
+        words = f"protocol: it left a {RECORD_FILE}, which is not its to write"
+        record = record.model_copy(update={"outcome": "crash", "reason": words})
+    if plan.folder.is_symlink() or not plan.folder.is_dir():
+        remove(plan.folder)
     write_launch(plan.folder, record)
     return record
-
-
-def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
-    """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
-
-    def seated(plan: LaunchPlan) -> SeatedLaunch:
-        return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
-
-    return run_heat([seated(plan) for plan in plans], course)
 
 
 def _make_folder(folder: Path) -> None:
@@ -143,6 +141,7 @@ class _Launch:
         self.gate = Gate(plan, self._cancelled)
         self.proof: Proof | None = None
         self.layers = LayerTimes()
+        self.files: dict[str, FileMark] = {}
         self.warnings: list[str] = []
         self.command: list[str] = []
         self.environment = Environment({}, [])
@@ -170,7 +169,7 @@ class _Launch:
             self._fail(LaunchError("unavailable", str(error)))
         self.warnings += written_to_home(self.plan.folder / "home")
         for name in ("home", "tmp"):
-            shutil.rmtree(self.plan.folder / name, ignore_errors=True)
+            remove(self.plan.folder / name)
         plan = self.plan
         facts = self._facts()
         return LaunchRecord(
@@ -213,6 +212,7 @@ class _Launch:
             first_call_ns=self.first_call_ns,
             environment=self.environment.variables,
             dropped_environment=self.environment.dropped,
+            files=self.files,
             stdout=tail(plan.folder / "stdout.txt"),
             stderr=tail(plan.folder / "stderr.txt"),
             warnings=self.warnings,
@@ -300,7 +300,17 @@ class _Launch:
                 finally:
                     self._last_look()
         finally:
+            self._close(files)
+
+    def _close(self, files: SampleFiles) -> None:
+        try:
             files.close()
+        except LaunchError:
+            self.turns.clear()
+            if self.runner:
+                self.runner.segments.clear()
+            raise
+        self.files |= files.marks()
 
     def _talk(
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
@@ -340,13 +350,14 @@ class _Launch:
                 self.plan,
                 scored=not self._unprovable,
                 taken=self.evaluations,
+                files=self.files,
             )
             self.stop = "epochs"
         elif self.plan.purpose == "profile":
             self._run_profile(ask, files)
         else:
             self._run_timed(process, ask, files)
-        self._end_passes(ask, self.runner)
+        self._end_passes(ask, self.runner, files)
         self._check_accounts(contender, process.pid, self.runner, self.watch)
         self.watch.read_float_modes()
         self._check_end(ask, files)
@@ -409,7 +420,7 @@ class _Launch:
             ask("passes 0", Done)
             runner.passes.suspended = True
 
-    def _end_passes(self, ask: Ask, runner: SegmentRunner) -> None:
+    def _end_passes(self, ask: Ask, runner: SegmentRunner, files: SampleFiles) -> None:
         """What comes now finds the contender where the last timed step left it."""
         self._suspend_passes(ask, runner)
         if runner.passes:
@@ -417,7 +428,7 @@ class _Launch:
             said = check_resets(runner.resets_ns(), steps_ns, proven=not self._unprovable)
             self.warnings += [words for words in (runner.passes.warning, said) if words]
         if self.plan.purpose != "proof" and self.plan.case.task == "train" and not self._unprovable:
-            self.subnormals = count_subnormals(ask, self.plan.folder)
+            self.subnormals = count_subnormals(self._contact(ask, files, "judged"))
 
     def _check_accounts(self, contender: Contender, pid: int, runner: SegmentRunner, watch: Watch) -> None:
         """Whether stamps and CPU time go together, in launches that are timed."""
@@ -484,8 +495,8 @@ class _Launch:
             self.watch,
             files,
             self.plan.measure,
-            self.plan.folder,
         )
+        self.files[LAYERS_FILE] = self.layers.write(self.plan.folder)
         self.stop = "time"
 
     def _last_look(self) -> None:
@@ -500,7 +511,7 @@ class _Launch:
 
     def _contact(self, ask: Ask, files: SampleFiles, kind: SegmentKind) -> LaunchContact:
         assert self.runner is not None
-        return LaunchContact(ask, self.runner, files, self.plan.folder, kind)
+        return LaunchContact(ask, self.runner, files, self.plan, kind)
 
     def _run_proof(self, contender: Contender, ask: Ask, files: SampleFiles) -> None:
         if self._unprovable:
@@ -532,7 +543,7 @@ class _Launch:
         try:
             launch._run_contender(contender)
         finally:
-            shutil.rmtree(plan.folder, ignore_errors=True)
+            remove(plan.folder)
         proof = launch.proof
         launch.forget()
         assert proof is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection
@@ -29,11 +31,13 @@ from timetrial.launch.outcome import LaunchError
 from timetrial.launch.passes import PassCheck
 from timetrial.launch.windows import check_segment, read_recorder
 from timetrial.records.files import explained
-from timetrial.records.model import Segment, SegmentKind
+from timetrial.records.model import FileMark, Segment, SegmentKind
+from timetrial.records.store import LOSSES_FILE, STAMPS_FILE
 
 WINDOWS = 2
 FIRST_LOSSES = 5  # compared with the proof
 RECENT_LOSSES = 16
+SAMPLE_FILES = (STAMPS_FILE, LOSSES_FILE)
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,17 @@ class SampleFiles:
         self._recent: NDArray[np.float64] = np.empty(0)
         self._folder = folder
         self._files: list[IO[bytes]] = []
+        self._hashes = [hashlib.sha256() for _ in SAMPLE_FILES]
         with explained(folder):
-            for name in ("stamps.bin", "losses.bin"):
-                self._files.append((folder / name).open("wb"))
+            for name in SAMPLE_FILES:
+                self._files.append((folder / name).open("ab"))
 
     def append(self, stamps: NDArray[np.uint64], losses: NDArray[np.float64]) -> None:
         """One drained window."""
         with explained(self._folder):
-            for file, values in zip(self._files, (stamps, losses), strict=True):
+            for file, known, values in zip(self._files, self._hashes, (stamps, losses), strict=True):
                 file.write(values.tobytes())
+                known.update(values.tobytes())
         self.stamps += len(stamps)
         self.losses += len(losses)
         self._recent = np.concatenate([self._recent, losses[-RECENT_LOSSES:]])[-RECENT_LOSSES:]
@@ -80,11 +86,44 @@ class SampleFiles:
         """The losses from number `first` on, which must be among the most recent."""
         return [float(loss) for loss in self._recent[len(self._recent) - (self.losses - first) :]]
 
+    def marks(self) -> dict[str, FileMark]:
+        """What the record says of the files."""
+        sizes = (8 * self.stamps, 8 * self.losses)
+        return {
+            name: FileMark(bytes=size, sha256=known.hexdigest())
+            for name, size, known in zip(SAMPLE_FILES, sizes, self._hashes, strict=True)
+        }
+
     def close(self) -> None:
-        """Everything written reaches the disk, or MeasurementError says why not."""
+        """Everything written is on the disk, or MeasurementError says why not. LaunchError: the files are no
+        longer there, or no longer ours; the contender has its folder to itself."""
         with explained(self._folder):
             for file in self._files:
-                file.close()
+                file.flush()
+                os.fsync(file.fileno())
+        ours = [
+            self._is_ours(name, file, mark.bytes)
+            for (name, mark), file in zip(self.marks().items(), self._files, strict=True)
+        ]
+        for file in self._files:
+            file.close()
+        if not all(ours):
+            taken = " and ".join(name for name, one in zip(SAMPLE_FILES, ours, strict=True) if not one)
+            raise LaunchError(
+                "crash",
+                f"{taken} of its launch went away, or changed, while it ran: a contender may write into its "
+                "home and tmp folders only",
+            )
+
+    def _is_ours(self, name: str, file: IO[bytes], size: int) -> bool:
+        own = os.fstat(file.fileno())
+        if self._folder.is_symlink():
+            return False
+        try:
+            there = os.stat(self._folder / name, follow_symlinks=False)
+        except OSError:
+            return False
+        return (own.st_dev, own.st_ino, size) == (there.st_dev, there.st_ino, there.st_size)
 
 
 class SegmentRunner:

@@ -6,15 +6,12 @@ a hundred cycles more for each, so a step that meets many is slow for a reason t
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.launch.events import Ask, DumpDone
-from timetrial.records.files import explained
+from timetrial.launch.observed import LaunchContact
 from timetrial.records.model import Subnormals
 
 ROLES = ("parameter", "state", "optimizer")
@@ -28,20 +25,12 @@ def subnormals(array: NDArray[Any]) -> int:
     return int(np.count_nonzero((size > 0) & (size < np.finfo(array.dtype).smallest_normal)))
 
 
-def count_subnormals(ask: Ask, folder: Path) -> list[Subnormals]:
-    """Dumps parameters and states, one role after the other, and says which tensors have some."""
+def count_subnormals(contact: LaunchContact) -> list[Subnormals]:
+    """Of parameters and states, one role after the other: which tensors have some."""
     found = []
     for role in ROLES:
-        dumps = folder / f"last-{role}"
-        with explained(dumps):
-            dumps.mkdir()
-        try:
-            ask(f"dump {role} {dumps.resolve()}", DumpDone)
-            for path in sorted(dumps.glob("*.npy")):
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-                if count := subnormals(array):
-                    name = path.name[: -len(".npy")]
-                    found.append(Subnormals(tensor=name, count=count, size=array.size))
-        finally:
-            shutil.rmtree(dumps, ignore_errors=True)
+        for name, array in contact.dump(role).items():
+            if count := subnormals(array):
+                found.append(Subnormals(tensor=name, count=count, size=array.size))
+    contact.close()
     return found

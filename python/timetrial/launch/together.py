@@ -1,4 +1,4 @@
-"""Launches side by side, for what is not timed: proofs and learning."""
+"""Launches that are alive together: in turns, where they are timed; at will, where they are not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 
+from timetrial.launch.heat import Course, SeatedLaunch, run_heat
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.run import run_launch
 from timetrial.records.model import LaunchRecord
@@ -32,3 +33,12 @@ def launch_together(
                 future.cancel()
             raise
     return [future.result() for future in futures]
+
+
+def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
+    """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
+
+    def seated(plan: LaunchPlan) -> SeatedLaunch:
+        return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
+
+    return run_heat([seated(plan) for plan in plans], course)

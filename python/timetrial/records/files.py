@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from timetrial.errors import MeasurementError
+from timetrial.records.model import FileMark
 
 _NO_ROOM = "Free some space, or choose another results folder; the records written so far are complete"
 _NO_PERMISSION = "Choose a results folder that you can write"
@@ -19,6 +22,26 @@ _ADVICE = {
     errno.EACCES: _NO_PERMISSION,
     errno.EPERM: _NO_PERMISSION,
 }
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """A file that somebody else may have put there: no FIFO or device, which may never end, and no more than
+    `most_bytes`. OSError says what it is instead."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        if status.st_size > most_bytes:
+            raise OSError(
+                errno.EFBIG, f"it has {status.st_size} bytes, {most_bytes} at most are read", str(path)
+            )
+        return file.read(most_bytes + 1)
+
+
+def mark_of(data: bytes) -> FileMark:
+    """What a record says of a file with this content."""
+    return FileMark(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
 @contextlib.contextmanager

@@ -14,7 +14,10 @@ SCHEMA_VERSION = 1
 
 Purpose = Literal["proof", "speed", "learning", "profile", "race"]
 TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain steps
-Outcome = Literal["ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable"]
+# `damaged` is in no record: the reader says it of a launch whose files do not agree with its record.
+Outcome = Literal[
+    "ok", "mismatch", "wrong", "nan", "oom", "crash", "hang", "capped", "unavailable", "damaged"
+]
 SettingStatus = Literal["applied", "adjusted", "unverifiable", "ignored", "unsupported"]
 Direction = Literal["forward", "loss", "backward", "backward_data", "backward_weights", "update", "reorder"]
 FloatMode = Literal["on", "off", "results", "operands"]  # subnormals count as 0: in both, in one of them
@@ -186,6 +189,13 @@ class ProfiledLayer(Model):
     direction: Direction
 
 
+class FileMark(Model):
+    """A file beside a record, as it was written."""
+
+    bytes: int
+    sha256: str
+
+
 class LaunchRecord(Model):
     """One launch. Its arrays lie beside it: stamps.bin and losses.bin."""
 
@@ -226,6 +236,7 @@ class LaunchRecord(Model):
     first_call_ns: int | None = None  # of a proof: its first command that computes, compiling included
     environment: dict[str, str] = Field(default_factory=dict)
     dropped_environment: list[str] = Field(default_factory=list)
+    files: dict[str, FileMark] = Field(default_factory=dict)  # beside it; {}: a record older than this field
     stdout: str = ""
     stderr: str = ""
     warnings: list[str] = Field(default_factory=list)

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from timetrial.analysis.heats import turn_times
 from timetrial.analysis.phases import phases_of
 from timetrial.analysis.step_times import step_times_of
@@ -39,6 +41,8 @@ class LaunchFiles:
 
     def steps(self) -> Steps:
         """Every step of the launch."""
+        if not self.record.segments:
+            return steps_of(self.record, np.empty(0, np.uint64), np.empty(0))
         return steps_of(self.record, store.read_stamps(self.folder), store.read_losses(self.folder))
 
 
@@ -54,10 +58,21 @@ class Results:
         self._selected = selected
 
     @cached_property
+    def _read(self) -> tuple[list[LaunchFiles], list[str]]:
+        """All finished launches, and what is to be said of records that cannot be read."""
+        found, damaged = [], []
+        for folder in store.launch_folders(self.path):
+            try:
+                found.append(LaunchFiles(store.read_launch(folder), folder))
+            except InputError as error:
+                damaged.append(f"damaged, and left out: {error}")
+        return found, damaged
+
+    @cached_property
     def launches(self) -> list[LaunchFiles]:
-        """All finished launches of the selected cases, proofs first."""
-        found = [LaunchFiles(store.read_launch(folder), folder) for folder in store.launch_folders(self.path)]
-        return [one for one in found if self._selected is None or one.record.case in self._selected]
+        """All finished launches of the selected cases, proofs first. Where files do not agree with a record,
+        its outcome is `damaged` and it has no steps."""
+        return [one for one in self._read[0] if self._selected is None or one.record.case in self._selected]
 
     @cached_property
     def _summary(self) -> Summary:
@@ -86,7 +101,7 @@ class Results:
     @property
     def warnings(self) -> list[str]:
         """What concerns the whole experiment."""
-        return self._summary.warnings
+        return [*self._read[1], *self._summary.warnings]
 
     def sel(self, **axes: Any) -> Results:
         """The cases with these values of axes or settings; a list takes any of its values."""
@@ -176,7 +191,7 @@ def analyzed(files: LaunchFiles) -> Launch:
     times = step_times_of(steps, record.purpose) if record.purpose in TIMED else None
     is_steady = times is not None and times.steady is not None and times.steady.accepted
     counting = times.counting if times is not None and is_steady else steady_before_turns(steps)
-    answers = store.read_answers(files.folder) if record.purpose == "learning" else None
+    answers = store.read_answers(files.folder) if record.evaluations else None
     phases = phases_of(record, steps, counting)
     return Launch(record, times, str(files.folder), phases, answers, turn_times(record, steps))
 

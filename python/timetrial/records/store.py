@@ -8,7 +8,8 @@ results/<id>/launches/<nnn>/answers.npy          of launches that learn
 
 from __future__ import annotations
 
-import json
+import contextlib
+import io
 import secrets
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from timetrial.errors import InputError
-from timetrial.records.files import explained, write_once
-from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, LaunchRecord, Model
+from timetrial.records.files import explained, mark_of, read_regular, write_once
+from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, FileMark, LaunchRecord, Model
 
 RecordType = TypeVar("RecordType", bound=Model)
 
@@ -31,6 +33,8 @@ LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
 LAYERS_FILE = "layers.bin"  # u64, little-endian: nanoseconds, a row per profiled layer and direction
 
 ANSWERS_FILE = "answers.npy"  # i16 (2, test images): predicted class after the last evaluation, true class
+MOST_RECORD_BYTES = 256 << 20
+MOST_SAMPLE_BYTES = 4 << 30  # a million steps take 16 MB
 
 
 def check_writable(results: Path) -> None:
@@ -81,8 +85,45 @@ def read_experiment(folder: Path) -> ExperimentRecord:
 
 
 def read_launch(folder: Path) -> LaunchRecord:
-    """record.json of a launch's folder."""
-    return read_record(folder / RECORD_FILE, LaunchRecord)
+    """record.json of a launch's folder. Where the files beside it are not those it was written with, its
+    outcome is `damaged` and it has no steps. InputError: the record itself cannot be read."""
+    record = read_record(folder / RECORD_FILE, LaunchRecord)
+    words = _damage(folder, record)
+    if words is None:
+        return record
+    return record.model_copy(
+        update={
+            "outcome": "damaged",
+            "reason": words,
+            "segments": [],
+            "turns": [],
+            "passes": None,
+            "evaluations": [],
+            "profiled_steps": 0,
+            "profiled_layers": [],
+        }
+    )
+
+
+def _damage(folder: Path, record: LaunchRecord) -> str | None:
+    """Which file disagrees with the record, and how."""
+    for name, mark in record.files.items():
+        try:
+            data = read_regular(folder / name, MOST_SAMPLE_BYTES)
+        except OSError as error:
+            return f"'{folder / name}' cannot be read: {error.strerror}"
+        if len(data) != mark.bytes:
+            return f"'{folder / name}' has {len(data)} bytes; {mark.bytes} were written"
+        if mark_of(data) != mark:
+            return f"'{folder / name}' was changed after it was written"
+    if not record.files and record.segments:  # older than the marks
+        last = record.segments[-1]
+        wanted = {STAMPS_FILE: last.first_stamp + last.stamps, LOSSES_FILE: last.first_loss + last.losses}
+        for name, numbers in wanted.items():
+            with contextlib.suppress(OSError):
+                if (size := (folder / name).stat().st_size) != 8 * numbers:
+                    return f"'{folder / name}' has {size} bytes; {8 * numbers} were written"
+    return None
 
 
 def launch_folders(folder: Path) -> list[Path]:
@@ -101,10 +142,13 @@ def read_losses(folder: Path) -> npt.NDArray[np.float64]:
     return _array(folder / LOSSES_FILE, "<f8").astype(np.float64, copy=False)
 
 
-def write_answers(folder: Path, answers: npt.NDArray[np.int16]) -> None:
+def write_answers(folder: Path, answers: npt.NDArray[np.int16]) -> FileMark:
     """answers.npy of a learning launch; a later evaluation takes the place of an earlier one."""
+    file = io.BytesIO()
+    np.save(file, answers)
     with explained(folder):
-        np.save(folder / ANSWERS_FILE, answers)
+        (folder / ANSWERS_FILE).write_bytes(file.getvalue())
+    return mark_of(file.getvalue())
 
 
 def read_answers(folder: Path) -> npt.NDArray[np.int16] | None:
@@ -162,9 +206,12 @@ def to_bytes(record: Model) -> bytes:
 
 
 def _array(file: Path, dtype: str) -> npt.NDArray[Any]:
-    if not file.is_file():
+    try:
+        data = read_regular(file, MOST_SAMPLE_BYTES)
+    except FileNotFoundError:
         return np.empty(0, dtype)
-    data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"'{file}' cannot be read: {error.strerror}.") from None
     if len(data) % 8:
         raise InputError(f"'{file}' is damaged: {len(data)} bytes are no whole number of 8-byte words.")
     return np.frombuffer(data, dtype)
@@ -173,7 +220,7 @@ def _array(file: Path, dtype: str) -> npt.NDArray[Any]:
 def read_record(file: Path, model: type[RecordType]) -> RecordType:
     """A record's file, whole. InputError: it is damaged, or newer than this timetrial."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = from_json(read_regular(file, MOST_RECORD_BYTES), allow_inf_nan=False)
     except OSError as error:
         raise InputError(f"'{file}' cannot be read: {error.strerror}.") from None
     except ValueError as error:
