@@ -54,15 +54,16 @@ def wait_for_launch(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def test_ctrl_c_keeps_finished_records_and_leaves_nothing_running(
-    tmp_path: Path, environment: dict[str, str]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_is_stopped_keeps_finished_records_and_leaves_nothing_running(
+    tmp_path: Path, environment: dict[str, str], number: signal.Signals
 ) -> None:
     before = set(os.listdir("/dev/shm"))
     running = start("run", *NULL, "launches=50", "--json", cwd=tmp_path, env=environment)
     wait_for_launch(tmp_path)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     out, err = running.communicate(timeout=60)
-    assert running.returncode == 130, err
+    assert running.returncode == 128 + number, err
     (case,) = json.loads(out)["cases"]
     assert case["outcome"] == "ok"
     assert 1 <= case["launches"]["ok"] < 50
@@ -70,6 +71,48 @@ def test_ctrl_c_keeps_finished_records_and_leaves_nothing_running(
     assert "Traceback" not in err
     assert not descendants_named("timetrial-child", tmp_path)
     assert set(os.listdir("/dev/shm")) <= before
+    assert not [*tmp_path.glob("results/*/*/*/home"), *tmp_path.glob("results/*/*/*/tmp")]
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = [*TIMETRIAL, "run", *NULL, "launches=3", "--json"]
+    running = subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )  # fmt: skip
+    wait_for_launch(tmp_path)
+    running.send_signal(signal.SIGHUP)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert json.loads(out)["cases"][0]["launches"] == {"asked": 3, "ok": 3}
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_output_that_takes_no_table_loses_nothing(
+    tmp_path: Path, environment: dict[str, str], words: list[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*TIMETRIAL, "run", *NULL, "launches=2", *words], cwd=tmp_path, env=environment, check=False,
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    kind = "JSON" if words else "table"
+    assert done.stderr == (
+        f"timetrial: standard output took no {kind} (No space left on device). Nothing is lost: "
+        f"timetrial show results/{folder.name}\n"
+    )
+
+
+def test_a_terminal_without_unicode_gets_a_table(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*TIMETRIAL, "run", *NULL, "launches=2"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**environment, "PYTHONIOENCODING": "ascii"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "null" in done.stdout
+    assert "?" in done.stdout
 
 
 def test_a_second_experiment_is_told_who_measures(tmp_path: Path, environment: dict[str, str]) -> None:

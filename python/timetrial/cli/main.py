@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import functools
+import io
 import sys
 from collections.abc import Callable
 
 import typer
 
-from timetrial.cli import backends, doctor, frameworks, listing, profile, race, run, self_check, show
+from timetrial.cli import (
+    backends,
+    doctor,
+    frameworks,
+    listing,
+    profile,
+    race,
+    run,
+    self_check,
+    show,
+    stopping,
+)
 from timetrial.errors import InputError, TimetrialError
 
-FAILED, BAD_INPUT, NOT_JUDGED, INTERRUPTED = 1, 2, 4, 130
+FAILED, BAD_INPUT, NOT_JUDGED = 1, 2, 4
 
 
 def guarded(command: Callable[..., None], failed: int = FAILED) -> Callable[..., None]:
@@ -28,7 +40,7 @@ def guarded(command: Callable[..., None], failed: int = FAILED) -> Callable[...,
             print(f"timetrial: {str(error).strip()}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT if isinstance(error, InputError) else failed) from None
         except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(stopping.exit_code()) from None
 
     return inner
 
@@ -79,6 +91,10 @@ def _options(
 
 def main() -> None:
     """The program. Ends with an exit code."""
+    stopping.stop_like_ctrl_c()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a table with a "?" for a "±" is better than none
     app()
 
 

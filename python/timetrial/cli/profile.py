@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +37,7 @@ def profile(
         measured = profile_experiment(experiment, results, quiet=as_json)
     except Interrupted as interrupted:
         _print(interrupted.results.profile, as_json=as_json)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt from None
     _print(measured, as_json=as_json)
     if figure is not None:
         measured.plot().savefig(figure, dpi=150)
@@ -46,9 +45,6 @@ def profile(
 
 
 def _print(profile: Profile, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(profile.to_json(), indent=1, allow_nan=False))
-    else:
-        from timetrial.cli.console import stdout
+    from timetrial.cli.console import shown_later, tell
 
-        stdout().print(profile.table())
+    tell(profile.table, profile.to_json, as_json=as_json, later=shown_later(profile.path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,7 +68,7 @@ def race(
         found = run_race(experiment, results, **asked, quiet=as_json)
     except RaceInterrupted as interrupted:
         _print(interrupted.race, as_json=as_json)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt from None
     _print(found, as_json=as_json)
     raise typer.Exit(found.exit_code)
 
@@ -95,9 +94,6 @@ def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
 
 
 def _print(found: Race, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
-    else:
-        from timetrial.cli.console import stdout
+    from timetrial.cli.console import shown_later, tell
 
-        stdout().print(found.table())
+    tell(found.table, found.to_json, as_json=as_json, later=shown_later(found.folder))

@@ -33,7 +33,8 @@ def run(
 ) -> None:
     """Measure an experiment, each contender in processes of its own, and print the table.
 
-    Exit code: 0 all rows are ok or unavailable, 1 some row failed, 2 bad input, 130 interrupted.
+    Exit code: 0 all rows are ok or unavailable, 1 some row failed, 2 bad input, 130 interrupted (143 by
+    SIGTERM, 129 by SIGHUP).
     """
     from timetrial.experiment.experiment import load_words
     from timetrial.experiment.runner import Interrupted, run_experiment
@@ -46,18 +47,15 @@ def run(
         measured = run_experiment(experiment, results, quiet=as_json)
     except Interrupted as interrupted:
         _print(interrupted.results, as_json=as_json, cpus=cpus)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt from None
     _print(measured, as_json=as_json, cpus=cpus)
     raise typer.Exit(0 if all(row.outcome in ("ok", "unavailable") for row in measured.rows) else 1)
 
 
 def _print(results: Results, *, as_json: bool, cpus: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(results.to_json(), indent=1, allow_nan=False))
-    else:
-        from timetrial.cli.console import stdout
+    from timetrial.cli.console import shown_later, tell
 
-        stdout().print(results.table(cpus=cpus))
+    tell(lambda: results.table(cpus=cpus), results.to_json, as_json=as_json, later=shown_later(results.path))
 
 
 def _forecast(experiment: Experiment, *, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -42,13 +41,11 @@ def self_check(
             found = check(results, full=full, seed=1 if seed is None else seed, quiet=as_json)
     except SelfCheckInterrupted as stopped:  # two hours of races are worth their table
         found, interrupted = stopped.found, True
-    if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
-    else:
-        from timetrial.cli.console import stdout
-        from timetrial.report.self_check import SelfCheckTable
+    from timetrial.cli.console import tell
+    from timetrial.report.self_check import SelfCheckTable
 
-        stdout().print(SelfCheckTable(found))
+    later = f"timetrial self-check --resume {found.folder}"
+    tell(lambda: SelfCheckTable(found), found.to_json, as_json=as_json, later=later)
     if interrupted:
         raise KeyboardInterrupt
     raise typer.Exit(1 if found.faults else 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import sys
 from types import TracebackType
 
 from rich.console import Console
@@ -41,6 +44,25 @@ class QuietProgress:
         """It ended; None: it was left out."""
 
 
+class _Forgiving(io.StringIO):
+    """Standard error, as long as it takes anything: a terminal that is gone must not end the run."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
+
+    def fileno(self) -> int:
+        return sys.stderr.fileno()
+
+
 class TerminalProgress(QuietProgress):
     """A bar that is redrawn when a launch starts or ends, by this thread, and by nothing else."""
 
@@ -53,7 +75,7 @@ class TerminalProgress(QuietProgress):
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(file=_Forgiving()),
             auto_refresh=False,
             transient=True,
         )

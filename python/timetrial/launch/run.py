@@ -94,6 +94,8 @@ def run_launch(
         record = launch.run()
     finally:
         launch.forget()
+        for name in ("home", "tmp"):
+            remove(plan.folder / name)
     if os.path.lexists(plan.folder / RECORD_FILE):
         remove(plan.folder / RECORD_FILE)
         words = f"protocol: it left a {RECORD_FILE}, which is not its to write"
@@ -168,8 +170,6 @@ class _Launch:
         except Unavailable as error:
             self._fail(LaunchError("unavailable", str(error)))
         self.warnings += written_to_home(self.plan.folder / "home")
-        for name in ("home", "tmp"):
-            remove(self.plan.folder / name)
         plan = self.plan
         facts = self._facts()
         return LaunchRecord(
