@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from launching import words
 from liars import liar_plan
+from test_outcomes import processes_of
 
 from timetrial.launch import run_launch
 from timetrial.launch.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
@@ -100,3 +101,45 @@ def test_what_stands_in_place_of_output_is_not_waited_for(tmp_path: Path) -> Non
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("fifo", "link", "none", "."):
         assert head(tmp_path / name) == tail(tmp_path / name) == ""
+
+
+DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(4)
+        while True:
+            time.sleep(1)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("at", ["start", "run", "finish"])
+def test_who_ends_its_supervisor_ends_its_own_launch(tmp_path: Path, at: str) -> None:
+    """And what it has left running by then does not survive."""
+    code = f"{DAEMON}\nos.kill(os.getppid(), 9)\ntime.sleep(60)"
+    record = run_launch(liar_plan(tmp_path / "launch", at, code))
+    assert record.outcome == "crash", words(record)
+    assert "somebody ended the supervisor of the contender during" in (record.reason or "")
+    assert processes_of(tmp_path) == []
+    assert [pid for pid in children() if state(pid) == "Z"] == []
+    assert run_launch(liar_plan(tmp_path / "next")).outcome == "ok"
+
+
+def test_who_stops_its_supervisor_ends_its_own_launch(tmp_path: Path) -> None:
+    record = run_launch(liar_plan(tmp_path / "launch", "run", "os.kill(os.getppid(), 19); time.sleep(60)"))
+    assert record.outcome == "hang", words(record)
+    assert processes_of(tmp_path) == []
+
+
+def children() -> list[int]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    return [int(pid) for task in tasks for pid in task.read_text().split()]
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""

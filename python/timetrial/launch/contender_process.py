@@ -19,6 +19,7 @@ from timetrial.core import native
 from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
 from timetrial.launch.events import Asked, Failed, Finished, Ready, Said, broken, read_event
+from timetrial.launch.orphans import end_orphans
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.output import OutputFile
 from timetrial.launch.pipes import LINE_LIMIT, LineReader, wait_readable, write_line
@@ -74,6 +75,7 @@ class ContenderProcess:
 
     def __init__(self, command: Command, recorder_fd: int, folder: Path):
         self.command = command
+        self._folder = folder.resolve()
         self.pid: int | None = None  # of the contender, not of its supervisor
         self.started_ns = 0
         self._running: RunningTime | None = None
@@ -91,6 +93,8 @@ class ContenderProcess:
 
     def _spawn(self, recorder_fd: int, folder: Path) -> None:
         with contextlib.ExitStack() as on_failure:
+            for output in self._output:
+                on_failure.callback(output.close)
             ours: list[int] = []
             theirs: list[int] = []
             for writes in (True, False, True, False):  # commands, events, control, status
@@ -208,7 +212,8 @@ class ContenderProcess:
         deadline = time.monotonic() + PAUSE_WAIT_S
         while self.pid is not None and is_stopped(self.pid) is (not stopped):
             if time.monotonic() > deadline:
-                raise MeasurementError(f"process {self.pid} did not {line} within {PAUSE_WAIT_S:g} s")
+                words = f"it did not {line} within {PAUSE_WAIT_S:g} s, or its supervisor did not make it"
+                raise LaunchError("hang", words)
             time.sleep(PAUSE_TICK_S)
 
     def _expected(self, event: Said, answer: type[AnswerType]) -> AnswerType:
@@ -255,7 +260,7 @@ class ContenderProcess:
                 return from_signal(int(rest), self.doing, out_of_memory=grew, memory_capped=self._capped)
             if word == "error":
                 return MeasurementError(f"the supervisor could not start the contender: {rest}")
-        return MeasurementError(f"the supervisor {self.command.line()[0]} is gone without a report")
+        return LaunchError("crash", f"somebody ended the supervisor of the contender during {self.doing}")
 
     def _kill(self) -> None:
         with contextlib.suppress(OSError):
@@ -288,18 +293,20 @@ class ContenderProcess:
         os.close(self._control)
         os.close(self._commands)
         deadline = time.monotonic() + KILL_WAIT_S
+        said: list[bytes] = [report.encode() for report in self._reports]
         try:
             while not self._status_reader.ended and time.monotonic() < deadline:
                 if wait_readable((self._status_reader,), 0.2):
-                    self._status_reader.read_lines()
+                    said += self._status_reader.read_lines()
         finally:
-            gone = self._status_reader.ended
             os.close(self._event_reader.fd)
             os.close(self._status_reader.fd)
-            if not gone:
+            if not self._status_reader.ended:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.supervisor, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.supervisor, 0)
+            if b"gone" not in said:
+                end_orphans(self._folder, self.pid)
             for output in self._output:
                 output.close()

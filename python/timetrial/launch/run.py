@@ -32,6 +32,7 @@ from timetrial.launch.left import remove
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
 from timetrial.launch.observed import LaunchContact
+from timetrial.launch.orphans import subreaper
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import tail
 from timetrial.launch.parity import compare_losses, unproven
@@ -289,7 +290,11 @@ class _Launch:
         self.command = command.line()
         files = SampleFiles(plan.folder)
         try:
-            with recorder_file() as recorder, ContenderProcess(command, recorder, plan.folder) as process:
+            with (
+                subreaper(),
+                recorder_file() as recorder,
+                ContenderProcess(command, recorder, plan.folder) as process,
+            ):
                 try:
                     self._talk(contender, process, recorder, files)
                 except LaunchError as failure:
