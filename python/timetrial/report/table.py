@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -235,19 +236,26 @@ def reference_name(results: Results) -> str:
     )
 
 
+_SEVERAL = re.compile(r"(.*?)(?: \((\d+) launches\))?", re.DOTALL)
+
+
 def warnings(results: Results) -> list[str]:
     """What a reader must know, each with how many rows it concerns."""
-    counted = Counter(text for row in results.rows for text in row.warnings)
-    where: dict[str, str] = {}
+    where: dict[str, list[str]] = {}
+    launches: Counter[str] = Counter()
     for row in results.rows:
         for text in row.warnings:
-            where.setdefault(
-                text, " ".join(_word(row.case.axes.get(axis)) for axis in _shown_axes(results.rows))
-            )
+            match = _SEVERAL.fullmatch(text)
+            assert match is not None, "it fits any text"
+            said, several = match.group(1, 2)
+            name = " ".join(_word(row.case.axes.get(axis)) for axis in _shown_axes(results.rows))
+            where.setdefault(said, []).append(name)
+            launches[said] += int(several or 1)
     lines = list(results.warnings)
-    for text, count in counted.items():
-        place = where[text] if count == 1 else f"{count} rows"
-        lines.append(f"{place}: {text}")
+    for said, names in where.items():
+        place = names[0] if len(names) == 1 else f"{len(names)} rows"
+        more = f" ({launches[said]} launches)" if launches[said] > len(names) else ""
+        lines.append(f"{place}: {said}{more}")
     methods = {
         row.step_time_ns.in_words() for row in results.rows if row.step_time_ns and row.outcome == "ok"
     }
