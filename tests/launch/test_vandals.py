@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from launching import words
+from launching import make_plan, words
 from liars import liar_plan
-from test_outcomes import processes_of
+from test_outcomes import PLANTED, processes_of
 
 from timetrial.launch import run_launch
 from timetrial.launch.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
@@ -53,6 +53,16 @@ def test_a_folder_that_its_contender_spoils(tmp_path: Path, deed: str, said: str
     assert not os.path.lexists(folder / "tmp")
     assert Path("/usr/bin").is_dir()
     json.loads((folder / "record.json").read_text(encoding="utf-8"))
+
+
+def test_a_folder_that_goes_while_its_contender_learns(tmp_path: Path) -> None:
+    """Nothing of what lay beside the record is believed."""
+    settings = {"planted.behavior": "tidy"}
+    record = run_launch(make_plan(tmp_path / "launch", PLANTED, purpose="learning", settings=settings))
+    assert record.outcome == "crash", words(record)
+    assert "of its launch went away" in (record.reason or "")
+    assert (record.evaluations, record.files, record.segments) == ([], {}, [])
+    assert read_launch(tmp_path / "launch") == record
 
 
 def test_many_files(tmp_path: Path) -> None:

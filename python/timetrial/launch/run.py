@@ -310,8 +310,8 @@ class _Launch:
     def _close(self, files: SampleFiles) -> None:
         try:
             files.close()
-        except LaunchError:
-            self.turns.clear()
+        except LaunchError:  # nothing of what lay beside the record is believed
+            self.turns, self.evaluations, self.files, self.layers = [], [], {}, LayerTimes()
             if self.runner:
                 self.runner.segments.clear()
             raise
@@ -323,7 +323,7 @@ class _Launch:
         limits = self.plan.measure.limits
         self.ready = self._wait_for_start(process, limits.start_timeout_s)
         if process.pid is None:
-            raise MeasurementError("the supervisor did not say which process it started")
+            raise LaunchError("crash", "somebody ended the supervisor of the contender as it began")
         self.phases = phases(process.started_ns, self.ready.phases, time.monotonic_ns())
         version = contender.version
         self.watch = Watch(
@@ -348,12 +348,13 @@ class _Launch:
         if self.plan.purpose == "proof":
             self._run_proof(contender, ask, files)
         elif self.plan.purpose == "learning":
+            scored = not self._unprovable
             run_learning(
                 ask,
                 self.runner,
                 self.watch,
                 self.plan,
-                scored=not self._unprovable,
+                scored=scored,
                 taken=self.evaluations,
                 files=self.files,
             )

@@ -229,6 +229,10 @@ class Adapter:
             os._exit(3)
         elif self.behavior == "kill" and self.steps == 12:
             os.kill(os.getpid(), signal.SIGKILL)
+        elif self.behavior == "tidy" and self.steps == 4:
+            folder = os.path.dirname(os.environ["HOME"])
+            for name in ("stamps.bin", "losses.bin"):
+                os.unlink(os.path.join(folder, name))
         elif self.behavior == "children" and self.steps == 4:
             for _ in range(2):
                 if os.fork() == 0:
