@@ -57,13 +57,15 @@ def install(
     from timetrial.cli.installing import install_all
     from timetrial.environments import Wishes
     from timetrial.errors import InputError
+    from timetrial.paths import user_path
 
     chosen = _chosen(names or [], cheap=cheap, every=everything)
     if not chosen:
         raise InputError("which? Name frameworks (`timetrial frameworks list` shows them), or --cheap, --all")
     if len(chosen) > 1 and (adopt or path):
         raise InputError("--adopt and --path belong to one framework: name one, with its version")
-    wishes = Wishes(python=python, wheels=wheels, adopt=adopt, path=path)
+    own = user_path(path) if path else None
+    wishes = Wishes(python=python, wheels=user_path(wheels) if wheels else None, adopt=adopt, path=own)
     if not install_all(chosen, wishes, named=bool(names)):
         raise typer.Exit(1)
 

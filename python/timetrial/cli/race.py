@@ -76,11 +76,12 @@ def race(
 def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
     """What is raced, and how it is unless options say otherwise: as usual, or as that race was."""
     from timetrial.experiment.experiment import Experiment, load_words
+    from timetrial.paths import user_path
     from timetrial.races import Race, Rule
     from timetrial.records.race import is_race
 
-    if len(words) == 1 and is_race(Path(words[0])):
-        before = Race(Path(words[0]))
+    if len(words) == 1 and is_race(user_path(words[0])):
+        before = Race(user_path(words[0]))
         record = before.record
         isolated = record.isolated and record.why_isolated is None  # asked for, not for want of memory
         asked = {

@@ -15,6 +15,7 @@ from packaging.version import Version as Pep440
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from timetrial.errors import InputError, nearest
+from timetrial.paths import user_path
 from timetrial.toml import read_toml
 
 FRAMEWORKS_FOLDER = Path(__file__).resolve().parent.parent / "frameworks"
@@ -156,9 +157,11 @@ class Framework(_Table):
 def find_framework(word: str) -> tuple[Framework, Version | None]:
     """The framework and version of NAME, NAME@VERSION, or the same with a path to a folder for the name.
     InputError: there is none."""
-    name, _, version = word.rpartition("@") if "@" in word and not Path(word).is_dir() else (word, "", "")
+    name, _, version = (
+        word.rpartition("@") if "@" in word and not user_path(word).is_dir() else (word, "", "")
+    )
     if "/" in name:
-        folder = Path(name).expanduser()
+        folder = user_path(name)
         if not (folder / FILE).is_file():
             raise InputError(f"{name!r}: the folder has no {FILE} (see frameworks/README.md)")
         framework = framework_in(folder.resolve())

@@ -16,6 +16,7 @@ from typing import Any
 from packaging.version import Version as Pep440
 
 from timetrial.errors import InputError, Unavailable
+from timetrial.paths import user_path
 
 OLDEST = Pep440("3.6")  # of what runtime/ is written for
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
@@ -66,9 +67,9 @@ def find_interpreter(word: str | None) -> Interpreter:
     """A path, a command on PATH, or None for the running interpreter."""
     if word is None:
         return running_interpreter()
-    found = shutil.which(str(Path(word).expanduser()))
+    found = shutil.which(str(user_path(word)))
     if found is None:
-        inside = Path(word).expanduser() / "bin" / "python"
+        inside = user_path(word) / "bin" / "python"
         cure = f"did you mean {inside}?" if inside.is_file() else "give a path or a command on PATH"
         raise InputError(f"python={word!r}: there is no such interpreter; {cure}")
     # Not resolved: the path of a virtual environment's python is what makes it one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from timetrial.errors import InputError, nearest
+from timetrial.paths import user_path
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -22,7 +23,7 @@ def shipped() -> dict[str, Path]:
 
 def find(source: str) -> Path:
     """The file of an experiment's name or path."""
-    path = Path(source)
+    path = user_path(source)
     if path.is_file():
         return path
     known = shipped()

@@ -18,6 +18,7 @@ from pydantic import (
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.effort import Effort
+from timetrial.experiment.environment import check_environment
 from timetrial.experiment.grammar import flatten
 from timetrial.experiment.keys import check_keys, check_workload_keys
 
@@ -99,6 +100,7 @@ def parse_spec(document: Mapping[str, Any], where: str) -> Spec:
     check_keys(spec.axes, f"{where}, [axes]")
     check_keys(spec.measure.reference or (), f"{where}, reference")
     _check_places(spec, where)
+    check_environment(spec.environment, where)
     return spec
 
 

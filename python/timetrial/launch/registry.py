@@ -30,6 +30,7 @@ from timetrial.launch.callables import OWN, find_callable
 from timetrial.launch.libraries import ChosenLibrary, choose_by_soname, choose_libraries
 from timetrial.launch.plugins import describe_plugin
 from timetrial.libraries import elf_problem
+from timetrial.paths import user_path
 
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 
@@ -94,7 +95,7 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     if is_callable_word(name):
         return _callable(name, case)
     if name.endswith(".so") or "/" in name:
-        return _from_path(Path(name).expanduser(), case)
+        return _from_path(user_path(name), case)
     variants = native_backends().get(name)
     if variants is not None:
         return _native(name, variants, case, build)

@@ -8,6 +8,7 @@ from pathlib import Path
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.libraries.elf import elf_problem
 from timetrial.libraries.known import Kind, KnownLibrary, known_libraries
+from timetrial.paths import user_path
 
 # "libopenblasp-r0.3.21.so" and "libdnnl.so.2.6" name a version; "libblis.so.4" only an interface.
 _VERSION_IN_NAME = re.compile(r"(?:-r?|\.so\.)(\d+(?:\.\d+)+)(?:\.so)?$")
@@ -36,7 +37,7 @@ def find(word: str, kind: Kind | None = None, *, fortran: bool = False) -> Path:
     name, no such file, or no shared object of this machine.
     """
     if is_path(word):
-        path = Path(word).expanduser().absolute()
+        path = user_path(word).absolute()
         problem = elf_problem(path)
         if problem is not None:
             raise InputError(f"{word!r}: {problem}. Expected a shared object (.so)")

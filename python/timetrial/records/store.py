@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from timetrial.errors import InputError
+from timetrial.paths import user_path
 from timetrial.records.files import explained, mark_of, read_regular, write_once
 from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, FileMark, LaunchRecord, Model
 
@@ -179,7 +180,7 @@ def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64
 
 def find(path: str | Path, results: Path = Path("results")) -> Path:
     """The folder of a record: a path, or an id (or the beginning of one) under `results`."""
-    folder = Path(path)
+    folder = user_path(path)
     if any((folder / name).is_file() for name in ROOT_FILES):
         return folder
     if folder.name in ROOT_FILES and folder.is_file():

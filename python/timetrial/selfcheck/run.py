@@ -18,6 +18,7 @@ from timetrial.errors import InputError, TimetrialError
 from timetrial.experiment.cases import usable_cpus
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.progress import progress
+from timetrial.paths import user_path
 from timetrial.races import Race, Side, run_race
 from timetrial.races.side import experiment_of
 from timetrial.records import store
@@ -148,7 +149,7 @@ def go_on(
 
     Raises InputError for another folder, SelfCheckInterrupted on Ctrl-C.
     """
-    if not (folder / _ASKED).is_file():
+    if not (user_path(folder) / _ASKED).is_file():
         raise InputError(f"'{folder}' is no self-check: it has no {_ASKED}.")
     asked = store.read_record(folder / _ASKED, Asked)
     engine = engine or real_engine()

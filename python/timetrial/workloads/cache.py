@@ -25,6 +25,7 @@ import numpy.typing as npt
 import platformdirs
 
 from timetrial.errors import InputError
+from timetrial.paths import user_path
 
 VERSION = "v1"
 MANIFEST = "entry.json"
@@ -63,7 +64,7 @@ class Entry:
 def cache_folder() -> Path:
     """$TIMETRIAL_CACHE, otherwise the user's cache folder (~/.cache/timetrial)."""
     chosen = os.environ.get("TIMETRIAL_CACHE")
-    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("timetrial")
+    return user_path(chosen).absolute() if chosen else platformdirs.user_cache_path("timetrial")
 
 
 def recipe_key(kind: str, recipe: Mapping[str, Any]) -> str:

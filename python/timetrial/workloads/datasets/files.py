@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from timetrial.errors import InputError
+from timetrial.paths import user_path
 
 
 def find_files(
@@ -25,7 +26,7 @@ def find_files(
             f"The dataset '{dataset}' is read from a folder: set dataset_folder to one that holds {wanted} "
             "(each plain or with .gz)."
         )
-    root = Path(folder).expanduser()
+    root = user_path(folder)
     if not root.is_dir():
         state = "is not a folder" if root.exists() else "does not exist"
         raise InputError(

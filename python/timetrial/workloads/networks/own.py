@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.errors import InputError, nearest
+from timetrial.paths import user_path
 from timetrial.toml import read_toml
 from timetrial.workloads.definition import NetworkDefinition, Node
 from timetrial.workloads.optimizers import check_optimizer
@@ -40,7 +41,7 @@ NODE_KEYS = ("name", "kind", "inputs", "attributes")
 
 def network_from_toml(path: str) -> NetworkDefinition:
     """Reads a network file; errors name the file."""
-    file = Path(path).expanduser()
+    file = user_path(path)
     content = read_toml(file, "The network file")
     return _definition(content, default_name=file.stem, where=f"The network file {file}")
 
