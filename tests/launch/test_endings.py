@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from launching import make_plan
@@ -20,6 +21,7 @@ from test_outcomes import processes_of
 
 from timetrial.errors import MeasurementError
 from timetrial.launch import run_launch
+from timetrial.launch.segments import SampleFiles
 
 WAIT_S = 20.0
 SHARED_MEMORY = Path("/dev/shm")
@@ -92,6 +94,26 @@ def test_cancel(tmp_path: Path) -> None:
     timer.join()
     assert processes_of(folder) == []
     assert not (folder / "record.json").exists()
+
+
+def test_an_interrupt_between_two_files_is_no_fault_of_the_contender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come when stamps are written and losses are not."""
+    append = SampleFiles.append
+
+    def interrupted(files: SampleFiles, stamps: Any, losses: Any) -> None:
+        if files.stamps > 10:
+            files._files[0].write(stamps.tobytes())
+            raise KeyboardInterrupt
+        append(files, stamps, losses)
+
+    monkeypatch.setattr(SampleFiles, "append", interrupted)
+    folder = tmp_path / "launch"
+    with pytest.raises(KeyboardInterrupt):
+        run_launch(make_plan(folder, "null", settings={"null.step_us": "500"}))
+    assert processes_of(folder) == []
+    assert sorted(os.listdir(folder)) == ["job.json", "losses.bin", "stamps.bin", "stderr.txt", "stdout.txt"]
 
 
 def test_descriptors_do_not_leak(tmp_path: Path) -> None:

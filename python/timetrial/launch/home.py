@@ -1,12 +1,46 @@
-"""What a contender wrote into its home folder, which goes with the launch: no cache there is ever warm."""
+"""The folder of a launch, and the two in it that are its contender's own and go with the launch: no cache
+there is ever warm."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from timetrial.launch.left import files_below, printable
+from timetrial.errors import MeasurementError
+from timetrial.launch.left import files_below, printable, remove
+from timetrial.records.files import explained
+from timetrial.records.store import RECORD_FILE
 
+OWN = ("home", "tmp")
 _NAMED = 3  # files in the warning
+
+
+def make_folder(folder: Path) -> None:
+    """Of one launch. MeasurementError: it had one already, or cannot be written."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / RECORD_FILE).exists():
+            raise MeasurementError(f"{folder} has a record already: a launch writes into a folder of its own")
+        for name in OWN:
+            (folder / name).mkdir(exist_ok=True)
+
+
+def remove_own_folders(folder: Path) -> None:
+    """The contender's two, however they look by now."""
+    for name in OWN:
+        remove(folder / name)
+
+
+def room_for_record(folder: Path) -> str | None:
+    """Takes away what stands where the record, or its folder, belongs. What to say if the contender has
+    written a record."""
+    words = None
+    if os.path.lexists(folder / RECORD_FILE):
+        remove(folder / RECORD_FILE)
+        words = f"protocol: it left a {RECORD_FILE}, which is not its to write"
+    if folder.is_symlink() or not folder.is_dir():
+        remove(folder)
+    return words
 
 
 def written_to_home(home: Path) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
-import os
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from timetrial.errors import MeasurementError, Unavailable
+from timetrial.errors import Unavailable
 from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
@@ -24,7 +23,7 @@ from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLi
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
-from timetrial.launch.home import written_to_home
+from timetrial.launch.home import make_folder, remove_own_folders, room_for_record, written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
 from timetrial.launch.learning import run_learning
@@ -57,7 +56,6 @@ from timetrial.launch.settings import (
 from timetrial.launch.starting import phases, recorder_file
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
-from timetrial.records.files import explained
 from timetrial.records.model import (
     CompileCache,
     Evaluation,
@@ -72,7 +70,7 @@ from timetrial.records.model import (
     Subnormals,
     Turn,
 )
-from timetrial.records.store import LAYERS_FILE, RECORD_FILE, write_launch
+from timetrial.records.store import LAYERS_FILE, write_launch
 
 
 def run_launch(
@@ -89,31 +87,17 @@ def run_launch(
     measure or write, InputError for a plan that cannot be, KeyboardInterrupt on Ctrl-C or `cancel`: then
     nothing is recorded.
     """
-    _make_folder(plan.folder)
+    make_folder(plan.folder)
     launch = _Launch(plan, cancel, seat, alive)
     try:
         record = launch.run()
     finally:
         launch.forget()
-        for name in ("home", "tmp"):
-            remove(plan.folder / name)
-    if os.path.lexists(plan.folder / RECORD_FILE):
-        remove(plan.folder / RECORD_FILE)
-        words = f"protocol: it left a {RECORD_FILE}, which is not its to write"
+        remove_own_folders(plan.folder)
+    if words := room_for_record(plan.folder):
         record = record.model_copy(update={"outcome": "crash", "reason": words})
-    if plan.folder.is_symlink() or not plan.folder.is_dir():
-        remove(plan.folder)
     write_launch(plan.folder, record)
     return record
-
-
-def _make_folder(folder: Path) -> None:
-    with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "record.json").exists():
-            raise MeasurementError(f"{folder} has a record already: a launch writes into a folder of its own")
-        for name in ("home", "tmp"):
-            (folder / name).mkdir(exist_ok=True)
 
 
 class _Launch:
@@ -290,22 +274,32 @@ class _Launch:
         self.command = command.line()
         files = SampleFiles(plan.folder)
         try:
-            with (
-                subreaper(),
-                recorder_file() as recorder,
-                ContenderProcess(command, recorder, plan.folder) as process,
-            ):
-                try:
-                    self._talk(contender, process, recorder, files)
-                except LaunchError as failure:
-                    if self.runner:
-                        self.runner.salvage()
-                        failure = in_segment(failure, self.runner.steps, limits, self._patience_s)
-                    raise (failure if self.ready else with_libraries(failure, self.libraries)) from None
-                finally:
-                    self._last_look()
-        finally:
+            self._live(contender, command, files)
+        except LaunchError:
             self._close(files)
+            raise
+        except BaseException:  # interrupted, perhaps while it wrote: nothing is recorded
+            files.abandon()
+            raise
+        self._close(files)
+
+    def _live(self, contender: Contender, command: Command, files: SampleFiles) -> None:
+        folder = self.plan.folder
+        with (
+            subreaper(),
+            recorder_file() as recorder,
+            ContenderProcess(command, recorder, folder) as process,
+        ):
+            try:
+                self._talk(contender, process, recorder, files)
+            except LaunchError as failure:
+                if self.runner:
+                    self.runner.salvage()
+                    limits = self.plan.measure.limits
+                    failure = in_segment(failure, self.runner.steps, limits, self._patience_s)
+                raise (failure if self.ready else with_libraries(failure, self.libraries)) from None
+            finally:
+                self._last_look()
 
     def _close(self, files: SampleFiles) -> None:
         try:
@@ -543,7 +537,7 @@ class _Launch:
 
     def _stress(self, plan: LaunchPlan, contender: Contender) -> Proof:
         """Another launch of the same contender, for the proof's own recipe."""
-        _make_folder(plan.folder)
+        make_folder(plan.folder)
         launch = _Launch(plan, self.cancel, alive=self.alive)
         launch.gate = self.gate.for_stress(plan)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
@@ -114,6 +115,12 @@ class SampleFiles:
                 f"{taken} of its launch went away, or changed, while it ran: a contender may write into its "
                 "home and tmp folders only",
             )
+
+    def abandon(self) -> None:
+        """Closes them, whatever they hold."""
+        for file in self._files:
+            with contextlib.suppress(OSError):
+                file.close()
 
     def _is_ours(self, name: str, file: IO[bytes], size: int) -> bool:
         own = os.fstat(file.fileno())
