@@ -24,7 +24,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def start(*words: str, cwd: Path, env: dict[str, str], cpus: set[int] | None = None) -> subprocess.Popen[str]:
     def prepare() -> None:
+        # Whoever runs the tests may have ignored these (a background job, nohup), and that is inherited.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         if cpus:
             os.sched_setaffinity(0, cpus)
 
