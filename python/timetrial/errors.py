@@ -19,7 +19,7 @@ class Unavailable(TimetrialError):  # noqa: N818 - the word of the table
 
 
 class MeasurementError(TimetrialError):
-    """The instrument itself could not go on (no room for a record, supervisor gone)."""
+    """The instrument itself could not go on (no room for a record, no supervisor to start)."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetrial.launch.home import written_to_home
+from timetrial.launch.folder import written_to_home
 from timetrial.launch.left import IN_MEMORY_BYTES, files_below, printable, read_array, remove
 from timetrial.launch.outcome import LaunchError
 

@@ -89,7 +89,7 @@ def test_more_than_the_peak_is_explained_by_the_algorithm(measured: Results) -> 
     record = measured.experiment.model_copy(update={"peak_flops": {"1": 1e9}})
     summary = summarize(record, slow.launches)
     assert summary.rows[1].percent_of_peak == pytest.approx(1000, rel=0.05)
-    assert "its algorithm does less than that work (Winograd" in summary.rows[1].warnings[0]
+    assert "its algorithm does less than that work (Winograd" in summary.rows[1].warning_lines[0]
 
 
 def test_sel_narrows_and_keeps_the_ratio(measured: Results) -> None:

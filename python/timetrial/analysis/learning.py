@@ -3,6 +3,7 @@ same, and each row's answers against its reference's."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
                     "its answers to test images differ, beyond chance, from those of most of the "
                     f"{len(group)} rows that were proven to compute the same: its accuracy is its own"
                 )
-                found[row.case.id] = replace(own, warnings=[*own.warnings, words])
+                found[row.case.id] = replace(own, warnings=own.warnings + Counter([words]))
     teachers = {row.case.training: found[row.case.id] for row in rows if row.case.training and _learned(row)}
     return [_taught(_against(found[row.case.id], right), teachers) for row in rows]
 

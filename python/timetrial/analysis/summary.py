@@ -87,10 +87,15 @@ class Row:
     settings: list[Setting] = field(default_factory=list)
     stop_reason: str | None = None
     steady: str | None = None  # a label of steady.py, or `inconsistent`; None: no launch could tell
-    warnings: list[str] = field(default_factory=list)
+    warnings: Counter[str] = field(default_factory=Counter)  # how many launches say each; 1: of the row
     phases: Phases = field(default_factory=Phases)  # of timed launches, what was compiled before at hand
     cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
     launches: list[Launch] = field(default_factory=list)
+
+    @property
+    def warning_lines(self) -> list[str]:
+        """Its warnings, each with its launches where several say it."""
+        return [f"{text} ({n} launches)" if n > 1 else text for text, n in self.warnings.items()]
 
     @cached_property
     def cpus_used(self) -> float | None:
@@ -251,14 +256,17 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         settings=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
         steady=across_launches([one.times.steady.label for one in timed if one.times and one.times.steady]),
-        warnings=[
-            *_missing(speed, experiment),
-            *_unsteady(timed),
-            *_two_levels(timed),
-            *_hidden(stretch),
-            *beyond_peak(percent),
-            *_warnings(launches, parity),
-        ],
+        warnings=Counter(
+            [
+                *_missing(speed, experiment),
+                *_unsteady(timed),
+                *_two_levels(timed),
+                *_hidden(stretch),
+                *beyond_peak(percent),
+            ]
+        )
+        + Counter(text for launch in launches for text in launch.record.warnings)
+        + Counter(_of_launches(launches, parity)),
         phases=typical(one.phases for one in launches if one.record.purpose in TIMED),
         cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
@@ -298,10 +306,8 @@ def peak_flops_of(
     return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
 
 
-def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
-    """Each warning once, with how many launches it concerns."""
-    counts = Counter(text for launch in launches for text in launch.record.warnings)
-    said = [text if count == 1 else f"{text} ({count} launches)" for text, count in counts.items()]
+def _of_launches(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
+    """What the records of its launches and its proof give reason to say."""
     # A proof has no steady steps, so that less is known of its threads.
     timed = [launch for launch in launches if launch.record.purpose in TIMED] or launches
     adjusted = {
@@ -310,6 +316,7 @@ def _warnings(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
         for one in launch.record.settings
         if one.status in ("adjusted", "unverifiable") and one.asked is not None
     }
+    said: list[str] = []
     slow = sorted({one.tensor for launch in timed for one in launch.record.subnormals or ()})
     if slow:
         said.append(

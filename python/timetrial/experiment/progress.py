@@ -47,20 +47,25 @@ class QuietProgress:
 class _Forgiving(io.StringIO):
     """Standard error, as long as it takes anything: a terminal that is gone must not end the run."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        # This one, whatever takes its name: rich puts a stream there that writes back into this one.
+        self._stream = sys.stderr
+
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
-            sys.stderr.write(text)
+            self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):
-            sys.stderr.flush()
+            self._stream.flush()
 
     def isatty(self) -> bool:
-        return sys.stderr.isatty()
+        return self._stream.isatty()
 
     def fileno(self) -> int:
-        return sys.stderr.fileno()
+        return self._stream.fileno()
 
 
 class TerminalProgress(QuietProgress):

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
 from timetrial.errors import MeasurementError
-from timetrial.launch.events import Asked, Failed, Finished, Ready, Said, broken, read_event
+from timetrial.launch.events import AnswerType, Asked, Failed, Finished, Ready, Said, broken, read_event
 from timetrial.launch.orphans import end_orphans
 from timetrial.launch.outcome import LaunchError, from_exit, from_failed_event, from_signal
 from timetrial.launch.output import OutputFile
@@ -32,8 +32,6 @@ TICK_S = 0.5
 OUTPUT_FILES = ("stdout.txt", "stderr.txt")
 PAUSE_WAIT_S = 10.0
 PAUSE_TICK_S = 0.0002
-
-AnswerType = TypeVar("AnswerType", bound=Said)
 
 
 @dataclass(frozen=True)
@@ -110,9 +108,8 @@ class ContenderProcess:
                 actions: list[tuple[Any, ...]] = [
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     *(
-                        (os.POSIX_SPAWN_OPEN, fd, str(folder / name), flags, 0o644)
-                        for fd, name in zip((1, 2), OUTPUT_FILES, strict=True)
-                        for flags in (os.O_WRONLY | os.O_APPEND,)
+                        (os.POSIX_SPAWN_OPEN, fd, str(folder / name), os.O_WRONLY | os.O_APPEND, 0)
+                        for fd, name in enumerate(OUTPUT_FILES, start=1)
                     ),
                     *((os.POSIX_SPAWN_DUP2, fd, COMMANDS_FD + i) for i, fd in enumerate(high)),
                 ]
@@ -293,11 +290,11 @@ class ContenderProcess:
         os.close(self._control)
         os.close(self._commands)
         deadline = time.monotonic() + KILL_WAIT_S
-        said: list[bytes] = [report.encode() for report in self._reports]
+        gone = "gone" in self._reports
         try:
             while not self._status_reader.ended and time.monotonic() < deadline:
                 if wait_readable((self._status_reader,), 0.2):
-                    said += self._status_reader.read_lines()
+                    gone |= b"gone" in self._status_reader.read_lines()
         finally:
             os.close(self._event_reader.fd)
             os.close(self._status_reader.fd)
@@ -306,7 +303,7 @@ class ContenderProcess:
                     os.kill(self.supervisor, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.supervisor, 0)
-            if b"gone" not in said:
+            if not gone:
                 end_orphans(self._folder, self.pid)
             for output in self._output:
                 output.close()

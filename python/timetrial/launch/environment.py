@@ -30,3 +30,9 @@ def build_environment(folder: Path, *, settings: Mapping[str, str], asked: Mappi
     }
     dropped = sorted(name for name, value in os.environ.items() if variables.get(name) != value)
     return Environment(variables, dropped)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """What a process was started with. OSError: it is gone."""
+    words = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="surrogateescape").split("\0")
+    return dict(word.split("=", 1) for word in words if "=" in word)

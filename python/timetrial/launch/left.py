@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from timetrial.launch.events import broken
+from timetrial.records.files import open_regular
 
 HEADER_BYTES = 10_000  # of a .npy file, at most
 IN_MEMORY_BYTES = 1 << 20  # larger arrays are mapped from a copy
@@ -33,8 +34,7 @@ def read_array(path: Path, most_bytes: int) -> NDArray[Any]:
     larger than anything that was asked for).
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with open_regular(path) as file:
             return _read(file, path.parent, most_bytes + HEADER_BYTES)
     except (OSError, ValueError, SyntaxError, TokenError, MemoryError, RecursionError) as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -42,11 +42,9 @@ def read_array(path: Path, most_bytes: int) -> NDArray[Any]:
 
 
 def _read(file: IO[bytes], folder: Path, most_bytes: int) -> NDArray[Any]:
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is no regular file")
-    if status.st_size > most_bytes:
-        raise ValueError(f"it has {status.st_size} bytes, {most_bytes} at most have a use")
+    length = os.fstat(file.fileno()).st_size
+    if length > most_bytes:
+        raise ValueError(f"it has {length} bytes, {most_bytes} at most have a use")
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it has the version {version} of the npy format")
@@ -55,13 +53,13 @@ def _read(file: IO[bytes], folder: Path, most_bytes: int) -> NDArray[Any]:
     if dtype.kind not in "fiub":
         raise ValueError(f"it is an array of {dtype}, not of numbers")
     size, place = math.prod(shape), file.tell()
-    if min(shape, default=0) < 0 or size * dtype.itemsize != status.st_size - place:
-        raise ValueError(f"its shape {shape} and its {status.st_size} bytes do not go together")
-    if status.st_size <= IN_MEMORY_BYTES:
+    if min(shape, default=0) < 0 or size * dtype.itemsize != length - place:
+        raise ValueError(f"its shape {shape} and its {length} bytes do not go together")
+    if length <= IN_MEMORY_BYTES:
         content: bytes | mmap.mmap = file.read(size * dtype.itemsize)
         place = 0
     else:
-        content = _copied(file, folder, status.st_size)
+        content = _copied(file, folder, length)
     if len(content) < place + size * dtype.itemsize:
         raise ValueError("it became shorter while it was read")
     flat = np.frombuffer(content, dtype, size, place)
@@ -92,7 +90,8 @@ def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
                     if entry.is_dir(follow_symlinks=False):
                         left.append(Path(entry.path))
                     elif entry.is_file(follow_symlinks=False):
-                        yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
+                        with contextlib.suppress(OSError):  # gone meanwhile
+                            yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
         except OSError:
             continue
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
+from timetrial.launch.environment import environment_of
 from timetrial.launch.events import LoadedLibrary, Reading
 from timetrial.launch.float_mode import with_float_modes
 from timetrial.launch.habits import Habits, is_helper
@@ -189,7 +190,7 @@ class Watch:
         if not mapped:
             return
         self._mapped = mapped
-        self._environment = _environment(self._observer.pid)
+        self._environment = environment_of(self._observer.pid)
         known = {Path(library.path) for library in self._observer.libraries()}
         self.libraries = sorted(known | (mapped & {one.path.resolve() for one in chosen}))
 
@@ -245,12 +246,6 @@ def _mapped_files(pid: int) -> frozenset[Path]:
     """Every file that a process has mapped, by the kernel's path. OSError: the process is gone."""
     fields = (line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
     return frozenset(Path(one[5]) for one in fields if len(one) == 6 and one[5].startswith("/"))
-
-
-def _environment(pid: int) -> dict[str, str]:
-    """What a process was started with. OSError: the process is gone."""
-    words = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="surrogateescape").split("\0")
-    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 _TORCH_FILES = ("libtorch.so", "libtorch_", "libc10")  # not our plug-in, libtorch-<hash>.so

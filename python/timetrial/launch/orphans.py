@@ -15,6 +15,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from timetrial.launch.environment import environment_of
+
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _libc = ctypes.CDLL(None, use_errno=True)
 _lock = threading.Lock()
@@ -49,12 +51,11 @@ def _is_subreaper() -> bool:
 def end_orphans(folder: Path, contender: int | None) -> None:
     """Ends every process of a launch that this process has inherited, known by the folder in its environment,
     and all below them; the `contender` itself has been ended by the kernel."""
-    marker = f"TMPDIR={folder}/tmp".encode()
     if contender is not None:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(contender, 0)
     for _ in range(100):  # whoever forks faster than that is left to the kernel's limits
-        own = [pid for pid in _children(os.getpid()) if marker in _environment(pid)]
+        own = [pid for pid in _children(os.getpid()) if _belongs_to(pid, folder)]
         if not own:
             return
         for pid in own:
@@ -72,8 +73,8 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _environment(pid: int) -> list[bytes]:
+def _belongs_to(pid: int, folder: Path) -> bool:
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return environment_of(pid).get("TMPDIR") == str(folder / "tmp")
     except OSError:
-        return []
+        return False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from pathlib import Path
+
+from timetrial.records.files import open_regular
 
 TAIL_BYTES = 16 * 1024  # of each, in a record
 MOST_BYTES = 16 << 20  # of such a file; beyond that its middle goes
@@ -58,11 +59,8 @@ def tail(path: Path, limit: int = TAIL_BYTES) -> str:
 def _part(path: Path, limit: int, *, from_end: bool) -> str:
     """The contender may have put something else there, which is not waited for."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return ""
-            left_out = max(0, status.st_size - limit) if from_end else 0
+        with open_regular(path) as file:
+            left_out = max(0, os.fstat(file.fileno()).st_size - limit) if from_end else 0
             file.seek(left_out)
             text = file.read(limit).decode("utf-8", "replace")
     except OSError:

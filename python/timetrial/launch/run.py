@@ -21,9 +21,9 @@ from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
 from timetrial.launch.explained import in_segment, with_libraries
+from timetrial.launch.folder import make_folder, remove_own_folders, room_for_record, written_to_home
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
-from timetrial.launch.home import make_folder, remove_own_folders, room_for_record, written_to_home
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
 from timetrial.launch.learning import run_learning

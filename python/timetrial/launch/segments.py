@@ -96,8 +96,8 @@ class SampleFiles:
         }
 
     def close(self) -> None:
-        """Everything written is on the disk, or MeasurementError says why not. LaunchError: the files are no
-        longer there, or no longer ours; the contender has its folder to itself."""
+        """Everything written is on the disk, or MeasurementError says why not. LaunchError: the contender has
+        taken the files away, or written into them."""
         with explained(self._folder):
             for file in self._files:
                 file.flush()

@@ -63,7 +63,7 @@ def _case(row: Row) -> dict[str, Any]:
         "stop_reason": row.stop_reason,
         "steady": row.steady,
         "steps": _steps(row.distribution),
-        "warnings": [*([row.reason] if row.reason else []), *row.warnings],
+        "warnings": [*([row.reason] if row.reason else []), *row.warning_lines],
         "records": [launch.folder for launch in row.launches],
     }
 

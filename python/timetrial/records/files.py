@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from timetrial.errors import MeasurementError
 from timetrial.records.model import FileMark
@@ -24,18 +25,22 @@ _ADVICE = {
 }
 
 
-def read_regular(path: Path, most_bytes: int) -> bytes:
-    """A file that somebody else may have put there: no FIFO or device, which may never end, and no more than
-    `most_bytes`. OSError says what it is instead."""
+def open_regular(path: Path) -> BinaryIO:
+    """A file that somebody else may have put there, to read: no FIFO or device, which may never end. OSError
+    says what it is instead."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        if status.st_size > most_bytes:
-            raise OSError(
-                errno.EFBIG, f"it has {status.st_size} bytes, {most_bytes} at most are read", str(path)
-            )
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return os.fdopen(fd, "rb")
+    os.close(fd)
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Such a file, whole. OSError: it is something else, or has more than `most_bytes`."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, {most_bytes} at most are read", str(path))
         return file.read(most_bytes + 1)
 
 

@@ -172,7 +172,7 @@ def _case_json(case: CaseProfile) -> dict[str, Any]:
         "facts": dict(launch.record.facts) if launch else {},
         "warnings": [
             *([row.reason] if row.reason else []),
-            *row.warnings,
+            *row.warning_lines,
             *(step.warnings if step else []),
         ],
         "records": str(launch.folder) if launch else None,

@@ -119,7 +119,7 @@ class CaseDetail:
             )
         if first.dropped_environment:
             yield "environment dropped", f"{len(first.dropped_environment)} variables of the caller"
-        for warning in row.warnings:
+        for warning in row.warning_lines:
             yield "warning", warning
 
     def _accuracy(self) -> Iterator[tuple[str, str]]:

@@ -131,7 +131,7 @@ def _warnings(case: CaseProfile, step: StepProfile) -> Iterator[Text]:
             plain += f" ({duration(step.plain_cpu_ns)} of CPU time)"
         words = f"a profiled step takes {profiled}, a plain one {plain}: {_overhead(step.overhead)}"
         yield Text(f"  {words}", style="dim")
-    for warning in [*step.warnings, *case.row.warnings]:
+    for warning in [*step.warnings, *case.row.warning_lines]:
         yield Text(f"! {warning}", style="yellow")
 
 

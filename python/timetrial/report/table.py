@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -236,21 +235,16 @@ def reference_name(results: Results) -> str:
     )
 
 
-_SEVERAL = re.compile(r"(.*?)(?: \((\d+) launches\))?", re.DOTALL)
-
-
 def warnings(results: Results) -> list[str]:
     """What a reader must know, each with how many rows it concerns."""
     where: dict[str, list[str]] = {}
     launches: Counter[str] = Counter()
+    axes = _shown_axes(results.rows)
     for row in results.rows:
-        for text in row.warnings:
-            match = _SEVERAL.fullmatch(text)
-            assert match is not None, "it fits any text"
-            said, several = match.group(1, 2)
-            name = " ".join(_word(row.case.axes.get(axis)) for axis in _shown_axes(results.rows))
+        name = " ".join(_word(row.case.axes.get(axis)) for axis in axes)
+        for said in row.warnings:
             where.setdefault(said, []).append(name)
-            launches[said] += int(several or 1)
+        launches += row.warnings
     lines = list(results.warnings)
     for said, names in where.items():
         place = names[0] if len(names) == 1 else f"{len(names)} rows"
