@@ -173,7 +173,8 @@ class FakeEngine:
         backend = plan.case.backend
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
-            position=plan.position, heat=plan.heat, outcome="ok", stop_reason="converged", duration_s=1.0,
+            position=plan.position, heat=plan.heat, heat_size=plan.heat_size,
+            outcome="ok", stop_reason="converged", duration_s=1.0,
             started_at="2026-01-01T00:00:00+00:00",
             memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=50 * 2**20),
             settings=_settings(plan.case),

@@ -10,6 +10,7 @@
     tt.profile("first-look", backend="pytorch")         # where a step's time goes, layer by layer
     tt.race("pytorch", "onednn", network="lenet5")      # is the difference real? a verdict
     results = tt.load("results/7f3a")                   # an earlier run or race
+    results = tt.resume("7f3a")                         # what is missing of one that was ended
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
 An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
@@ -28,6 +29,7 @@ _HOMES = {
     "profile": "timetrial.experiment.run",
     "race": "timetrial.races",
     "load": "timetrial.races.loading",
+    "resume": "timetrial.races.loading",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
@@ -57,6 +59,7 @@ __all__ = [
     "load",
     "profile",
     "race",
+    "resume",
     "run",
 ]
 
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
     from timetrial.experiment.run import profile, run
     from timetrial.races import Race, Side, race
-    from timetrial.races.loading import load
+    from timetrial.races.loading import load, resume
     from timetrial.records.profile import Profile
     from timetrial.records.results import Results
 

@@ -49,11 +49,15 @@ def descendants_named(name: str, folder: Path) -> list[str]:
     return found
 
 
-def wait_for_launch(folder: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not list(folder.glob("results/*/launches/001")):
-        assert time.monotonic() < deadline, "no second launch within a minute"
+def wait_for(folder: Path, place: str) -> None:
+    deadline = time.monotonic() + 120
+    while not list(folder.glob(place)):
+        assert time.monotonic() < deadline, f"no {place} within two minutes"
         time.sleep(0.05)
+
+
+def wait_for_launch(folder: Path) -> None:
+    wait_for(folder, "results/*/launches/001")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -87,6 +91,60 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, environment: dic
     out, _ = running.communicate(timeout=60)
     assert running.returncode == 0
     assert json.loads(out)["cases"][0]["launches"] == {"asked": 3, "ok": 3}
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "place"),
+    [
+        ("run", [*NULL, "launches=6", "isolated=true"], "results/*/launches/002"),
+        (
+            "race",
+            ["--no-confirm", "network=mlp", "backend=eigen,reference", "threads=1"],
+            "results/*/pairs/001",
+        ),
+    ],
+)
+def test_what_was_killed_is_resumed(
+    tmp_path: Path, environment: dict[str, str], verb: str, words: list[str], place: str
+) -> None:
+    killed = start(verb, *words, cwd=tmp_path, env=environment)
+    wait_for(tmp_path, place)
+    killed.kill()
+    killed.communicate(timeout=60)
+    (folder,) = (tmp_path / "results").iterdir()
+    before = {path: path.read_bytes() for path in folder.rglob("record.json")}
+    assert before
+    resumed = start(verb, "--resume", folder.name[:6], "--json", cwd=tmp_path, env=environment)
+    out, err = resumed.communicate(timeout=300)
+    assert resumed.returncode in (0, 1), err  # 1: the challenger is worse
+    after = {path: path.read_bytes() for path in folder.rglob("record.json")}
+    assert before.items() < after.items()
+    assert not [path for name in ("home", "tmp", "unfinished") for path in folder.rglob(name)]
+    if verb == "run":
+        (case,) = json.loads(out)["cases"]
+        assert case["launches"] == {"asked": 6, "ok": 6}
+        launches = [json.loads(text) for path, text in after.items() if "launches" in path.parts]
+        assert sorted(one["block"] for one in launches) == list(range(6))
+    again = start(verb, "--resume", folder.name, cwd=tmp_path, env=environment)
+    assert "is whole: nothing is missing" in again.communicate(timeout=60)[1]
+    assert again.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--resume", "7f3a"], "There are no records at '7f3a'"),
+        (["run", "first-look", "--resume", "7f3a"], "and first-look was given as well"),
+        (["run", "--dry-run", "--resume", "7f3a"], "and --dry-run was given as well"),
+        (["race", "--metric", "peak_memory", "--resume", "7f3a"], "and --metric was given as well"),
+    ],
+)
+def test_what_cannot_be_resumed(
+    tmp_path: Path, environment: dict[str, str], words: list[str], said: str
+) -> None:
+    asked = start(*words, cwd=tmp_path, env=environment)
+    assert said in " ".join(asked.communicate(timeout=60)[1].split())
+    assert asked.returncode == 2
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

@@ -51,21 +51,30 @@ def race(
         bool, typer.Option("--isolated", help="Whole launches in alternation, not turns: each is alone.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with a race that was ended: its folder, or its id.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Race two or more ways of doing the same work, and say whether the difference is real.
 
     Exit code: 0 same or better, 1 worse, 2 bad input, 3 inconclusive, 4 could not be judged, 130 interrupted.
     """
-    from timetrial.races import RaceInterrupted, run_race
+    from timetrial.cli.resuming import resumed_folder
+    from timetrial.races import RaceInterrupted, resume_race, run_race
 
-    experiment, asked = _asked(words or [])
     rule = {"min_effect": min_effect, "equivalence": equivalence}
-    asked["rule"] = replace(asked["rule"], **{key: value for key, value in rule.items() if value is not None})
-    given = {"metric": metric, "confirm": confirm, "isolated": isolated or None}
-    asked.update({key: value for key, value in given.items() if value is not None})
+    rule = {key: value for key, value in rule.items() if value is not None}
+    options = {"metric": metric, "confirm": confirm, "isolated": isolated or None}
+    options = {key: value for key, value in options.items() if value is not None}
     try:
-        found = run_race(experiment, results, **asked, quiet=as_json)
+        if resume is not None:
+            given = [*(words or []), *(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
+            found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
+        else:
+            experiment, asked = _asked(words or [])
+            asked.update(options, rule=replace(asked["rule"], **rule))
+            found = run_race(experiment, results, **asked, quiet=as_json)
     except RaceInterrupted as interrupted:
         _print(interrupted.race, as_json=as_json)
         raise KeyboardInterrupt from None

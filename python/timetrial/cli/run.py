@@ -29,6 +29,9 @@ def run(
         bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
     ] = False,
     cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
+    resume: Annotated[
+        str | None, typer.Option(help="Do what is missing of a run that was ended: its folder, or its id.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Measure an experiment, each contender in processes of its own, and print the table.
@@ -36,15 +39,20 @@ def run(
     Exit code: 0 all rows are ok or unavailable, 1 some row failed, 2 bad input, 130 interrupted (143 by
     SIGTERM, 129 by SIGHUP).
     """
+    from timetrial.cli.resuming import resumed_folder
     from timetrial.experiment.experiment import load_words
-    from timetrial.experiment.runner import Interrupted, run_experiment
+    from timetrial.experiment.runner import Interrupted, resume_experiment, run_experiment
 
-    experiment = load_words(words or [])
-    if dry_run:
-        _forecast(experiment, as_json=as_json)
-        return
+    given = [*(words or []), *(["--dry-run"] if dry_run else [])]
+    folder = resumed_folder(resume, results, "run", given) if resume is not None else None
     try:
-        measured = run_experiment(experiment, results, quiet=as_json)
+        if folder is not None:
+            measured = resume_experiment(folder, quiet=as_json)
+        elif dry_run:
+            _forecast(load_words(words or []), as_json=as_json)
+            return
+        else:
+            measured = run_experiment(load_words(words or []), results, quiet=as_json)
     except Interrupted as interrupted:
         _print(interrupted.results, as_json=as_json, cpus=cpus)
         raise KeyboardInterrupt from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from timetrial.experiment.reference import facts_of, matches
@@ -14,16 +14,21 @@ def heats_of(
     reference: Mapping[str, Any] | None,
     needed_bytes: Callable[[ReadyCase], int],
     free_bytes: int,
+    done: Collection[str] = (),
 ) -> list[list[ReadyCase]]:
     """One heat for each kind of work at each number of threads; several where memory does not hold all of its
-    cases at once. Each of these has the reference, which all ratios go through."""
+    cases at once. Each of these has the reference, which all ratios go through. Cases with
+    the ids in `done` have ridden already, and ride once more only as the reference of others."""
     groups: dict[tuple[Any, ...], list[ReadyCase]] = {}
     for one in cases:
         groups.setdefault(_work(one), []).append(one)
     found = []
     for group in groups.values():
         base = next((one for one in group if reference and matches(facts_of(one.case), reference)), group[0])
-        found += _that_fit(group, base, needed_bytes, free_bytes)
+        left = [one for one in group if one.case.id not in done]
+        if left and base not in left:
+            left.insert(0, base)
+        found += _that_fit(left, base, needed_bytes, free_bytes)
     return found
 
 
@@ -41,8 +46,8 @@ def _that_fit(
     """Heats in the order of the group. A case that does not even fit beside the reference rides beside it all
     the same: there is no smaller heat."""
     needed = [needed_bytes(one) for one in group]
-    if len(group) == 1 or sum(needed) <= free_bytes:
-        return [list(group)]
+    if len(group) < 2 or sum(needed) <= free_bytes:
+        return [list(group)] if group else []
     room = free_bytes - needed[group.index(base)]
     heats: list[list[ReadyCase]] = []
     left = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
@@ -117,6 +118,13 @@ class TerminalProgress(QuietProgress):
             self._progress.console.print(text, style="yellow", markup=False, highlight=False)
         self._progress.advance(self._task)
         self._progress.refresh()
+
+
+def say(lines: Sequence[str], *, quiet: bool) -> None:
+    """Before anything starts, to whoever waits."""
+    with contextlib.suppress(OSError):
+        for line in lines if not quiet else ():
+            print(f"timetrial: {line}", file=sys.stderr, flush=True)
 
 
 def progress(*, quiet: bool) -> QuietProgress:

@@ -26,9 +26,17 @@ from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
-from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.progress import QuietProgress, progress, say
+from timetrial.experiment.resume import (
+    Recorded,
+    begin_again,
+    check_resumable,
+    experiment_of,
+    look_at_unfinished,
+    recorded_in,
+)
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.records.profile import Profile
 from timetrial.records.results import LaunchFiles, Results, analyzed
@@ -59,8 +67,7 @@ class _Run:
     folder: Path
     measure: Measure
     progress: QuietProgress
-    launches: int = 0
-    heats: int = 0
+    recorded: Recorded = field(default_factory=Recorded)  # in an earlier session
     so_far: str = ""  # how finely the rows are known, for whoever watches
     analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
     failures: dict[str, int] = field(default_factory=dict)  # by case id
@@ -70,8 +77,8 @@ class _Run:
 
     def next_folder(self) -> Path:
         """Of a launch that is no proof."""
-        self.launches += 1
-        return self.folder / "launches" / f"{self.launches - 1:03d}"
+        self.recorded.next_launch += 1
+        return self.folder / "launches" / f"{self.recorded.next_launch - 1:03d}"
 
 
 def run_experiment(
@@ -111,6 +118,23 @@ def profile_experiment(
     return _session(experiment, results, _profile, record, quiet=quiet, engine=engine).profile
 
 
+def resume_experiment(folder: Path, *, quiet: bool = False, engine: Engine | None = None) -> Results:
+    """Launches what has no record yet in the folder of a run that was ended, and returns the results. Raises
+    as run_experiment() does; InputError also where nothing is missing, or this is another machine."""
+    engine = engine or real_engine()
+    written = store.read_experiment(folder)
+    if written.profiles:
+        raise InputError(f"'{folder}' is a profile, which is made anew: {written.again}")
+    check_resumable(folder, "run")
+    experiment = experiment_of(written)
+    ready = validate(experiment.cases, engine)
+    with engine.lock(), sessions.session(folder):
+        begin_again(folder, written, engine.machine())
+        return _measured(
+            experiment, written, folder, _measure, ready, recorded_in(folder), engine=engine, quiet=quiet
+        )
+
+
 def _session(
     experiment: Experiment,
     results: Path,
@@ -129,16 +153,37 @@ def _session(
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
     with engine.lock():
+        same = look_at_unfinished(results, experiment, "run", store.read_experiment)
+        say(same, quiet=quiet)
         written = experiment_record(experiment, ready, engine, peaks=peaks)
         folder = store.new_folder(results)
-        written = written.model_copy(update={**record, "id": folder.name})
-        store.write_experiment(folder, written)
-        live = [one for one in ready if one.unavailable is None]
-        try:
-            with progress(quiet=quiet) as bar:
-                measure(_Run(experiment, written, engine, folder, _measure_sizes(experiment), bar), live)
-        except KeyboardInterrupt:
-            raise Interrupted(Results(folder)) from None
+        warnings = [*written.warnings, *same]
+        written = written.model_copy(update={**record, "id": folder.name, "warnings": warnings})
+        with sessions.session(folder):
+            store.write_experiment(folder, written)
+            return _measured(
+                experiment, written, folder, measure, ready, Recorded(), engine=engine, quiet=quiet
+            )
+
+
+def _measured(
+    experiment: Experiment,
+    written: ExperimentRecord,
+    folder: Path,
+    measure: Callable[[_Run, Sequence[ReadyCase]], None],
+    ready: Sequence[ReadyCase],
+    recorded: Recorded,
+    *,
+    engine: Engine,
+    quiet: bool,
+) -> Results:
+    live = [one for one in ready if one.unavailable is None]
+    sizes = _measure_sizes(experiment)
+    try:
+        with progress(quiet=quiet) as bar:
+            measure(_Run(experiment, written, engine, folder, sizes, bar, recorded), live)
+    except KeyboardInterrupt:
+        raise Interrupted(Results(folder)) from None
     return Results(folder)
 
 
@@ -218,21 +263,38 @@ def _prove(run: _Run, cases: Sequence[ReadyCase]) -> None:
     """One contender is alive at a time: what import and compiling cost when nothing is compiled is seen here,
     and nobody knows yet how much memory they need. While it is judged, the next one runs."""
     seed = run.experiment.spec.seed
-    plans = [
-        _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, position)
-        for position, one in enumerate(cases)
-    ]
-    waiting = iter([_words("proof", one, 0) for one in cases])
+    missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
+    waiting = iter([_words("proof", one, 0) for one in missing])
     run.progress.next(next(waiting, ""))
+
+    def plan(place: int, one: ReadyCase) -> LaunchPlan:
+        return _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, place)
 
     def done(record: LaunchRecord) -> None:
         run.progress.done(record)
         run.progress.next(next(waiting, "proofs are judged"))
 
-    records = run.engine.together(plans, 1, done)
-    for one, record in zip(cases, records, strict=True):
+    for one, record in _together(run, cases, "proof", 0, plan, 1, done):
         if record.outcome == "ok":
             run.proofs[one.case.content_id] = record.parity
+
+
+def _together(
+    run: _Run,
+    cases: Sequence[ReadyCase],
+    purpose: Purpose,
+    block: int,
+    plan: Callable[[int, ReadyCase], LaunchPlan],
+    at_once: int,
+    done: Callable[[LaunchRecord], None],
+) -> list[tuple[ReadyCase, LaunchRecord]]:
+    """Each case with its record: of an earlier session, or of a launch. `plan`: of a place and a case."""
+    recorded = {one.case.id: run.recorded.find(purpose, one.case.id, block) for one in cases}
+    plans = [plan(place, one) for place, one in enumerate(cases) if recorded[one.case.id] is None]
+    for _ in range(len(cases) - len(plans)):
+        run.progress.done(None)
+    made = iter(run.engine.together(plans, at_once, done))
+    return [(one, recorded[one.case.id] or next(made)) for one in cases]
 
 
 def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, seed: int) -> None:
@@ -242,7 +304,7 @@ def _block(run: _Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, 
         shuffled_block(cases, seed=run.experiment.spec.seed, purpose=purpose, block=block)
     ):
         if _can_run(run, one, limit):
-            _noted(run, one, _launch(run, one, purpose, run.next_folder(), seed, block, position))
+            _noted(run, one, _launch(run, one, purpose, seed, block, position))
         else:
             run.progress.done(None)
 
@@ -252,8 +314,14 @@ def _heats(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
     able = [one for one in cases if _can_run(run, one, PATIENCE)]
     for _ in range(len(cases) - len(able)):
         run.progress.done(None)
-    spec = run.experiment.spec
-    heats = heats_of(able, spec.measure.reference, partial(needed_bytes, run.folder), available_bytes())
+    spec, by_id = run.experiment.spec, {one.case.id: one for one in cases}
+    ridden = run.recorded.heats.get(block, [])
+    for record in ridden:
+        run.progress.done(None)
+        _noted(run, by_id[record.case], record)
+    needed = partial(needed_bytes, run.folder)
+    done = {record.case for record in ridden}
+    heats = heats_of(able, spec.measure.reference, needed, available_bytes(), done)
     for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
         if len(heat) == 1:
             _block(run, heat, "speed", block, spec.seed)
@@ -264,8 +332,9 @@ def _heats(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
 def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
     from timetrial.launch import Course, schedule
 
-    run.heats += 1
-    rng = random.Random(f"{run.experiment.spec.seed} heat {run.heats}")
+    run.recorded.last_heat += 1
+    number = run.recorded.last_heat
+    rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
     plans = [
@@ -273,7 +342,8 @@ def _heat(run: _Run, cases: Sequence[ReadyCase], block: int) -> None:
             _plan(
                 run, one, "speed", run.next_folder(), run.experiment.spec.seed, block, rounds[0].index(place)
             ),
-            heat=run.heats,
+            heat=number,
+            heat_size=len(cases),
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
@@ -303,13 +373,12 @@ def _learn(run: _Run, pupils: Sequence[ReadyCase], block: int) -> None:
     at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
     seed = run.experiment.spec.seed
     ordered = shuffled_block(able, seed=seed, purpose="learning", block=block)
-    plans = [
-        _plan(run, one, "learning", run.next_folder(), seed + block, block, place)
-        for place, one in enumerate(ordered)
-    ]
+
+    def plan(place: int, one: ReadyCase) -> LaunchPlan:
+        return _plan(run, one, "learning", run.next_folder(), seed + block, block, place)
+
     run.progress.next(f"learning, seed {block + 1}" + (f" · {at_once} at once" if at_once > 1 else ""))
-    records = run.engine.together(plans, at_once, run.progress.done)
-    for one, record in zip(ordered, records, strict=True):
+    for one, record in _together(run, ordered, "learning", block, plan, at_once, run.progress.done):
         _noted(run, one, record)
 
 
@@ -326,10 +395,15 @@ def _can_run(run: _Run, one: ReadyCase, limit: int) -> bool:
 
 
 def _launch(
-    run: _Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
+    run: _Run, one: ReadyCase, purpose: Purpose, seed: int, block: int, position: int
 ) -> LaunchRecord:
+    """Or the record of one in an earlier session."""
+    recorded = run.recorded.find(purpose, one.case.id, block)
+    if recorded is not None:
+        run.progress.done(None)
+        return recorded
     run.progress.next(_words(purpose, one, block))
-    record = run.engine.launch(_plan(run, one, purpose, folder, seed, block, position))
+    record = run.engine.launch(_plan(run, one, purpose, run.next_folder(), seed, block, position))
     run.progress.done(record)
     return record
 

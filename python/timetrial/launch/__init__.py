@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from timetrial.launch.folder import remove_unfinished
 from timetrial.launch.heat import Course, Round, schedule
 from timetrial.launch.lock import MeasurementLock
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
@@ -29,6 +30,7 @@ __all__ = [
     "known_backends",
     "launch_together",
     "native_backends",
+    "remove_unfinished",
     "resolve",
     "run_launch",
     "schedule",

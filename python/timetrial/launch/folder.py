@@ -31,6 +31,16 @@ def remove_own_folders(folder: Path) -> None:
         remove(folder / name)
 
 
+def remove_unfinished(folder: Path) -> None:
+    """What launches that never got a record have left in the folder of an experiment or race."""
+    launches = (one for places in ("proof/*", "launches/*", "pairs/*/*") for one in folder.glob(places))
+    for launch in launches:
+        if launch.is_symlink() or (launch.is_dir() and not (launch / RECORD_FILE).exists()):
+            remove(launch)
+        else:
+            remove_own_folders(launch)
+
+
 def room_for_record(folder: Path) -> str | None:
     """Takes away what stands where the record, or its folder, belongs. What to say if the contender has
     written a record."""

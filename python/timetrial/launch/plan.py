@@ -58,6 +58,7 @@ class LaunchPlan:
     seed: int = 1
     block: int = 0
     heat: int | None = None  # its number in the experiment, where the launch takes turns with others
+    heat_size: int | None = None  # launches in that heat
     position: int = 0
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None

@@ -176,6 +176,7 @@ class _Launch:
             settings=self.settings,
             segments=self.runner.segments if self.runner else [],
             heat=plan.heat,
+            heat_size=plan.heat_size,
             turns=self.turns,
             passes=passes_record(self.runner.passes, self.runner.segments)
             if self.runner and plan.purpose in PASSED_PURPOSES

@@ -17,12 +17,13 @@ from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.memory import room_for_all
 from timetrial.experiment.places import padding, processors_for
-from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.progress import QuietProgress, progress, say
+from timetrial.experiment.resume import begin_again, check_resumable, experiment_of, look_at_unfinished
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.races.result import Race
 from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
@@ -59,6 +60,7 @@ class _Ride:
     names: dict[str, str]  # by case id
     progress: QuietProgress
     isolated: bool
+    next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
     pairs: list[PairRecord] = field(default_factory=list)
 
@@ -98,8 +100,9 @@ def run_race(
     check_sides([one.case for one in experiment.cases], metric)
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
-    began = time.monotonic()
     with engine.lock():
+        same = look_at_unfinished(results, experiment, "race", lambda one: records.read_race(one).experiment)
+        say(same, quiet=quiet)
         described = experiment_record(experiment, ready, engine, peaks=False)
         folder = store.new_folder(results)
         asked = _options(metric, rule, confirm=confirm, isolated=isolated)
@@ -107,18 +110,56 @@ def run_race(
             update={"id": folder.name, "half_width": None, "again": _again(experiment, folder, asked)}
         )
         names = side_names(described.cases)
-        try:
-            with progress(quiet=quiet) as bar:
-                ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
-                end = _ride(ride, described, confirms if confirm else ())
-        except KeyboardInterrupt:
-            end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
-            if records.is_race(folder):
-                records.write_end(folder, end)
-                raise RaceInterrupted(Race(folder)) from None
+        with sessions.session(folder), progress(quiet=quiet) as bar:
+            ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
+            return _raced(ride, described, confirms if confirm else ())
+
+
+def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = None) -> Race:
+    """Goes on with a race that was ended: proofs and pairs that have a record are not repeated. Raises as
+    run_race() does; InputError also where it was decided, or this is another machine."""
+    engine = engine or real_engine()
+    before = Race(folder)
+    check_resumable(folder, "race")
+    record = before.record
+    experiment = experiment_of(record.experiment)
+    ready = validate(experiment.cases, engine)
+    with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
+        begin_again(folder, record.experiment, engine.machine())
+        records.remove_end(folder)
+        ride = _Ride(
+            experiment,
+            engine,
+            folder,
+            before.rule,
+            record.metric,
+            list(ready),
+            before.names,
+            bar,
+            record.isolated,
+            next_pair=records.next_pair(folder),
+            pairs=before.pairs,
+        )
+        return _raced(
+            ride, record.experiment, record.confirms if record.confirm else (), before.seconds or 0.0
+        )
+
+
+def _raced(
+    ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict], seconds: float = 0.0
+) -> Race:
+    """`seconds`: that earlier sessions took."""
+    began = time.monotonic() - seconds
+    try:
+        end = _ride(ride, described, confirms)
+    except KeyboardInterrupt:
+        end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
+        if not records.is_race(ride.folder):
             raise
-        records.write_end(folder, end.model_copy(update={"seconds": time.monotonic() - began}))
-    return Race(folder)
+        records.write_end(ride.folder, end)
+        raise RaceInterrupted(Race(ride.folder)) from None
+    records.write_end(ride.folder, end.model_copy(update={"seconds": time.monotonic() - began}))
+    return Race(ride.folder)
 
 
 def _options(metric: Metric, rule: Rule, *, confirm: bool, isolated: bool) -> str:
@@ -140,6 +181,23 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
 
 def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict]) -> RaceEnd:
     refused = _prove_all(ride)
+    if not records.is_race(ride.folder):
+        _write_race(ride, described, confirms)
+    base = described.cases[0].id
+    if len(ride.sides) < 2 or ride.sides[0].case.id != base:
+        return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
+    ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
+    for one in ride.sides[1:]:
+        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, GOOD[ride.metric])
+        if ended is None and first is not None and first.verdict in confirms:
+            ended = _until_decided(ride, "confirm", [one.case.id])
+    if ended is not None:
+        return RaceEnd(stop_reason="voids", reason=ended, seconds=0)
+    return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
+
+
+def _write_race(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict]) -> None:
+    """Where memory does not hold the sides together, they are raced apart."""
     why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, ride.names)
     ride.isolated = ride.isolated or why is not None
     records.write_race(
@@ -155,17 +213,6 @@ def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict])
             why_isolated=why,
         ),
     )
-    base = described.cases[0].id
-    if len(ride.sides) < 2 or ride.sides[0].case.id != base:
-        return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
-    ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
-    for one in ride.sides[1:]:
-        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, GOOD[ride.metric])
-        if ended is None and first is not None and first.verdict in confirms:
-            ended = _until_decided(ride, "confirm", [one.case.id])
-    if ended is not None:
-        return RaceEnd(stop_reason="voids", reason=ended, seconds=0)
-    return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
 
 
 def _prove_all(ride: _Ride) -> list[str]:
@@ -177,9 +224,12 @@ def _prove_all(ride: _Ride) -> list[str]:
         if one.unavailable is not None:
             failed[case.content_id] = f"unavailable: {one.unavailable}"
         elif case.content_id not in {**ride.proofs, **failed}:
-            ride.progress.next(f"proof · {ride.names[case.id]}")
             folder = ride.folder / "proof" / case.content_id
-            record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
+            if (folder / store.RECORD_FILE).is_file():  # of an earlier session
+                record = store.read_launch(folder)
+            else:
+                ride.progress.next(f"proof · {ride.names[case.id]}")
+                record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
             if record.outcome == "ok":
                 ride.proofs[case.content_id] = record.parity
             else:
@@ -194,9 +244,13 @@ def _prove_all(ride: _Ride) -> list[str]:
 
 def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | None:
     """Pairs until each challenger has a decision. Why it ended before that, or None."""
-    waiting = list(challengers)
     good = GOOD[ride.metric]
-    while waiting:
+    while True:
+        if len(ride.void) >= MOST_VOID:
+            return f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
+        waiting = [one for one in challengers if judge(ride.log_ratios(one, stage), ride.rule, good) is None]
+        if not waiting:
+            return None
         done = len([one for one in ride.pairs if one.stage == stage and one.void is None])
         words = "pair" if stage == "judge" else "confirming, pair"
         ride.progress.next(f"{words} {done + 1} of at most {ride.rule.most_pairs}")
@@ -205,16 +259,12 @@ def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | N
         records.write_pair(ride.folder, pair)
         ride.pairs.append(pair)
         ride.progress.done(None)
-        if len(ride.void) >= MOST_VOID:
-            return f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
-        waiting = [one for one in waiting if judge(ride.log_ratios(one, stage), ride.rule, good) is None]
-    return None
 
 
 def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
     from timetrial.launch import Course, schedule
 
-    number = len(ride.pairs)
+    number, ride.next_pair = ride.next_pair, ride.next_pair + 1
     rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
     processors = processors_for([one.case for one in sides], rng)
     plans = []

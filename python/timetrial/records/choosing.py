@@ -17,7 +17,7 @@ Chosen = Results | Row | Mapping[str, Any] | str
 
 def row_of(results: Results, chosen: Chosen) -> Row:
     """The row of `results` that is meant. InputError: it is not exactly one, or of another experiment."""
-    rows = {row.case.id: row for row in Results(results.path).rows}
+    rows = {row.case.id: row for row in results.whole.rows}
     if isinstance(chosen, str):
         if chosen not in rows:
             raise InputError(f"These results have no case '{chosen}'.{nearest(chosen, rows)}")

@@ -218,6 +218,7 @@ class LaunchRecord(Model):
     settings: list[Setting] = Field(default_factory=list)
     segments: list[Segment] = Field(default_factory=list)
     heat: int | None = None  # in which it took turns; None: it was alone, or older than heats
+    heat_size: int | None = None  # launches in that heat; None: as `heat`, or older than this field
     turns: list[Turn] = Field(default_factory=list)  # one for each segment of kind `turn`
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
     # Parameters and states with some, behind the last timed step; None: nobody looked.

@@ -4,7 +4,7 @@ results/<id>/race.json                          written before the first pair
 results/<id>/proof/<case>/...                   as for an experiment
 results/<id>/pairs/<nnn>/pair.json              when the pair is over
 results/<id>/pairs/<nnn>/<side>/record.json     one launch of each side, with stamps.bin and losses.bin
-results/<id>/ended.json                         written last
+results/<id>/ended.json                         written last; taken away where an interrupted race goes on
 """
 
 from __future__ import annotations
@@ -86,6 +86,16 @@ def write_pair(folder: Path, record: PairRecord) -> None:
 def write_end(folder: Path, record: RaceEnd) -> None:
     """ended.json: the last file of a race."""
     write_once(folder / END_FILE, to_bytes(record))
+
+
+def remove_end(folder: Path) -> None:
+    """Of a race that was interrupted, before it goes on."""
+    (folder / END_FILE).unlink(missing_ok=True)
+
+
+def next_pair(folder: Path) -> int:
+    """A number that no pair has, not even one that never ended."""
+    return max((int(one.name) for one in folder.glob("pairs/*") if one.name.isdigit()), default=-1) + 1
 
 
 def read_race(folder: Path) -> RaceRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from timetrial.analysis.steps import Steps, steady_before_turns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ class Results:
     `rows` has one entry per case. `sel()` narrows the view; ratios stay those of the whole experiment.
     """
 
-    def __init__(self, path: Path, selected: frozenset[str] | None = None):
+    def __init__(self, path: Path):
         self.path = path
         self.experiment: ExperimentRecord = store.read_experiment(path)
-        self._selected = selected
+        self.whole: Results = self  # the whole experiment, whatever is selected
+        self._selected: frozenset[str] | None = None
 
     @cached_property
     def _read(self) -> tuple[list[LaunchFiles], list[str]]:
@@ -72,11 +74,13 @@ class Results:
     def launches(self) -> list[LaunchFiles]:
         """All finished launches of the selected cases, proofs first. Where files do not agree with a record,
         its outcome is `damaged` and it has no steps."""
-        return [one for one in self._read[0] if self._selected is None or one.record.case in self._selected]
+        return [
+            one for one in self.whole._read[0] if self._selected is None or one.record.case in self._selected
+        ]
 
     @cached_property
     def _summary(self) -> Summary:
-        return summarize(self.experiment, [analyzed(one) for one in self.whole.launches])
+        return summarize(self.experiment, [analyzed(one) for one in self.launches])
 
     @property
     def rows(self) -> list[Row]:
@@ -86,22 +90,19 @@ class Results:
     @property
     def all_rows(self) -> list[Row]:
         """One row per case of the whole experiment, selected or not: a reference may lie outside."""
-        return self._summary.rows
-
-    @cached_property
-    def whole(self) -> Results:
-        """The whole experiment, whatever is selected."""
-        return self if self._selected is None else Results(self.path)
+        return self.whole._summary.rows
 
     @property
     def reference(self) -> dict[str, Any] | None:
         """The axes that the reference fixes."""
-        return self._summary.reference
+        return self.whole._summary.reference
 
     @property
     def warnings(self) -> list[str]:
         """What concerns the whole experiment."""
-        return [*self._read[1], *self._summary.warnings]
+        anew = f"`{self.experiment.again}` measures anew"
+        cure = anew if self.experiment.profiles else sessions.resuming(self.path, "run")
+        return [*sessions.said_of(self.path, cure), *self.whole._read[1], *self.whole._summary.warnings]
 
     def sel(self, **axes: Any) -> Results:
         """The cases with these values of axes or settings; a list takes any of its values."""
@@ -114,7 +115,10 @@ class Results:
         if not kept:
             asked = ", ".join(f"{key}={value!r}" for key, value in axes.items())
             raise InputError(f"No case has {asked}. The table shows what there is.")
-        return Results(self.path, kept)
+        part = copy.copy(self)
+        part._selected = kept
+        vars(part).pop("launches", None)  # those of this selection
+        return part
 
     def compare(self, base: Chosen, challenger: Chosen) -> Contrast:
         """Is the challenger's step time better, worse or the same? By block-wise pairs of launches and the

@@ -34,6 +34,7 @@ LOSSES_FILE = "losses.bin"  # f64, little-endian: one per step
 LAYERS_FILE = "layers.bin"  # u64, little-endian: nanoseconds, a row per profiled layer and direction
 
 ANSWERS_FILE = "answers.npy"  # i16 (2, test images): predicted class after the last evaluation, true class
+ID_BYTES = 6  # of a folder's name: no two among the records of a lifetime, whatever machines they come from
 MOST_RECORD_BYTES = 256 << 20
 MOST_SAMPLE_BYTES = 4 << 30  # a million steps take 16 MB
 
@@ -55,16 +56,10 @@ def check_writable(results: Path) -> None:
 def new_folder(results: Path) -> Path:
     """A folder of its own for an experiment; its name is the experiment's id."""
     while True:
-        folder = results / secrets.token_hex(2)
-        try:
+        folder = results / secrets.token_hex(ID_BYTES)
+        with contextlib.suppress(FileExistsError):
             folder.mkdir(parents=True)
-        except FileExistsError:
-            if sum(1 for _ in results.iterdir()) > 30_000:
-                raise InputError(
-                    f"'{results}' is full of records. Give another folder: --results FOLDER."
-                ) from None
-            continue
-        return folder
+            return folder
 
 
 def write_experiment(folder: Path, record: ExperimentRecord) -> None:
@@ -179,14 +174,15 @@ def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64
 
 
 def find(path: str | Path, results: Path = Path("results")) -> Path:
-    """The folder of a record: a path, or an id (or the beginning of one) under `results`."""
+    """The folder of a record: a path, or an id under `results`; the beginning of an id is enough."""
     folder = user_path(path)
     if any((folder / name).is_file() for name in ROOT_FILES):
         return folder
     if folder.name in ROOT_FILES and folder.is_file():
         return folder.parent
-    if not folder.exists() and len(folder.parts) == 1 and results.is_dir():
-        begun = sorted(one for one in results.iterdir() if one.name.startswith(folder.name) and one.is_dir())
+    around = results if len(folder.parts) == 1 else folder.parent
+    if not folder.exists() and around.is_dir():
+        begun = sorted(one for one in around.iterdir() if one.name.startswith(folder.name) and one.is_dir())
         if len(begun) == 1:
             return begun[0]
         if begun:

@@ -12,6 +12,7 @@ from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.noise import noise
 from timetrial.analysis.verdict import DIFFERENT, Effect
 from timetrial.records.files import near
+from timetrial.records.sessions import resuming, said_of
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
@@ -142,7 +143,7 @@ def _percent(fraction: float) -> str:
 
 def notes(race: Race) -> list[str]:
     """What a reader must know besides the verdicts."""
-    found = []
+    found = said_of(race.folder, resuming(race.folder, "race"))
     if race.record.isolated:
         why = f": {race.record.why_isolated}" if race.record.why_isolated else ", as asked"
         found.append(f"whole launches in alternation{why}")

@@ -1,0 +1,120 @@
+"""The sessions in which an experiment was measured: one, unless it was ended and resumed.
+
+results/<id>/unfinished          there until everything is measured, locked by the process that measures
+results/<id>/resumed/<n>.json    written when a session after the first one begins
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from timetrial.errors import InputError, MeasurementError
+from timetrial.records.files import explained, near, write_once
+from timetrial.records.model import Model
+from timetrial.records.store import read_record, to_bytes
+
+UNFINISHED_FILE = "unfinished"
+RESUMED_FOLDER = "resumed"
+_WAIT_S = 1.0  # for whoever only looks whether somebody measures
+
+State = Literal["whole", "running", "unfinished"]
+
+
+class Resumed(Model):
+    """What a later session found."""
+
+    at: str
+    launches: int  # that had finished before
+    machine: dict[str, Any]
+    changed: list[str] = Field(
+        default_factory=list
+    )  # facts of the machine that are no longer as they were, in words
+
+
+@contextlib.contextmanager
+def session(folder: Path) -> Iterator[None]:
+    """While something is measured into `folder`. If the block ends with an error, the folder stays
+    unfinished. InputError: another process measures into it."""
+    file = folder / UNFINISHED_FILE
+    with explained(file):
+        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        deadline = time.monotonic() + _WAIT_S
+        while not _locked(fd, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                raise InputError(f"'{folder}' is being measured by another process. Wait for it.")
+            time.sleep(0.01)
+        yield
+        file.unlink(missing_ok=True)
+    finally:
+        os.close(fd)
+
+
+def _locked(fd: int, how: int) -> bool:
+    """False: somebody else has it."""
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise MeasurementError(f"records cannot be kept on a file system without locks: {error}") from error
+    return True
+
+
+def state(folder: Path) -> State:
+    """Of a record: all of it is there, somebody measures, or it was ended before it was whole."""
+    try:
+        fd = os.open(folder / UNFINISHED_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return "whole"  # as all records that are older than this file
+    try:
+        return "unfinished" if _locked(fd, fcntl.LOCK_SH) else "running"
+    finally:
+        os.close(fd)
+
+
+def unfinished(results: Path) -> list[Path]:
+    """Folders under `results` that were ended before they were whole, and that nobody measures into."""
+    marks = sorted(results.glob(f"*/{UNFINISHED_FILE}"))
+    return [mark.parent for mark in marks if state(mark.parent) == "unfinished"]
+
+
+def sessions_of(folder: Path) -> list[Resumed]:
+    """The later sessions, in order."""
+    return [read_record(file, Resumed) for file in sorted((folder / RESUMED_FOLDER).glob("*.json"))]
+
+
+def write_resumed(folder: Path, *, launches: int, machine: dict[str, Any], changed: list[str]) -> None:
+    """Notes that a session begins in which the rest is measured."""
+    at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    number = len(sessions_of(folder))
+    record = Resumed(at=at, launches=launches, machine=machine, changed=changed)
+    write_once(folder / RESUMED_FOLDER / f"{number:03d}.json", to_bytes(record))
+
+
+def resuming(folder: Path, verb: Literal["run", "race"]) -> str:
+    """The command."""
+    return f"`timetrial {verb} --resume {near(folder.absolute())}` does the rest"
+
+
+def said_of(folder: Path, cure: str) -> list[str]:
+    """What a reader must know: that something is missing, and its `cure`; that it was resumed."""
+    words = []
+    now = state(folder)
+    if now == "running":
+        words.append("still running: this is what has finished so far")
+    if now == "unfinished":
+        words.append(f"unfinished: {cure}")
+    for one in sessions_of(folder):
+        changed = f"; meanwhile {', '.join(one.changed)}" if one.changed else ""
+        words.append(f"resumed {one.at} after {one.launches} launches{changed}")
+    return words
