@@ -138,15 +138,15 @@ def test_the_steady_state_of_a_heat_begins_in_its_warm_up() -> None:
     rng = np.random.default_rng(2)
     warm = (5e6 * (1 + 0.01 * rng.standard_normal(300))).astype(np.int64)
     warm[:20] *= 2
-    kinds = np.array(["first"] + ["warmup"] * 300 + ["turn"] * 4, object)
+    segment = np.repeat([0, 1, 2], [1, 300, 4])
     nothing = np.zeros(305, np.bool_)
     times = np.concatenate([[10**9], warm, [5 * 10**6] * 4])
-    zeros = np.zeros(305, np.int64)
-    steps = Steps(times, np.cumsum(times), zeros * 1.0, zeros, nothing, nothing, kinds, nothing)
+    kinds = ("first", "warmup", "turn")
+    steps = Steps(times, np.cumsum(times), np.zeros(305), segment, nothing, nothing, nothing, kinds)
     mask = steady_before_turns(steps)
     assert mask is not None
     assert int(np.argmax(mask)) == pytest.approx(31, abs=20)
-    assert not mask[kinds != "warmup"].any()
+    assert not mask[steps.kind != "warmup"].any()
 
 
 def test_a_launch_that_failed_in_a_turn() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
+from fakes import FakeEngine
 from typer.testing import CliRunner
 
 from timetrial.cli.main import app
 from timetrial.errors import InputError
+from timetrial.experiment.case import Case
+from timetrial.experiment.experiment import load_words
 from timetrial.experiment.spec import parse_spec
+from timetrial.experiment.validate import validate
 from timetrial.paths import user_path
 
 LONG = "x" * 300
@@ -81,3 +86,35 @@ def test_commands_say_so(
     assert isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_a_value_too_many_is_refused_before_cases_are_made() -> None:
+    words = ["network=mlp", "backend=eigen,null", "batch_size=" + ",".join(map(str, range(1, 10_002)))]
+    with pytest.raises(InputError) as refused:
+        load_words(words)
+    assert str(refused.value) == (
+        "The experiment 'command-line' has 20,002 cases: backend (2) x batch_size (10001). Expected at most "
+        "20,000: take values out, or ask for them with most_cases=20002."
+    )
+    assert len(load_words([*words, "most_cases=20002"]).cases) == 20_002
+
+
+def test_thousands_of_cases_ask_for_their_contender_once(fake: FakeEngine) -> None:
+    """A contender is its backend and its settings: whatever it is given to train, it is looked for once."""
+    asked: list[str] = []
+    words = ["network=mlp", "backend=fast,slow,absent", "threads=1,2,99"]
+    sizes = "batch_size=" + ",".join(map(str, range(1, 1001)))
+    experiment = load_words([*words, sizes])
+
+    def resolve(case: Case) -> object:
+        asked.append(case.backend)
+        return fake.resolve(case)
+
+    ready = validate(experiment.cases, dataclasses.replace(fake.engine(), resolve=resolve))
+    assert len(ready) == 9_000
+    assert sorted(asked) == sorted(["fast", "slow", "absent"] * 3)
+    assert {one.unavailable for one in ready if one.case.backend == "absent"} == {
+        "absent needs the module absent: pip install absent",
+        next(str(one.unavailable) for one in ready if one.case.settings["threads"] == "99"),
+    }
+    assert all((one.unavailable is None) == (one.case.settings["threads"] != "99") for one in ready[:6000])

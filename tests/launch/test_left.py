@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from timetrial.launch.folder import written_to_home
@@ -88,6 +88,7 @@ def test_anything_else_is_the_launch_s_own_end(tmp_path: Path, name: str) -> Non
     assert caught.value.reason.startswith("protocol: it left no readable a.npy: ")
 
 
+@example(place=50, value=98, length=128)  # a key of bytes among those of text
 @given(place=st.integers(0, 127), value=st.integers(0, 255), length=st.integers(0, len(WHOLE)))
 def test_damaged_headers_end_in_words(
     tmp_path_factory: pytest.TempPathFactory, place: int, value: int, length: int

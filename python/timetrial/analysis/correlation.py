@@ -12,36 +12,68 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+NEAR_LAGS = 4096  # few series are correlated beyond
+_FRAME = 1 << 15  # values of which the transform stays in a processor's cache
+
 
 def autocorrelation(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """At lags 0, 1, ... n - 1, by FFT; all 0 behind lag 0 for a constant series."""
-    n = len(series)
-    centered = series - series.mean()
-    # Nothing wraps around; other lengths than powers of two take up to seven times as long.
-    padded = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centered, padded)
-    products = np.fft.irfft(spectrum * np.conj(spectrum), padded)[:n]
-    if products[0] <= 0:
-        return np.concatenate([[1.0], np.zeros(n - 1)])
-    return np.asarray(products / products[0], np.float64)
+    return _normalized(_products(_centered(series), len(series)))
 
 
 def autocorrelation_time(series: npt.NDArray[np.float64]) -> float:
     """At least 1: one independent sample in so many."""
     if len(series) < 4:
         return 1.0
-    correlation = autocorrelation(series)
-    even = len(correlation) // 2 * 2
-    sums = correlation[:even].reshape(-1, 2).sum(axis=1)
+    centered = _centered(series)
+    sums = _sums_of_pairs(_normalized(_products(centered, min(NEAR_LAGS, len(series)))))
+    if np.all(sums > 0) and len(series) > NEAR_LAGS:
+        sums = _sums_of_pairs(_normalized(_products(centered, len(series))))
     stop = int(np.argmax(sums <= 0)) if np.any(sums <= 0) else len(sums)
     monotone = np.minimum.accumulate(sums[:stop])
     return max(1.0, float(2 * monotone.sum() - 1))
 
 
+def _centered(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.asarray(series - series.mean(), np.float64)
+
+
+def _products(centered: npt.NDArray[np.float64], lags: int) -> npt.NDArray[np.float64]:
+    """Sums of x[i] x[i + lag] for the lags 0, 1, ... below `lags`.
+
+    Nothing wraps around. A long series is taken in frames, each against itself and the `lags` values behind
+    it: a transform of all of it at once takes ten times as long, most of it waiting for memory.
+    """
+    n = len(centered)
+    if lags > _FRAME // 2 or n <= _FRAME:
+        # Other lengths than powers of two take up to seven times as long.
+        padded = 1 << (2 * n - 1).bit_length()
+        spectrum = np.fft.rfft(centered, padded)
+        return np.asarray(np.fft.irfft(spectrum * np.conj(spectrum), padded)[:lags], np.float64)
+    own = _FRAME - lags
+    total = np.zeros(_FRAME // 2 + 1, np.complex128)
+    for start in range(0, n, own):
+        frame = np.fft.rfft(centered[start : start + own], _FRAME)
+        total += np.conj(frame) * np.fft.rfft(centered[start : start + _FRAME], _FRAME)
+    return np.asarray(np.fft.irfft(total, _FRAME)[:lags], np.float64)
+
+
+def _normalized(products: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if products[0] <= 0:
+        return np.concatenate([[1.0], np.zeros(len(products) - 1)])
+    return np.asarray(products / products[0], np.float64)
+
+
+def _sums_of_pairs(correlation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.asarray(correlation[: len(correlation) // 2 * 2].reshape(-1, 2).sum(axis=1), np.float64)
+
+
 def effective_size(values: npt.ArrayLike, p: float = 0.5) -> float:
     """Independent samples that n steps are worth for their p-quantile; from 1 to n."""
     data = np.asarray(values, np.float64)
-    if len(data) == 0:
-        return 0.0
-    below = (data < np.quantile(data, p)).astype(np.float64)
-    return max(1.0, len(data) / autocorrelation_time(below))
+    return effective_size_below(data, float(np.quantile(data, p))) if len(data) else 0.0
+
+
+def effective_size_below(data: npt.NDArray[np.float64], quantile: float) -> float:
+    """The same for a quantile whose value is known."""
+    return max(1.0, len(data) / autocorrelation_time((data < quantile).astype(np.float64)))

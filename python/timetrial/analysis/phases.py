@@ -56,7 +56,7 @@ def phases_of(record: LaunchRecord, steps: Steps, counting: npt.NDArray[np.bool_
 def _first_step_s(record: LaunchRecord, steps: Steps) -> float | None:
     if record.purpose == "proof":
         return None if record.first_call_ns is None else record.first_call_ns / 1e9
-    first = np.flatnonzero(steps.kind == "first")
+    first = np.flatnonzero(steps.are("first"))
     return float(steps.duration_ns[first[0]]) / 1e9 if len(first) else None
 
 

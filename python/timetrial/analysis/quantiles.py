@@ -8,14 +8,16 @@ must be 10.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.correlation import effective_size
+from timetrial.analysis.correlation import effective_size_below
 from timetrial.analysis.ranks import quantile_ranks
 
+_Values = npt.NDArray[np.float64]
 FEWEST_BEYOND = 10  # effective samples on the smaller side of a quantile
 
 
@@ -39,7 +41,12 @@ class Quantile:
 
 
 def quantile(values: npt.ArrayLike, p: float = 0.5, confidence: float = 0.95) -> Quantile | None:
-    """With its interval; None where the sample cannot carry this percentile (the median it always can).
+    """As of quantiles()."""
+    return quantiles(values, [p], confidence)[0]
+
+
+def quantiles(values: npt.ArrayLike, ps: Sequence[float], confidence: float = 0.95) -> list[Quantile | None]:
+    """Each with its interval; None where the sample cannot carry this percentile (the median it always can).
 
     Raises ValueError for no values, or values that are not finite.
     """
@@ -48,20 +55,32 @@ def quantile(values: npt.ArrayLike, p: float = 0.5, confidence: float = 0.95) ->
         raise ValueError(
             f"expected finite values, got {len(data)} with {np.sum(~np.isfinite(data))} not finite"
         )
-    size = effective_size(data, p)
+    ordered = np.sort(data)
+    return [_quantile(data, ordered, p, confidence) for p in ps]
+
+
+def _quantile(data: _Values, ordered: _Values, p: float, confidence: float) -> Quantile | None:
+    estimate = _at(ordered, p)
+    size = effective_size_below(data, estimate)
     if p != 0.5 and size * min(p, 1 - p) < FEWEST_BEYOND:
         return None
     whole = math.floor(size)
     low, high = quantile_ranks(whole, p, confidence)
     if low is None or high is None:
-        return Quantile(p, float(np.quantile(data, p)), None, None, len(data), size)
+        return Quantile(p, estimate, None, None, len(data), size)
     scale = len(data) / whole
-    ordered = np.sort(data)
     return Quantile(
         p,
-        float(np.quantile(data, p)),
+        estimate,
         float(ordered[math.floor(low * scale) - 1]),
         float(ordered[min(math.ceil(high * scale), len(data)) - 1]),
         len(data),
         size,
     )
+
+
+def _at(ordered: _Values, p: float) -> float:
+    """Between the two order statistics around (n - 1) p, as np.quantile() does."""
+    place = (len(ordered) - 1) * p
+    below = math.floor(place)
+    return float(np.quantile(ordered[below : below + 2], place - below))

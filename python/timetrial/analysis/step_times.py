@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
-from timetrial.analysis.quantiles import Quantile, quantile
+from timetrial.analysis.quantiles import Quantile, quantiles
 from timetrial.analysis.steady import Steady
 from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_mask
 from timetrial.records.model import Purpose
@@ -34,9 +34,15 @@ class StepTimes:
     @cached_property
     def median(self) -> Quantile:
         """With its interval on the effective sample size."""
-        found = quantile(self.durations_ns)
+        found = self._quantiles[50]
         assert found is not None  # a median can always be carried
         return found
+
+    @cached_property
+    def _quantiles(self) -> dict[int, Quantile | None]:
+        percents = (50, *PERCENTILES)
+        found = quantiles(self.durations_ns, [percent / 100 for percent in percents])
+        return dict(zip(percents, found, strict=True))
 
     @cached_property
     def mean_ns(self) -> float:
@@ -61,8 +67,7 @@ class StepTimes:
     @cached_property
     def percentiles(self) -> dict[int, Quantile]:
         """Those of PERCENTILES that the sample carries."""
-        found = {percent: quantile(self.durations_ns, percent / 100) for percent in PERCENTILES}
-        return {percent: one for percent, one in found.items() if one is not None}
+        return {percent: one for percent in PERCENTILES if (one := self._quantiles[percent]) is not None}
 
 
 def step_times_of(steps: Steps, purpose: Purpose) -> StepTimes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's firs
 COLD_STEPS = 2  # of a turn: they find the caches of another contender
 FEWEST_WITH_COLD = 10
 FEWEST_CALM = 3  # turns that nobody disturbed; of fewer, disturbed ones count as well
+
+Value = TypeVar("Value", np.bool_, np.object_)
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,23 @@ class Steps:
     segment: npt.NDArray[np.int64]
     first_in_segment: npt.NDArray[np.bool_]
     first_in_pass: npt.NDArray[np.bool_]
-    kind: npt.NDArray[np.object_]
     disturbed: npt.NDArray[np.bool_]
+    kinds: tuple[SegmentKind, ...]  # of the segments
 
     def __len__(self) -> int:
         return len(self.duration_ns)
+
+    def are(self, *kinds: SegmentKind) -> npt.NDArray[np.bool_]:
+        """Which steps are in segments of one of these kinds."""
+        return self._of_segments(np.array([kind in kinds for kind in self.kinds], np.bool_))
+
+    @property
+    def kind(self) -> npt.NDArray[np.object_]:
+        """Of the segment of each step, as a word."""
+        return self._of_segments(np.array(self.kinds, object))
+
+    def _of_segments(self, values: npt.NDArray[Value]) -> npt.NDArray[Value]:
+        return values[self.segment] if len(values) else np.empty(len(self), values.dtype)
 
     @property
     def follows_break(self) -> npt.NDArray[np.bool_]:
@@ -72,20 +87,19 @@ def stamped_steps(stamps: npt.NDArray[np.uint64]) -> StampedSteps:
 
 def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.NDArray[np.float64]) -> Steps:
     """All steps of a launch."""
-    found, numbers, kinds, step_losses = [], [], [], []
+    found, numbers, step_losses = [], [], []
     for number, segment in enumerate(record.segments):
         own = stamped_steps(stamps[segment.first_stamp : segment.first_stamp + segment.stamps])
         n = len(own.duration_ns)
         found.append(own)
         numbers.append(np.full(n, number))
-        kinds.append(np.full(n, segment.kind, dtype=object))
         loss = np.full(n, np.nan)
         known = losses[segment.first_loss : segment.first_loss + min(segment.losses, n)]
         loss[: len(known)] = known
         step_losses.append(loss)
     if not found:
         empty, none = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return Steps(empty, empty, np.empty(0), empty, none, none, np.empty(0, object), none)
+        return Steps(empty, empty, np.empty(0), empty, none, none, none, ())
     segment_of = np.concatenate(numbers)
     return Steps(
         duration_ns=np.concatenate([one.duration_ns for one in found]),
@@ -94,8 +108,8 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
         segment=segment_of,
         first_in_segment=np.concatenate([one.first_in_segment for one in found]),
         first_in_pass=np.concatenate([one.first_in_pass for one in found]),
-        kind=np.concatenate(kinds),
         disturbed=np.isin(segment_of, _disturbed_segments(record)),
+        kinds=tuple(segment.kind for segment in record.segments),
     )
 
 
@@ -114,7 +128,7 @@ def steps_of_turns(steps: Steps) -> list[npt.NDArray[np.int64]]:
     """Numbers of the steps of each turn that count: without those that the pause before has cooled, and
     without the first behind each reset, unless there is no other."""
     turns = []
-    for segment in np.unique(steps.segment[steps.kind == "turn"]):
+    for segment in np.unique(steps.segment[steps.are("turn")]):
         own = np.flatnonzero(steps.segment == segment)
         warm = own[COLD_STEPS if len(own) >= FEWEST_WITH_COLD else min(1, len(own) - 1) :]
         inner = warm[~steps.first_in_pass[warm]]
@@ -157,8 +171,8 @@ def steady_mask(steps: Steps, purpose: Purpose) -> tuple[npt.NDArray[np.bool_], 
 def steady_before_turns(steps: Steps) -> npt.NDArray[np.bool_] | None:
     """Of a launch in a heat: the steps of its warm-up from the one on at which the steady state began. None:
     it took no turns, or its warm-up ended before one was seen."""
-    warm = np.flatnonzero(steps.kind == "warmup")
-    if not (steps.kind == "turn").any() or len(warm) == 0:
+    warm = np.flatnonzero(steps.are("warmup"))
+    if not steps.are("turn").any() or len(warm) == 0:
         return None
     seen = find_steady(steps.duration_ns[warm])
     if not seen.accepted:
@@ -175,21 +189,20 @@ def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     Of turns: the median step, times what all steps of a turn take over its median one, in the mean over
     turns. So stalls count, wherever in a turn they come; that the machine was slow for some turns does not.
     """
-    if (steps.kind[counting] == "turn").all():
+    if steps.are("turn")[counting].all():
         stretches = []
         for segment in np.unique(steps.segment[counting]):
             own = steps.segment == segment
             stretches.append(np.mean(steps.duration_ns[own]) / np.median(steps.duration_ns[own & counting]))
         return float(np.median(steps.duration_ns[counting]) * np.mean(stretches))
     first = int(np.argmax(counting))
-    kinds = set(steps.kind[counting].tolist())
-    whole = np.isin(steps.kind.astype(str), sorted(kinds)) & (np.arange(len(steps)) >= first)
-    return float(np.mean(steps.duration_ns[whole]))
+    kinds = {steps.kinds[segment] for segment in np.unique(steps.segment[counting])}
+    return float(np.mean(steps.duration_ns[first:][steps.are(*kinds)[first:]]))
 
 
 def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:
     """Numbers of the steps in segments of these kinds that may count."""
-    own = np.flatnonzero(np.isin(steps.kind.astype(str), kinds))
+    own = np.flatnonzero(steps.are(*kinds))
     return own[may_count(steps.follows_break[own])]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def expand(
     seen: dict[str, int] = {}
     for point in points:
         case, unavailable = _case(point, varying, load_network)
-        unavailable = unavailable or _thread_problem(point, points, cpus or usable_cpus())
+        unavailable = unavailable or _thread_problem(point, varying, cpus or usable_cpus())
         count = seen[case.id] = seen.get(case.id, 0) + 1
         if count > 1:  # an A/A case: the same content, measured once more on its own
             case = replace(case, repeat=count)
@@ -72,6 +73,7 @@ def expand(
 
 def _points(spec: Spec) -> list[Point]:
     tables = spec.contender or [{}]
+    _check_number(spec, tables)
     points = [
         {**spec.workload, **contender, **axes}
         for table in tables
@@ -79,6 +81,22 @@ def _points(spec: Spec) -> list[Point]:
         for axes in _product(spec.axes)
     ]
     return [_with_backend(point, spec.name) for point in points]
+
+
+def _check_number(spec: Spec, tables: Sequence[Mapping[str, Any]]) -> None:
+    """InputError for more cases than anybody means to have."""
+    spans = [{key: len(as_values(value)) for key, value in {**one, **spec.axes}.items()} for one in tables]
+    number = sum(math.prod(lengths.values()) for lengths in spans)
+    if number > spec.measure.most_cases:
+        most: dict[str, int] = {}
+        for lengths in spans:
+            most.update({key: max(length, most.get(key, 0)) for key, length in lengths.items()})
+        product = " x ".join(f"{key} ({length})" for key, length in most.items() if length > 1)
+        contenders = f", {len(tables)} contenders" if len(tables) > 1 else ""
+        raise InputError(
+            f"The experiment '{spec.name}' has {number:,} cases: {product}{contenders}. Expected at most "
+            f"{spec.measure.most_cases:,}: take values out, or ask for them with most_cases={number}."
+        )
 
 
 def _with_backend(point: Point, experiment: str) -> Point:
@@ -210,7 +228,7 @@ def _word(point: Point, key: str) -> str:
     return value
 
 
-def _thread_problem(point: Point, points: list[Point], cpus: int) -> str | None:
+def _thread_problem(point: Point, varying: Collection[str], cpus: int) -> str | None:
     """More threads than CPUs: bad input for one value asked, an unavailable row in an axis."""
     if "threads" not in point:
         return None
@@ -222,7 +240,7 @@ def _thread_problem(point: Point, points: list[Point], cpus: int) -> str | None:
     if threads <= cpus:
         return None
     reason = f"threads {threads}: this process may use {cpus} CPU{'s' if cpus > 1 else ''}"
-    if len({repr(other.get("threads")) for other in points}) == 1:
+    if "threads" not in varying:
         raise InputError(
             f"{reason}. Ask for {cpus} or fewer, or give timetrial more CPUs (taskset, container limits)."
         )

@@ -47,6 +47,8 @@ EXPERIMENT_KEYS = {
     "measure.learning": ("measure", "learning"),
     "isolated": ("measure", "isolated"),
     "measure.isolated": ("measure", "isolated"),
+    "most_cases": ("measure", "most_cases"),
+    "measure.most_cases": ("measure", "most_cases"),
     "start_timeout_s": ("measure", "start_timeout_s"),
     "measure.start_timeout_s": ("measure", "start_timeout_s"),
     "progress_timeout_s": ("measure", "progress_timeout_s"),

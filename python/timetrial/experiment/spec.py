@@ -22,6 +22,8 @@ from timetrial.experiment.environment import check_environment
 from timetrial.experiment.grammar import flatten
 from timetrial.experiment.keys import check_keys, check_workload_keys
 
+MOST_CASES = 20_000  # weeks of measuring: more is a value too many
+
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,6 +46,7 @@ class Measure(_Table):
     learning: Literal["once", "every"] = "once"
     # Each launch has the machine to itself, instead of turns beside those that do the same work.
     isolated: StrictBool = False
+    most_cases: StrictInt = Field(default=MOST_CASES, ge=1)
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
     progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
 

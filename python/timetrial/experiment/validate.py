@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import Unavailable
 from timetrial.experiment.case import Case, Workload
@@ -30,24 +30,38 @@ def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
     """Raises InputError at the first mistake of the user; what this machine lacks becomes a row."""
     spanned = _spanned([one.case for one in planned])
     checked: dict[str, Checked | str] = {}
-    return [_ready(one, spanned, checked, engine) for one in planned]
+    found: dict[tuple[Any, ...], tuple[Contender | None, str | None]] = {}
+    ready = []
+    for one in planned:
+        workload = _check(one.case.workload, checked, engine)
+        key = (_without_workload(one.case), one.unavailable)
+        if key not in found:
+            found[key] = _contender(one, spanned, engine)
+        contender, unavailable = found[key]
+        if isinstance(workload, str):
+            ready.append(ReadyCase(one.case, contender, None, unavailable or workload))
+        else:
+            ready.append(ReadyCase(one.case, contender, workload, unavailable))
+    return ready
 
 
-def _ready(
-    planned: PlannedCase, spanned: frozenset[str], known: dict[str, Checked | str], engine: Engine
-) -> ReadyCase:
-    case, unavailable = planned.case, planned.unavailable
-    workload = _check(case.workload, known, engine)
-    contender = None
+def _without_workload(case: Case) -> tuple[Any, ...]:
+    """All that decides who the contender is: thousands of cases may differ in batch size alone."""
+    return (case.backend, case.task, case.device, case.dtype, case.semantics, *sorted(case.settings.items()))
+
+
+def _contender(
+    planned: PlannedCase, spanned: frozenset[str], engine: Engine
+) -> tuple[Contender | None, str | None]:
+    """The contender, or why this machine does not have it; or both, where only its settings cannot be had."""
+    contender, unavailable = None, planned.unavailable
     try:
-        contender = engine.resolve(case)
+        contender = engine.resolve(planned.case)
         if unavailable is None:
-            engine.validate_settings(case, contender, spanned)
+            engine.validate_settings(planned.case, contender, spanned)
     except Unavailable as lacking:
         unavailable = unavailable or str(lacking)
-    if isinstance(workload, str):
-        return ReadyCase(case, contender, None, unavailable or workload)
-    return ReadyCase(case, contender, workload, unavailable)
+    return contender, unavailable
 
 
 def _check(workload: Workload, known: dict[str, Checked | str], engine: Engine) -> Checked | str:

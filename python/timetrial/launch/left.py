@@ -6,12 +6,12 @@ import contextlib
 import math
 import mmap
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -22,6 +22,10 @@ from timetrial.launch.events import broken
 from timetrial.records.files import open_regular
 
 HEADER_BYTES = 10_000  # of a .npy file, at most
+# As numpy writes it; its own reader takes any Python literal, with what that may raise, take or warn of.
+_HEADER = re.compile(
+    rb"\{'descr': '([<>|=]?[fiub]\d{1,2})', 'fortran_order': (False|True), 'shape': \(([0-9, ]*)\), \} *\n"
+)
 IN_MEMORY_BYTES = 1 << 20  # larger arrays are mapped from a copy
 MOST_FILES = 100_000  # that are looked at in a folder
 
@@ -36,7 +40,7 @@ def read_array(path: Path, most_bytes: int) -> NDArray[Any]:
     try:
         with open_regular(path) as file:
             return _read(file, path.parent, most_bytes + HEADER_BYTES)
-    except (OSError, ValueError, SyntaxError, TokenError, MemoryError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, MemoryError) as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise broken(f"it left no readable {path.name}: {words}") from None
 
@@ -48,12 +52,14 @@ def _read(file: IO[bytes], folder: Path, most_bytes: int) -> NDArray[Any]:
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it has the version {version} of the npy format")
-    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, is_fortran, dtype = read_header(file, max_header_size=HEADER_BYTES)
-    if dtype.kind not in "fiub":
-        raise ValueError(f"it is an array of {dtype}, not of numbers")
+    header_bytes = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
+    header = _HEADER.fullmatch(file.read(min(header_bytes, HEADER_BYTES)))
+    if header is None:
+        raise ValueError("its header is not that of an array of numbers")
+    dtype, is_fortran = np.dtype(header[1].decode()), header[2] == b"True"
+    shape = tuple(int(word) for word in header[3].split(b",") if word.strip())
     size, place = math.prod(shape), file.tell()
-    if min(shape, default=0) < 0 or size * dtype.itemsize != length - place:
+    if size * dtype.itemsize != length - place:
         raise ValueError(f"its shape {shape} and its {length} bytes do not go together")
     if length <= IN_MEMORY_BYTES:
         content: bytes | mmap.mmap = file.read(size * dtype.itemsize)

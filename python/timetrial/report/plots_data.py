@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
     from timetrial.analysis.steps import Steps
     from timetrial.analysis.summary import Row
-    from timetrial.records.model import ExperimentRecord
+    from timetrial.records.model import ExperimentRecord, SegmentKind
     from timetrial.records.results import LaunchFiles, Results
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 # Their time is not a step's: they stamp their parts, or come behind the launch's work, on other data.
-NOT_DRAWN = ("detailed", "judged")
+NOT_DRAWN: tuple[SegmentKind, ...] = ("detailed", "judged")
 
 
 @dataclass(frozen=True)
@@ -168,4 +168,4 @@ def _learning_run(launch: LaunchFiles, step_time: Estimate | None) -> LearningRu
 
 
 def _drawn(steps: Steps) -> BoolArray:
-    return ~np.isin(steps.kind.astype(str), NOT_DRAWN)
+    return ~steps.are(*NOT_DRAWN)
