@@ -16,6 +16,7 @@ from product import product_figures
 from rich.console import Console
 from rich.table import Table
 from scaling import scaling_figures
+from size import size_figures
 from speed import speed_figures
 
 GROUPS = {
@@ -25,6 +26,7 @@ GROUPS = {
     "speed": speed_figures,
     "scaling": scaling_figures,
     "heats": heats_figures,
+    "size": size_figures,
 }
 
 

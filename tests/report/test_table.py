@@ -100,6 +100,19 @@ def test_chance_is_noted(measure) -> None:  # type: ignore[no-untyped-def]
     assert "five steps, taken twice from the same weights, gave DIFFERENT numbers" in capture.get()
 
 
+def test_a_contender_that_says_megabytes_about_itself(measure) -> None:  # type: ignore[no-untyped-def]
+    results = measure("backend=fast", "launches=2", "threads=1")
+    launch = results.rows[0].launches[-1].record
+    for one in results.rows[0].launches:
+        one.record.facts.update({f"fact {number}": "x" * 1000 for number in range(5000)})
+    console = Console(width=150)
+    with console.capture() as capture:
+        console.print(CaseDetail(results.rows[0]))
+    assert len(capture.get()) < 20_000
+    assert "characters; the record has them all)" in capture.get()
+    assert len(launch.facts) > 5000
+
+
 def test_reference_asked_but_not_there(measure) -> None:  # type: ignore[no-untyped-def]
     text = to_text(measure("backend=absent,fast,slow", "launches=2", "reference=absent"), width=200)
     assert "reference: fast (the first contender that is ok)" in text

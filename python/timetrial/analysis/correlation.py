@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-NEAR_LAGS = 4096  # few series are correlated beyond
+STAGES = (8, 4096)  # lags that are looked at first: few series are correlated beyond
 _FRAME = 1 << 15  # values of which the transform stays in a processor's cache
 
 
@@ -26,9 +26,10 @@ def autocorrelation_time(series: npt.NDArray[np.float64]) -> float:
     if len(series) < 4:
         return 1.0
     centered = _centered(series)
-    sums = _sums_of_pairs(_normalized(_products(centered, min(NEAR_LAGS, len(series)))))
-    if np.all(sums > 0) and len(series) > NEAR_LAGS:
-        sums = _sums_of_pairs(_normalized(_products(centered, len(series))))
+    for lags in (*(lags for lags in STAGES if lags < len(series)), len(series)):
+        sums = _sums_of_pairs(_normalized(_products(centered, lags)))
+        if np.any(sums <= 0):
+            break
     stop = int(np.argmax(sums <= 0)) if np.any(sums <= 0) else len(sums)
     monotone = np.minimum.accumulate(sums[:stop])
     return max(1.0, float(2 * monotone.sum() - 1))
@@ -45,6 +46,8 @@ def _products(centered: npt.NDArray[np.float64], lags: int) -> npt.NDArray[np.fl
     it: a transform of all of it at once takes ten times as long, most of it waiting for memory.
     """
     n = len(centered)
+    if lags <= STAGES[0]:
+        return np.array([centered[: n - lag] @ centered[lag:] for lag in range(lags)])
     if lags > _FRAME // 2 or n <= _FRAME:
         # Other lengths than powers of two take up to seven times as long.
         padded = 1 << (2 * n - 1).bit_length()

@@ -17,7 +17,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from timetrial.analysis.correlation import autocorrelation_time
 
@@ -98,7 +97,7 @@ def find_steady(durations_ns: npt.ArrayLike) -> Steady:
         is_line = float(np.std(_off_line(blocks))) <= LEVEL * float(np.median(np.abs(np.diff(blocks))))
         label: Label = "drifting" if is_line else "no steady state"
         return _rejected(label, blocks, length, 0, first, "still changing after a third of the launch")
-    drift = abs(float(stats.theilslopes(rest).slope)) * len(rest) / typical
+    drift = abs(theil_sen(rest)) * len(rest) / typical
     error = noise * math.sqrt(12 / len(rest))
     if drift > FLAT_SLOPE:
         seen = _rejected("drifting", rest, length, cut, first, f"a drift of {100 * drift:.1f} %")
@@ -125,6 +124,13 @@ def _label(ahead: float) -> Label:
     if ahead == 0:
         return "flat"
     return "warm-up" if ahead > 0 else "slowdown"
+
+
+def theil_sen(series: npt.NDArray[np.float64]) -> float:
+    """The median slope of all pairs of places (Sen, "Estimates of the regression coefficient based on
+    Kendall's tau", JASA 63, 1968). At least two values."""
+    left, right = np.triu_indices(len(series), 1)
+    return float(np.median((series[right] - series[left]) / (right - left)))
 
 
 def block_noise(blocks: npt.NDArray[np.float64]) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 TRIM = 0.2
 FEWEST = 4
@@ -48,7 +48,9 @@ def trimmed_location(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     A median would decide between two levels by majority, and pairs that all take one of two values look
     exact to the interval over them; a mean would follow every disturbed round.
     """
-    return np.asarray(stats.trim_mean(np.asarray(values, np.float64), TRIM, axis=-1), np.float64)
+    ordered = np.sort(np.asarray(values, np.float64), axis=-1)
+    cut = int(TRIM * ordered.shape[-1])
+    return np.asarray(np.mean(ordered[..., cut : ordered.shape[-1] - cut], axis=-1), np.float64)
 
 
 def trimmed_mean(values: Sequence[float]) -> Trimmed:

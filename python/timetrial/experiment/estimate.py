@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes, planned
@@ -61,7 +61,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         assert train is not None
         seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one)) / at_once
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
-    visible = float(stats.t.ppf(0.975, degrees_of(n))) * scatter / math.sqrt(n) if n > 1 else math.inf
+    visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
         proof=len(proofs),
         speed=len(live) * n,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from timetrial.records.results import Results
 
 _WORST = 5  # tensors of a proof that are listed
+MOST_CHARACTERS = 4000  # of a value
 
 
 class ExperimentDetail:
@@ -356,8 +357,15 @@ def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(_cut(value)))
     return table
+
+
+def _cut(text: str) -> str:
+    """A contender may say megabytes about itself."""
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}... ({len(text):,} characters; the record has them all)"
 
 
 def _table(*titles: str) -> Table:
