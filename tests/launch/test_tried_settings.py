@@ -29,7 +29,7 @@ def test_any_cblas_will_do_however_wide_its_integers(tmp_path: Path, defines: tu
     [
         (("NO_DGEMM",), "lacks the function cblas_dgemm, which every CBLAS has"),
         (("OFF=1",), "multiplies wrong: cblas_sgemm gives 18.000000 where 17.000000 is right"),
-        (("CRASH",), "ends the process with signal"),
+        (("CRASH",), "was ended by SIG[A-Z]+ during loading"),
     ],
 )
 def test_a_library_that_is_not_right_is_refused(tmp_path: Path, defines: tuple[str, ...], said: str) -> None:

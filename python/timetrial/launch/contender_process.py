@@ -247,6 +247,12 @@ class ContenderProcess:
     def _final_report(self) -> bool:
         return any(report.split()[0] in ("exited", "signaled", "error") for report in self._reports if report)
 
+    @property
+    def exit_code(self) -> int | None:
+        """Of a contender that has ended by itself; None: it runs, or a signal ended it."""
+        codes = [report.split()[1] for report in self._reports if report.startswith("exited ")]
+        return int(codes[0]) if codes else None
+
     def _ended(self) -> Exception:
         for report in self._reports:
             word, _, rest = report.partition(" ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.case import Case
 from timetrial.experiment.keys import PARALLEL
 from timetrial.launch.events import Reading
+from timetrial.launch.probe import ask
 from timetrial.libraries import Kind, available, find, known_at
 from timetrial.records.model import Setting, SettingStatus
 
@@ -106,11 +106,11 @@ _FORTRAN_FUNCTION = "sgemm_"
 def fortran_problem(path: Path) -> str | None:
     """Why a library cannot stand in for a Fortran BLAS, in words; None: it can. It is loaded in a process of
     its own: it may be broken."""
-    ask = f"import ctypes, sys; ctypes.CDLL(sys.argv[1]).{_FORTRAN_FUNCTION}"
-    done = subprocess.run([sys.executable, "-c", ask, str(path)], capture_output=True, text=True, check=False)
-    if done.returncode == 0:
+    code = f"import ctypes, sys; ctypes.CDLL(sys.argv[1]).{_FORTRAN_FUNCTION}"
+    answer = ask([sys.executable, "-c", code, str(path)], {})
+    if answer.code == 0:
         return None
-    words = (done.stderr.strip().splitlines() or [f"loading it ends the process: {done.returncode}"])[-1]
+    words = (answer.stderr.strip().splitlines() or [answer.ended])[-1]
     return f"{path} lacks the functions of a Fortran BLAS ({words})"
 
 

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from timetrial.core import native
 from timetrial.errors import InputError
+from timetrial.launch.probe import ask
 
-TIMEOUT_S = 30.0
+
+class Description(BaseModel):
+    """Of a plug-in, by itself; more than this is for others."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    isa: str
+    settings: list[str]
+    flags: list[str]
 
 
-def describe_plugin(path: Path, fingerprint: str, preload: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """name, version, library, isa, flags, parts, tasks, layers, settings, ... InputError, in words, for a
-    file that is no plug-in, lacks a library, has another ABI, or ends the process that loads it.
+def describe_plugin(path: Path, fingerprint: str, preload: tuple[Path, ...] = ()) -> Description:
+    """InputError, in words, for a file that is no plug-in, lacks a library, has another ABI, or ends the
+    process that loads it.
 
     `preload`: libraries that it needs, opened before it."""
-    described: dict[str, Any] = json.loads(_ask(path, fingerprint, preload))
-    return described
+    return _ask(path, fingerprint, preload)
 
 
 def try_settings(
@@ -43,25 +51,27 @@ def _ask(
     preload: tuple[Path, ...],
     settings: tuple[tuple[str, str], ...] = (),
     environment: tuple[tuple[str, str], ...] = (),
-) -> str:
+) -> Description:
     del fingerprint  # part of the key: a plug-in that was built anew is asked anew
     tried = ["--", *(f"{name}={value}" for name, value in settings)] if settings else []
-    try:
-        done = subprocess.run(
-            [str(native.child_path()), "--describe", str(path), *map(str, preload), *tried],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            env=dict(environment),
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(f"backend {path}: it did not load within {TIMEOUT_S:g} s") from None
-    if done.returncode < 0:
+    program = [str(native.child_path()), "--describe", str(path), *map(str, preload), *tried]
+    answer = ask(program, dict(environment))
+    said = answer.stderr.strip()
+    if answer.code is None:
         asked = f" with {', '.join(tried[1:])}" if tried else ""
-        raise InputError(f"backend {path}: loading it{asked} ends the process with signal {-done.returncode}")
-    if done.returncode > 0:
-        words = (done.stderr.strip().splitlines() or ["it cannot be loaded"])[-1]
-        words = words.removeprefix("timetrial-child: ")
+        raise InputError(f"backend {path}{asked}: {answer.ended}" + (f"\n{said}" if said else ""))
+    if answer.code > 0:
+        # Its own words come last; what libraries printed before is the rest of the reason.
+        before, _, words = said.rpartition(_COMPLAINT)
+        words = "\n".join(one.strip() for one in (words or "it cannot be loaded", before) if one.strip())
         raise InputError(words if settings else f"backend {path}: {words}")
-    return done.stdout
+    try:
+        return Description.model_validate(json.loads(answer.stdout))
+    except (ValueError, RecursionError, ValidationError) as error:
+        words = f"what it says of itself cannot be read: {error}"
+        if not answer.stdout:
+            words = f"it ended the process that loaded it, with exit code 0\n{said}".rstrip()
+        raise InputError(f"backend {path}: {words}") from None
+
+
+_COMPLAINT = "timetrial-child: "

@@ -176,9 +176,9 @@ def _plugin(name: str, path: Path, libraries: tuple[ChosenLibrary, ...]) -> Cont
         "native",
         path,
         fingerprint,
-        isa=str(described["isa"]),
-        settings=(*described["settings"], *(one.setting for one in libraries if one.preload)),
-        flags=tuple(described["flags"]),
+        isa=described.isa,
+        settings=(*described.settings, *(one.setting for one in libraries if one.preload)),
+        flags=tuple(described.flags),
         libraries=libraries,
     )
 
