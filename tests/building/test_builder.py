@@ -210,13 +210,17 @@ def test_two_builds_at_once_compile_once(
 
 
 def test_a_builder_that_is_killed_blocks_nobody(
-    recipe: Recipe, compiler: MakeCompiler, calls: Calls, own_cache: Path
+    recipe: Recipe, compiler: MakeCompiler, calls: Calls, own_cache: Path, tmp_path: Path
 ) -> None:
-    compiler("sleep 3")
+    child = tmp_path / "child"
+    compiler(f"echo $$ > {child}.new; mv {child}.new {child}; sleep 60")
     killed = start_build(recipe.find_target().library)
-    wait_until(lambda: calls() == 1)
+    wait_until(child.exists)
+    assert calls() == 1
     killed.kill()
     killed.communicate()
+    compiling = Path(f"/proc/{child.read_text().strip()}")
+    wait_until(lambda: not compiling.exists())  # the compiler ends with it
     (abandoned,) = leftovers(own_cache)
     os.utime(own_cache / "v1/native/backends" / abandoned, (0, 0))
     compiler()

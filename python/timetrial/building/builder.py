@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from timetrial.building import store
 from timetrial.building.plan import Plan
 from timetrial.building.store import Say
+from timetrial.core.supervised import Supervised
 from timetrial.errors import InputError, Unavailable
 from timetrial.hashing import file_hash
 from timetrial.launch.plugins import describe_plugin
@@ -76,27 +76,20 @@ def _compile(plan: Plan, output: Path, log: Path) -> int:
         words.write(f"$ {shlex.join(command)}\n")
         words.flush()
         try:
-            # A group of its own: the driver's children must not outlive an interrupt.
-            process = subprocess.Popen(
+            with Supervised(
                 command,
                 cwd=output.parent,
                 env={**os.environ, "LC_ALL": "C", "TMPDIR": str(output.parent)},
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            ) as process:
+                return process.wait(TIMEOUT_S)
         except OSError as error:
             raise Unavailable(f"{plan.recipe.name}: {command[0]} cannot be started ({error})") from error
-        try:
-            return process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             words.write(f"error: the compiler was ended after {TIMEOUT_S:g} s\n")
             return 1
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
 
 def _words_of_failure(plan: Plan, status: int, log: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.core import native
+from timetrial.core.supervised import Supervised
 from timetrial.environments.catalog import Framework, Version
 from timetrial.environments.interpreters import RUNTIME_FOLDER, Interpreter
 from timetrial.environments.needs import check_system
@@ -97,18 +98,12 @@ def _answer(command: list[str], environment: dict[str, str], folder: Path) -> st
     log = folder / "output.txt"
     answers = folder / "answers.jsonl"
     with log.open("wb") as output, answers.open("wb") as said:
-        process = subprocess.Popen(
+        status = None
+        with Supervised(
             [*command, str(said.fileno())], pass_fds=(said.fileno(),), env=environment, cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
-        try:
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        ) as process, contextlib.suppress(subprocess.TimeoutExpired):  # fmt: skip
             status = process.wait(TIME_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     lines: list[dict[str, Any]] = [json.loads(line) for line in answers.read_text().splitlines()]
     failed = next((line for line in lines if "failed" in line), None)
     if failed:

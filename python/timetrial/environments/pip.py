@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from timetrial.core.supervised import Supervised
 from timetrial.environments.interpreters import without_callers_python
 from timetrial.errors import Unavailable
 
@@ -37,8 +35,8 @@ def run_logged(
 ) -> bool:
     """Whether the command succeeded. Its output is appended to `log`; `say` hears what it is at.
 
-    It runs in a process group of its own, which ends with this call, however that ends. `keep_open`:
-    descriptors that live as long as the command, even when this process is killed.
+    It ends with this call, and with this process, however that ends. `keep_open`: descriptors that live as
+    long as the command.
     """
     environment = {
         name: value for name, value in without_callers_python().items() if name not in _NOT_FOR_PIP
@@ -49,24 +47,17 @@ def run_logged(
     with log.open("a", encoding="utf-8") as written:
         written.write(f"$ {' '.join(map(str, command))}\n")
         written.flush()
-        process = subprocess.Popen(
+        with Supervised(
             [str(word) for word in command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace", env=environment, start_new_session=True, pass_fds=tuple(keep_open),
-        )  # fmt: skip
-        try:
-            assert process.stdout is not None
-            with process.stdout as output:
-                for line in output:
-                    written.write(line)
-                    step = describe(line)
-                    if step:
-                        say(step)
+            text=True, errors="replace", env=environment, pass_fds=tuple(keep_open),
+        ) as process:  # fmt: skip
+            for line in process.stdout:
+                written.write(line)
+                step = describe(line)
+                if step:
+                    say(step)
             return process.wait() == 0
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def describe(line: str) -> str | None:
