@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, environment: dic
         ("run", [*NULL, "launches=6", "isolated=true"], "results/*/launches/002"),
         (
             "race",
-            ["--no-confirm", "network=mlp", "backend=eigen,reference", "threads=1"],
+            ["--no-confirm", *NULL[:-1], "null.work_units=20,40"],
             "results/*/pairs/001",
         ),
     ],
@@ -145,6 +146,28 @@ def test_what_cannot_be_resumed(
     asked = start(*words, cwd=tmp_path, env=environment)
     assert said in " ".join(asked.communicate(timeout=60)[1].split())
     assert asked.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "cases", "said"),
+    [
+        ((60, 60), 1, "This process may open 60 files (ulimit -Hn), and one contender needs 92."),
+        ((99, 99), 2, "2 contenders at once need 104. Raise the limit, or let each be alone: isolated=true."),
+        ((60, 4096), 1, None),  # what may be raised is
+    ],
+)
+def test_who_may_open_few_files(
+    tmp_path: Path, environment: dict[str, str], limits: tuple[int, int], cases: int, said: str | None
+) -> None:
+    backend = "backend=" + ",".join(["null"] * cases)
+    words = [*TIMETRIAL, "run", "network=mlp", "dataset=synthetic", backend, "threads=1", "launches=1"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+    )  # fmt: skip
+    assert done.returncode == (0 if said is None else 2), done.stderr
+    assert (said or "") in " ".join(done.stderr.split())
+    assert (tmp_path / "results").exists() is (said is None)
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,11 @@ def heats_of(
             left.insert(0, base)
         found += _that_fit(left, base, needed_bytes, free_bytes)
     return found
+
+
+def largest_heat(cases: Sequence[ReadyCase]) -> int:
+    """Cases in it at most, if memory holds them all; at least 1."""
+    return max(Counter(_work(one) for one in cases if one.unavailable is None).values(), default=1)
 
 
 def _work(one: ReadyCase) -> tuple[Any, ...]:

@@ -21,9 +21,10 @@ from timetrial.experiment.describe import experiment_record, limits_of, prepare_
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.heats import heats_of
+from timetrial.experiment.heats import heats_of, largest_heat
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes
+from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress, say
@@ -127,7 +128,7 @@ def resume_experiment(folder: Path, *, quiet: bool = False, engine: Engine | Non
         raise InputError(f"'{folder}' is a profile, which is made anew: {written.again}")
     check_resumable(folder, "run")
     experiment = experiment_of(written)
-    ready = validate(experiment.cases, engine)
+    ready = _checked(experiment, engine)
     with engine.lock(), sessions.session(folder):
         begin_again(folder, written, engine.machine())
         return _measured(
@@ -150,7 +151,7 @@ def _session(
     `peaks`: whether the machine's peak is measured beforehand.
     """
     engine = engine or real_engine()
-    ready = validate(experiment.cases, engine)
+    ready = _checked(experiment, engine)
     store.check_writable(results)
     with engine.lock():
         same = look_at_unfinished(results, experiment, "run", store.read_experiment)
@@ -164,6 +165,15 @@ def _session(
             return _measured(
                 experiment, written, folder, measure, ready, Recorded(), engine=engine, quiet=quiet
             )
+
+
+def _checked(experiment: Experiment, engine: Engine) -> list[ReadyCase]:
+    """All that can be known before anything starts."""
+    ensure_open_files(1)  # plug-ins are asked what they are
+    ready = validate(experiment.cases, engine)
+    if not experiment.spec.measure.isolated:
+        ensure_open_files(largest_heat(ready))
+    return ready
 
 
 def _measured(

@@ -87,7 +87,12 @@ class ContenderProcess:
             self._output = [OutputFile(folder / name) for name in OUTPUT_FILES]
         except OSError as error:
             raise MeasurementError(f"'{folder}' cannot be written: {error.strerror}") from error
-        self._spawn(recorder_fd, folder)
+        try:
+            self._spawn(recorder_fd, folder)
+        except OSError as error:
+            raise MeasurementError(
+                f"cannot start {self.command.line()[0]}: {error.strerror} ({folder})"
+            ) from error
 
     def _spawn(self, recorder_fd: int, folder: Path) -> None:
         with contextlib.ExitStack() as on_failure:
@@ -103,8 +108,10 @@ class ContenderProcess:
                 theirs.append(read_end if writes else write_end)
             # Out of the way of the numbers 3 to 7, so that no dup2 overwrites what a later one needs.
             sources = [theirs[0], theirs[1], recorder_fd, theirs[2], theirs[3]]
-            high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in sources]
+            high: list[int] = []
             try:
+                for fd in sources:
+                    high.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64))
                 actions: list[tuple[Any, ...]] = [
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     *(
@@ -123,10 +130,6 @@ class ContenderProcess:
                     # Python ignores SIGPIPE, and ignored signals are inherited.
                     setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ],
                 )
-            except OSError as error:
-                raise MeasurementError(
-                    f"cannot start {self.command.line()[0]}: {error.strerror} ({folder})"
-                ) from error
             finally:
                 for fd in high:
                     os.close(fd)

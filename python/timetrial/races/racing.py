@@ -16,6 +16,7 @@ from timetrial.experiment.describe import experiment_record, limits_of, prepare_
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.memory import room_for_all
+from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress, say
 from timetrial.experiment.resume import begin_again, check_resumable, experiment_of, look_at_unfinished
@@ -98,6 +99,7 @@ def run_race(
     """
     engine, rule = engine or real_engine(), rule or Rule()
     check_sides([one.case for one in experiment.cases], metric)
+    ensure_open_files(len(experiment.cases))
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
     with engine.lock():
@@ -123,6 +125,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     check_resumable(folder, "race")
     record = before.record
     experiment = experiment_of(record.experiment)
+    ensure_open_files(len(experiment.cases))
     ready = validate(experiment.cases, engine)
     with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
         begin_again(folder, record.experiment, engine.machine())
