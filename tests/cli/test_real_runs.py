@@ -188,6 +188,16 @@ def test_output_that_takes_no_table_loses_nothing(
     )
 
 
+def test_nobody_reads_the_table_any_more(tmp_path: Path, environment: dict[str, str]) -> None:
+    running = start("run", *NULL, "launches=2", cwd=tmp_path, env=environment)
+    assert running.stdout is not None
+    running.stdout.close()
+    running.stdout = None
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    assert "standard output took no table (Broken pipe). Nothing is lost: timetrial show results/" in err
+
+
 def test_a_terminal_without_unicode_gets_a_table(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*TIMETRIAL, "run", *NULL, "launches=2"], cwd=tmp_path, capture_output=True, text=True, timeout=120,

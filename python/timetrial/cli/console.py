@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -13,9 +14,16 @@ from rich.console import Console, RenderableType
 from timetrial.records.files import near
 
 
-def stdout() -> Console:
+class _Complaining(Console):
+    """Where nobody reads any more, rich ends the process without a word, unless this says otherwise."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def stdout(console: type[Console] = Console) -> Console:
     """A console that does not cut tables short where standard output is a file or a pipe."""
-    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+    return console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
 
 
 def tell(
@@ -27,7 +35,7 @@ def tell(
         if as_json:
             sys.stdout.write(json.dumps(document(), indent=1, allow_nan=False) + "\n")
         else:
-            stdout().print(table())
+            stdout(_Complaining).print(table())
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere

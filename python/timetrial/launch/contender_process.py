@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -231,7 +231,8 @@ class ContenderProcess:
             parts = report.split(maxsplit=2)
             if parts[:1] == [b"started"]:
                 self.pid, self.started_ns = int(parts[1]), int(parts[2])
-                self._running = RunningTime(Observer(self.pid), 4 * TICK_S)
+                with contextlib.suppress(ProcessLookupError):  # it has ended, and been reaped, already
+                    self._running = RunningTime(Observer(self.pid), 4 * TICK_S)
             else:
                 self._reports.append(report.decode("utf-8", "replace"))
 
@@ -255,6 +256,15 @@ class ContenderProcess:
         """Of a contender that has ended by itself; None: it runs, or a signal ended it."""
         codes = [report.split()[1] for report in self._reports if report.startswith("exited ")]
         return int(codes[0]) if codes else None
+
+    @contextlib.contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """For whoever looks at it: that it has just ended is no ProcessLookupError, but how it ended."""
+        try:
+            yield
+        except ProcessLookupError:
+            self._drain_pipes()
+            raise self._ended() from None
 
     def _ended(self) -> Exception:
         for report in self._reports:

@@ -292,7 +292,8 @@ class _Launch:
             ContenderProcess(command, recorder, folder) as process,
         ):
             try:
-                self._talk(contender, process, recorder, files)
+                with process.looked_at():
+                    self._talk(contender, process, recorder, files)
             except LaunchError as failure:
                 if self.runner:
                     self.runner.salvage()

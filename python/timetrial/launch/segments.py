@@ -98,16 +98,17 @@ class SampleFiles:
     def close(self) -> None:
         """Everything written is on the disk, or MeasurementError says why not. LaunchError: the contender has
         taken the files away, or written into them."""
-        with explained(self._folder):
-            for file in self._files:
-                file.flush()
-                os.fsync(file.fileno())
-        ours = [
-            self._is_ours(name, file, mark.bytes)
-            for (name, mark), file in zip(self.marks().items(), self._files, strict=True)
-        ]
-        for file in self._files:
-            file.close()
+        try:
+            with explained(self._folder):
+                for file in self._files:
+                    file.flush()
+                    os.fsync(file.fileno())
+            ours = [
+                self._is_ours(name, file, mark.bytes)
+                for (name, mark), file in zip(self.marks().items(), self._files, strict=True)
+            ]
+        finally:
+            self.abandon()
         if not all(ours):
             taken = " and ".join(name for name, one in zip(SAMPLE_FILES, ours, strict=True) if not one)
             raise LaunchError(
