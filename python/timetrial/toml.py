@@ -18,7 +18,10 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """The document in a text; `where` begins the error: "The value of 'threads'"."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        words = "its brackets are nested too deeply"
+        raise InputError(f"{where} is not TOML: {words}.") from None
+    except ValueError as error:  # TOMLDecodeError, or a number of more digits than Python reads
         raise InputError(f"{where} is not TOML: {error}.") from None
     return document
 

@@ -48,6 +48,9 @@ def test_python_keywords_mean_the_same() -> None:
     ("words", "message"),
     [
         (["a", "b"], "Two experiments: 'a' and 'b'"),
+        (["threads=" + "9" * 5000], r"'9{40}' \(5000 characters\) is larger than any number"),
+        (["optimizer.momentum=1e999"], "'1e999' .* is larger than any number can be"),
+        (["axis=" + "[" * 3000], "nested too deeply"),
         (["=3"], "no key before '='"),
         (["threads=1", "threads=2"], "'threads' is given twice"),
         (["threads=1,,2"], "empty value"),

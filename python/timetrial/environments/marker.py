@@ -54,7 +54,7 @@ def read_marker(folder: Path) -> Marker | None:
     """None: there is no finished environment."""
     try:
         found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from timetrial.errors import InputError
 from timetrial.toml import parse_toml
 
+_MOST_DIGITS = 400  # the largest float has 309
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -97,10 +99,11 @@ def to_word(key: str, values: Iterable[Any]) -> str:
 
 
 def _scalar(text: str) -> Any:
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _NUMBER.fullmatch(text):
-        return float(text)
+    is_whole = _INTEGER.fullmatch(text)
+    if is_whole or _NUMBER.fullmatch(text):
+        if len(text) > _MOST_DIGITS or not math.isfinite(float(text)):
+            raise InputError(f"'{text[:40]}' ({len(text)} characters) is larger than any number can be.")
+        return int(text) if is_whole else float(text)
     return {"true": True, "false": False}.get(text, text)
 
 

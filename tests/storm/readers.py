@@ -1,0 +1,132 @@
+"""Everything that reads what somebody else has written: each with a document that it takes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from launching import SMALL_NETWORK
+
+import timetrial
+from timetrial.environments import marker
+from timetrial.environments.catalog import framework_in
+from timetrial.experiment.experiment import load, load_words
+from timetrial.launch.events import Asked, Ready, read_event
+from timetrial.records.results import Results
+from timetrial.records.store import read_launch
+from timetrial.workloads import load_network
+from timetrial.workloads.datasets.cifar import CIFAR10, _read
+from timetrial.workloads.datasets.idx import IMAGES, read_idx
+
+PACKAGE = Path(timetrial.__file__).parent
+HERE = Path(__file__).parent
+RECORDS = HERE.parent / "records" / "1"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """`read` takes the path of a file with `document`, or something like it."""
+
+    document: bytes
+    read: Callable[[Path], object]
+    name: str = "file"
+    others: Path | None = None  # a folder that the file is put into a copy of
+
+
+def _words(path: Path) -> object:
+    try:
+        words = shlex.split(path.read_bytes().decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return None
+    return load_words(words)
+
+
+def _python(folder: Path) -> object:
+    found = marker.read_marker(folder)
+    return found and marker.python_of(folder, found)
+
+
+def _whole(folder: Path) -> str:
+    return repr(Results(folder))
+
+
+def _images(count: int) -> bytes:
+    return np.random.default_rng(1).integers(0, 256, (count, 3072), np.uint8).tobytes()
+
+
+_READY = {
+    "event": "ready",
+    "phases": [{"name": "start", "ns": 1, "rss_bytes": 5}],
+    "settings": {"threads": {"effective": "1", "how_read": "said"}},
+    "facts": {"kernel": "Haswell"},
+    "libraries": [{"path": "/lib/libopenblas.so", "kind": "blas", "threads": 1}],
+    "backend": {"name": "null", "flags": ["reads_no_data"]},
+}
+_MARKER = {"python": "/usr/bin/python3", "pins": ["a==1"], "installed": {"a": "1"}, "size_mb": 3}
+_RUN = RECORDS / "null-eigen"
+_LAUNCH = _RUN / "launches" / "000"
+_PYTORCH = PACKAGE / "frameworks" / "pytorch"
+READERS: dict[str, Reader] = {
+    "experiment": Reader(
+        (HERE.parents[1] / "benchmarks" / "first-look.toml").read_bytes(),
+        lambda path: load(str(path), {}),
+        "first-look.toml",
+    ),
+    "words": Reader(b"network=mlp backend=eigen,null threads=1,2 optimizer.momentum=0.9 seed=3", _words),
+    "network": Reader(SMALL_NETWORK.encode(), lambda path: load_network(str(path)), "small.toml"),
+    "framework": Reader(
+        (_PYTORCH / "environment.toml").read_bytes(),
+        lambda path: framework_in(path.parent),
+        "environment.toml",
+        _PYTORCH,
+    ),
+    "event": Reader(
+        json.dumps(_READY).encode(), lambda path: read_event(path.read_bytes(), Asked("start", Ready))
+    ),
+    "launch": Reader(
+        (_LAUNCH / "record.json").read_bytes(), lambda path: read_launch(path.parent), "record.json", _LAUNCH
+    ),
+    "run": Reader(
+        (_RUN / "experiment.json").read_bytes(), lambda path: _whole(path.parent), "experiment.json", _RUN
+    ),
+    "launch of a run": Reader(
+        (_LAUNCH / "record.json").read_bytes(),
+        lambda path: _whole(path.parents[2]),
+        "launches/000/record.json",
+        _RUN,
+    ),
+    "stamps of a run": Reader(
+        (_LAUNCH / "stamps.bin").read_bytes(),
+        lambda path: _whole(path.parents[2]),
+        "launches/000/stamps.bin",
+        _RUN,
+    ),
+    "images": Reader(
+        b"\x00\x00\x08\x03" + b"".join(n.to_bytes(4, "big") for n in (2, 3, 3)) + bytes(18),
+        lambda path: read_idx(path, IMAGES),
+    ),
+    "packed images": Reader(
+        gzip.compress(b"\x00\x00\x08\x03" + b"".join(n.to_bytes(4, "big") for n in (2, 3, 3)) + bytes(18)),
+        lambda path: read_idx(path, IMAGES),
+        "file.gz",
+    ),
+    "binary CIFAR": Reader(
+        b"".join(b"\x03" + _images(1) for _ in range(2)),
+        lambda path: _read(CIFAR10, path),
+        "data_batch_1.bin",
+    ),
+    "pickled CIFAR": Reader(
+        pickle.dumps(
+            {b"data": np.frombuffer(_images(2), np.uint8).reshape(2, 3072), b"labels": [1, 2]}, protocol=2
+        ),
+        lambda path: _read(CIFAR10, path),
+        "data_batch_1",
+    ),
+    "marker": Reader(json.dumps(_MARKER).encode(), lambda path: _python(path.parent), marker.FILE),
+}
