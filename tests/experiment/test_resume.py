@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fakes import FakeEngine
 
-from timetrial.errors import InputError
+from timetrial.errors import InputError, Unavailable
+from timetrial.experiment.case import Case
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import Interrupted, profile_experiment, resume_experiment, run_experiment
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
@@ -190,6 +193,27 @@ def test_other_cases_now(left: Path, fake: FakeEngine) -> None:
     _edit(left, cases=cases[1:])
     with pytest.raises(InputError, match=r"has 7 cases; the same words now say 8, 7 of them the same"):
         resume_experiment(left, quiet=True, engine=fake.engine())
+
+
+def test_what_is_gone_by_now(left: Path, fake: FakeEngine) -> None:
+    """A case that could be had when it began, and one that could not."""
+    usual = fake.resolve
+
+    def resolve(case: Case) -> Any:
+        if case.backend == "slow":
+            raise Unavailable("slow was removed")
+        return usual(case)
+
+    gone = dataclasses.replace(fake.engine(), resolve=resolve)
+    with pytest.raises(InputError, match="begun with slow, which is unavailable now: slow was removed"):
+        resume_experiment(left, quiet=True, engine=gone)
+
+    def all_there(case: Case) -> Any:
+        return SimpleNamespace(kind="native", fingerprint="0", flags=())
+
+    found = resume_experiment(left, quiet=True, engine=dataclasses.replace(fake.engine(), resolve=all_there))
+    assert [row.outcome for row in found.rows if row.case.backend == "absent"] == ["unavailable"] * 2
+    assert not [plan for plan in fake.log if plan.case.backend == "absent"]
 
 
 def test_a_damaged_record_is_named(left: Path, fake: FakeEngine) -> None:

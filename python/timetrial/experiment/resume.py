@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.validate import ReadyCase
 from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Purpose
@@ -91,6 +92,20 @@ def experiment_of(record: ExperimentRecord) -> Experiment:
             f"since. Measure anew: {record.again}"
         )
     return experiment
+
+
+def as_begun(record: ExperimentRecord, ready: Sequence[ReadyCase]) -> list[ReadyCase]:
+    """Cases that could not be had then stay so: their rows say it already. InputError: one that could be had
+    cannot be had any more."""
+    found = []
+    for before, one in zip(record.cases, ready, strict=True):
+        if before.unavailable is None and one.unavailable is not None:
+            raise InputError(
+                f"'{record.id}' was begun with {one.case.backend}, which is unavailable now: "
+                f"{one.unavailable}. Mend that, or measure anew: {record.again}"
+            )
+        found.append(replace(one, unavailable=before.unavailable))
+    return found
 
 
 def changes(record: ExperimentRecord, machine: Mapping[str, Any]) -> list[str]:

@@ -30,6 +30,7 @@ from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress, say
 from timetrial.experiment.resume import (
     Recorded,
+    as_begun,
     begin_again,
     check_resumable,
     experiment_of,
@@ -128,7 +129,7 @@ def resume_experiment(folder: Path, *, quiet: bool = False, engine: Engine | Non
         raise InputError(f"'{folder}' is a profile, which is made anew: {written.again}")
     check_resumable(folder, "run")
     experiment = experiment_of(written)
-    ready = _checked(experiment, engine)
+    ready = as_begun(written, _checked(experiment, engine))
     with engine.lock(), sessions.session(folder):
         begin_again(folder, written, engine.machine())
         return _measured(

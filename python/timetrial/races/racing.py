@@ -19,7 +19,13 @@ from timetrial.experiment.memory import room_for_all
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress, say
-from timetrial.experiment.resume import begin_again, check_resumable, experiment_of, look_at_unfinished
+from timetrial.experiment.resume import (
+    as_begun,
+    begin_again,
+    check_resumable,
+    experiment_of,
+    look_at_unfinished,
+)
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.races.result import Race
 from timetrial.races.side import check_sides, side_names
@@ -126,7 +132,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     record = before.record
     experiment = experiment_of(record.experiment)
     ensure_open_files(len(experiment.cases))
-    ready = validate(experiment.cases, engine)
+    ready = as_begun(record.experiment, validate(experiment.cases, engine))
     with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
         begin_again(folder, record.experiment, engine.machine())
         records.remove_end(folder)
