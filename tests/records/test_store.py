@@ -103,6 +103,17 @@ def test_sel_narrows_and_keeps_the_ratio(measured: Results) -> None:
         measured.sel(backend="none")
 
 
+def test_a_selection_reads_nothing_again(measured: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, launches = measured.rows, measured.launches
+    monkeypatch.setattr(store, "read_record", None)
+    part = measured.sel(backend="slow")
+    assert part.rows == [row for row in whole if row.case.backend == "slow"]
+    assert part.launches == [one for one in launches if one.record.case == part.rows[0].case.id]
+    assert part.sel(threads=1).whole is measured
+    assert measured.rows == whole
+    assert len(part.warnings) == len(measured.warnings)
+
+
 def test_to_pandas(measured: Results) -> None:
     cases = measured.to_pandas("cases")
     assert list(cases["backend"]) == ["fast", "slow", "absent"]

@@ -24,11 +24,13 @@ import pytest
 from faults import FAULTS, Soon, processes_of
 from launching import SHORT as SHORT_LAUNCH
 from launching import make_plan, words
+from typer.testing import CliRunner
 
+from timetrial.cli.main import app
 from timetrial.errors import MeasurementError
 from timetrial.experiment import experiment, runner
 from timetrial.experiment.experiment import load_words
-from timetrial.experiment.runner import resume_experiment, run_experiment
+from timetrial.experiment.runner import RunStoppedError, resume_experiment, run_experiment
 from timetrial.launch import Limits, run_launch
 from timetrial.records import files, sessions
 from timetrial.records.results import LaunchFiles, Results, analyzed
@@ -148,10 +150,23 @@ def test_a_disk_that_fails_ends_a_run_in_words_and_loses_nothing(seed: int, tmp_
             try:
                 run_experiment(load_words(CASES), results, quiet=True)
                 ended = ""
-            except MeasurementError as why:
+            except RunStoppedError as why:  # with the table so far
+                ended = str(why) if "does the rest" in repr(why.results) else "without its table"
+            except MeasurementError as why:  # before there was any
                 ended = str(why)
         assert (os.strerror(error) in ended) == failed(), ended
         _finished_later(results)
+
+
+@pytest.mark.parametrize("words", [["run", *CASES], ["race", *CASES[:2], "backend=null,null", "threads=1"]])
+def test_the_table_so_far_is_printed(tmp_path: Path, words: list[str]) -> None:
+    with _a_disk_that_fails(10, errno.ENOSPC) as failed:
+        told = CliRunner().invoke(app, [*words, "--results", str(tmp_path)])
+        assert failed()
+    assert told.exit_code in (1, 4)
+    assert "unfinished: " in " ".join(told.stdout.split())
+    assert "records: " in told.stdout
+    assert "cannot be written: No space left on device" in told.stderr
 
 
 def _finished_later(results: Path) -> None:

@@ -61,7 +61,7 @@ def race(
     Exit code: 0 same or better, 1 worse, 2 bad input, 3 inconclusive, 4 could not be judged, 130 interrupted.
     """
     from timetrial.cli.resuming import resumed_folder
-    from timetrial.races import RaceInterrupted, resume_race, run_race
+    from timetrial.races import RaceInterrupted, RaceStoppedError, resume_race, run_race
 
     rule = {"min_effect": min_effect, "equivalence": equivalence}
     rule = {key: value for key, value in rule.items() if value is not None}
@@ -75,9 +75,9 @@ def race(
             experiment, asked = _asked(words or [])
             asked.update(options, rule=replace(asked["rule"], **rule))
             found = run_race(experiment, results, **asked, quiet=as_json)
-    except RaceInterrupted as interrupted:
-        _print(interrupted.race, as_json=as_json)
-        raise KeyboardInterrupt from None
+    except (RaceInterrupted, RaceStoppedError) as ended:
+        _print(ended.race, as_json=as_json)
+        raise
     _print(found, as_json=as_json)
     raise typer.Exit(found.exit_code)
 

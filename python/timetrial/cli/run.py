@@ -41,7 +41,7 @@ def run(
     """
     from timetrial.cli.resuming import resumed_folder
     from timetrial.experiment.experiment import load_words
-    from timetrial.experiment.runner import Interrupted, resume_experiment, run_experiment
+    from timetrial.experiment.runner import Interrupted, RunStoppedError, resume_experiment, run_experiment
 
     given = [*(words or []), *(["--dry-run"] if dry_run else [])]
     folder = resumed_folder(resume, results, "run", given) if resume is not None else None
@@ -53,9 +53,9 @@ def run(
             return
         else:
             measured = run_experiment(load_words(words or []), results, quiet=as_json)
-    except Interrupted as interrupted:
-        _print(interrupted.results, as_json=as_json, cpus=cpus)
-        raise KeyboardInterrupt from None
+    except (Interrupted, RunStoppedError) as ended:
+        _print(ended.results, as_json=as_json, cpus=cpus)
+        raise
     _print(measured, as_json=as_json, cpus=cpus)
     raise typer.Exit(0 if all(row.outcome in ("ok", "unavailable") for row in measured.rows) else 1)
 

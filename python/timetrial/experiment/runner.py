@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
-from timetrial.errors import InputError
+from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine, real_engine
@@ -59,6 +59,14 @@ class Interrupted(KeyboardInterrupt):
         self.results = results
 
 
+class RunStoppedError(MeasurementError):
+    """The instrument could not go on: the disk is full, say. `results` holds what had finished."""
+
+    def __init__(self, words: str, results: Results):
+        super().__init__(words)
+        self.results = results
+
+
 @dataclass
 class _Run:
     """The state of a run: where records go, which cases failed, what was proven and measured."""
@@ -87,7 +95,7 @@ def run_experiment(
     experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
 ) -> Results:
     """Measures and returns the results. Raises InputError before anything starts, Interrupted on Ctrl-C,
-    MeasurementError if records can no longer be kept."""
+    RunStoppedError if records can no longer be kept."""
     return _session(experiment, results, _measure, {}, quiet=quiet, engine=engine)
 
 
@@ -195,6 +203,8 @@ def _measured(
             measure(_Run(experiment, written, engine, folder, sizes, bar, recorded), live)
     except KeyboardInterrupt:
         raise Interrupted(Results(folder)) from None
+    except MeasurementError as error:
+        raise RunStoppedError(str(error), Results(folder)) from error
     return Results(folder)
 
 

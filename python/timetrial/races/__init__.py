@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
-from timetrial.races.racing import RaceInterrupted, resume_race, run_race
+from timetrial.races.racing import RaceInterrupted, RaceStoppedError, resume_race, run_race
 from timetrial.races.result import Duel, Race
 from timetrial.races.side import Side, experiment_of, side_of
 from timetrial.records.metric import Metric
 from timetrial.records.results import Results
 
-__all__ = ["Duel", "Race", "RaceInterrupted", "Rule", "Side", "race", "resume_race", "run_race"]
+__all__ = [
+    "Duel",
+    "Race",
+    "RaceInterrupted",
+    "RaceStoppedError",
+    "Rule",
+    "Side",
+    "race",
+    "resume_race",
+    "run_race",
+]
 
 
 def race(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
+from timetrial.errors import MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -51,6 +52,14 @@ class RaceInterrupted(KeyboardInterrupt):
 
     def __init__(self, race: Race):
         super().__init__("interrupted")
+        self.race = race
+
+
+class RaceStoppedError(MeasurementError):
+    """The instrument could not go on: the disk is full, say. `race` holds the pairs that had ended."""
+
+    def __init__(self, words: str, race: Race):
+        super().__init__(words)
         self.race = race
 
 
@@ -100,7 +109,7 @@ def run_race(
     """Races the cases of an experiment against the first of them. `confirm`: a verdict of `confirms` is raced
     once more before it is said.
 
-    Raises InputError before anything starts, RaceInterrupted on Ctrl-C, MeasurementError if records can no
+    Raises InputError before anything starts, RaceInterrupted on Ctrl-C, RaceStoppedError if records can no
     longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
     """
     engine, rule = engine or real_engine(), rule or Rule()
@@ -167,6 +176,10 @@ def _raced(
             raise
         records.write_end(ride.folder, end)
         raise RaceInterrupted(Race(ride.folder)) from None
+    except MeasurementError as error:
+        if not records.is_race(ride.folder):
+            raise
+        raise RaceStoppedError(str(error), Race(ride.folder)) from error
     records.write_end(ride.folder, end.model_copy(update={"seconds": time.monotonic() - began}))
     return Race(ride.folder)
 
