@@ -46,6 +46,19 @@ def test_equals_are_the_same(raced: Raced, fake: FakeEngine) -> None:
     assert [plan.purpose for plan in fake.log] == ["proof", *["race"] * 12]
 
 
+@pytest.mark.parametrize(("name", "content"), [("record.json", b"{"), ("stamps.bin", b"half")])
+def test_a_damaged_launch_is_named_and_the_rest_stands(raced: Raced, name: str, content: bytes) -> None:
+    whole = raced("backend=fast,slow")
+    launches = sum(map(len, whole.launches.values()))
+    file = sorted(whole.folder.glob(f"pairs/000/*/{name}"))[0]
+    file.write_bytes(content)
+    found = Race(whole.folder)
+    assert (found.verdict, found.effect) == (whole.verdict, whole.effect)
+    assert [str(file) in words for words in found.damaged] == [True]
+    assert str(file) in "".join(repr(found).split())
+    assert sum(map(len, found.launches.values())) == launches - 1
+
+
 def test_equals_whose_proof_fails_are_not_raced(raced: Raced, fake: FakeEngine) -> None:
     found = raced("backend=wrong,wrong")
     assert found.verdict is None

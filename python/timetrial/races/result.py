@@ -13,6 +13,7 @@ from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
 from timetrial.analysis.trimmed import FEWEST, trimmed_mean
 from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict
+from timetrial.errors import InputError
 from timetrial.races.side import side_names
 from timetrial.records import race as records
 from timetrial.records import store
@@ -130,13 +131,32 @@ class Race:
 
     @cached_property
     def launches(self) -> dict[str, list[LaunchFiles]]:
-        """Case id -> its launches in pairs that count."""
+        """Case id -> its launches in pairs that count, as far as they can be read."""
+        return self._read[0]
+
+    @property
+    def damaged(self) -> list[str]:
+        """What is to be said of launches whose records or samples are not as they were written. Verdicts
+        stand on what pairs found when they ended."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, list[LaunchFiles]], list[str]]:
         found: dict[str, list[LaunchFiles]] = {case.id: [] for case in self.cases}
+        damaged = []
         for pair in self.pairs:
             for side in pair.sides if pair.void is None else ():
                 folder = records.pair_folder(self.folder, pair.number) / side
-                found[side].append(LaunchFiles(store.read_launch(folder), folder))
-        return found
+                try:
+                    record = store.read_launch(folder)
+                except InputError as error:
+                    damaged.append(f"damaged, and left out: {error}")
+                    continue
+                if record.outcome == "damaged":
+                    damaged.append(f"damaged, and left out: {record.reason}")
+                else:
+                    found[side].append(LaunchFiles(record, folder))
+        return found, damaged
 
     def level(self, case: str) -> Estimate | None:
         """The metric of one side with its interval over launches, in the metric's unit: ns, 1/s, bytes."""

@@ -143,7 +143,7 @@ def _percent(fraction: float) -> str:
 
 def notes(race: Race) -> list[str]:
     """What a reader must know besides the verdicts."""
-    found = said_of(race.folder, resuming(race.folder, "race"))
+    found = [*said_of(race.folder, resuming(race.folder, "race")), *race.damaged]
     if race.record.isolated:
         why = f": {race.record.why_isolated}" if race.record.why_isolated else ", as asked"
         found.append(f"whole launches in alternation{why}")
