@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 from collections import Counter
 from pathlib import Path
@@ -155,6 +156,22 @@ def test_a_run_that_finds_itself_unfinished_says_so_and_cleans_up(
     assert sorted(folder.rglob("record.json")) == kept
     other = _run(fake, tmp_path, "seed=7")
     assert not [words for words in other.warnings if "not finished" in words]
+
+
+def test_a_file_system_without_locks(
+    fake: FakeEngine, clock: _Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can tell whether somebody measures: nothing is cleaned, and the user's word is taken."""
+
+    def flock(fd: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("timetrial.records.sessions.fcntl.flock", flock)
+    folder = _interrupted(fake, clock, tmp_path, 8)
+    assert sessions.unfinished(tmp_path) == []
+    assert any(words.startswith("unfinished: ") for words in Results(folder).warnings)
+    resume_experiment(folder, quiet=True, engine=fake.engine())
+    assert sessions.state(folder) == "whole"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from timetrial.errors import InputError, MeasurementError
+from timetrial.errors import InputError
 from timetrial.records.files import explained, near, write_once
 from timetrial.records.model import Model
 from timetrial.records.store import read_record, to_bytes
@@ -26,7 +26,8 @@ UNFINISHED_FILE = "unfinished"
 RESUMED_FOLDER = "resumed"
 _WAIT_S = 1.0  # for whoever only looks whether somebody measures
 
-State = Literal["whole", "running", "unfinished"]
+State = Literal["whole", "running", "unfinished", "unknown"]
+_STATES: dict[bool | None, State] = {True: "unfinished", False: "running", None: "unknown"}
 
 
 class Resumed(Model):
@@ -49,7 +50,7 @@ def session(folder: Path) -> Iterator[None]:
         fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         deadline = time.monotonic() + _WAIT_S
-        while not _locked(fd, fcntl.LOCK_EX):
+        while _locked(fd, fcntl.LOCK_EX) is False:
             if time.monotonic() > deadline:
                 raise InputError(f"'{folder}' is being measured by another process. Wait for it.")
             time.sleep(0.01)
@@ -59,25 +60,26 @@ def session(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _locked(fd: int, how: int) -> bool:
-    """False: somebody else has it."""
+def _locked(fd: int, how: int) -> bool | None:
+    """False: somebody else has it. None: this file system has no locks."""
     try:
         fcntl.flock(fd, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as error:
-        raise MeasurementError(f"records cannot be kept on a file system without locks: {error}") from error
+    except OSError:
+        return None
     return True
 
 
 def state(folder: Path) -> State:
-    """Of a record: all of it is there, somebody measures, or it was ended before it was whole."""
+    """Of a record: all of it is there, somebody measures, or it was ended before it was whole. `unknown`: one
+    of the last two, on a file system without locks."""
     try:
         fd = os.open(folder / UNFINISHED_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return "whole"  # as all records that are older than this file
     try:
-        return "unfinished" if _locked(fd, fcntl.LOCK_SH) else "running"
+        return _STATES[_locked(fd, fcntl.LOCK_SH)]
     finally:
         os.close(fd)
 
@@ -112,7 +114,7 @@ def said_of(folder: Path, cure: str) -> list[str]:
     now = state(folder)
     if now == "running":
         words.append("still running: this is what has finished so far")
-    if now == "unfinished":
+    if now in ("unfinished", "unknown"):
         words.append(f"unfinished: {cure}")
     for one in sessions_of(folder):
         changed = f"; meanwhile {', '.join(one.changed)}" if one.changed else ""
