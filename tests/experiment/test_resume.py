@@ -104,8 +104,12 @@ def test_an_end_after_an_end(fake: FakeEngine, clock: _Clock, tmp_path: Path) ->
         except Interrupted:
             continue
     assert max(_launches(fake).values()) == 1
-    assert len(sessions.sessions_of(folder)) > 10
-    assert "resumed" in repr(found)
+    notes = sorted((folder / "resumed").iterdir())
+    assert len(notes) > 10
+    notes[0].write_text("{")
+    said = [words for words in found.warnings if words.startswith("resumed")]
+    assert len(said) == len(notes)
+    assert "is damaged" in said[0]
 
 
 def test_a_reference_that_rode_already_rides_again_beside_those_that_did_not(

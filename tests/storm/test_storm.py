@@ -32,11 +32,12 @@ from timetrial.experiment import experiment, runner
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import RunStoppedError, resume_experiment, run_experiment
 from timetrial.launch import Limits, run_launch
-from timetrial.records import files, sessions
+from timetrial.records import sessions
 from timetrial.records.results import LaunchFiles, Results, analyzed
 from timetrial.records.store import read_launch
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 10))]
+FEWEST_SYNCED = 15  # files of a run of CASES, at least
 LAUNCHES, WRITES, KILLS = 92, 4, 4  # faults of each kind to a seed
 STEP = "import time\ndef make():\n    return lambda: time.sleep(0.0005)\n"
 # A job that is a FIFO by now is waited for.
@@ -155,6 +156,7 @@ def test_a_disk_that_fails_ends_a_run_in_words_and_loses_nothing(seed: int, tmp_
             except MeasurementError as why:  # before there was any
                 ended = str(why)
         assert (os.strerror(error) in ended) == failed(), ended
+        assert failed() or WRITES * seed + number >= FEWEST_SYNCED
         _finished_later(results)
 
 
@@ -181,7 +183,7 @@ def _finished_later(results: Path) -> None:
         else:
             found = Results(folder)
         assert {row.outcome for row in found.rows} == {"ok"}, repr(found)
-        assert [row.ok for row in found.rows] >= [2, 2]
+        assert all(row.ok >= 2 for row in found.rows), repr(found)
         assert all(path.read_bytes() == content for path, content in before.items())
         assert sessions.state(folder) == "whole"
         assert not [path for name in ("home", "tmp") for path in folder.glob(f"*/*/{name}")]
@@ -217,8 +219,3 @@ def test_a_run_that_is_killed_at_any_moment_is_finished_later(seed: int, tmp_pat
             time.sleep(0.02)
         assert not processes_of(results)
         _finished_later(results)
-
-
-def test_files_are_synced_by_the_function_that_the_storm_replaces() -> None:
-    """Or no disk would ever have been full."""
-    assert files.os is os

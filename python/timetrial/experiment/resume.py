@@ -63,11 +63,8 @@ def _read(launch: Path) -> LaunchRecord:
 
 
 def check_resumable(folder: Path, verb: str) -> None:
-    """InputError: nothing is missing, or somebody is still at it."""
-    state = sessions.state(folder)
-    if state == "running":
-        raise InputError(f"'{folder}' is being measured by another process. Wait for it.")
-    if state == "whole":
+    """InputError: nothing is missing."""
+    if sessions.state(folder) == "whole":
         raise InputError(
             f"'{folder}' is whole: nothing is missing. `timetrial show {folder}` shows it; without --resume, "
             f"`timetrial {verb}` measures anew."

@@ -90,15 +90,15 @@ def unfinished(results: Path) -> list[Path]:
     return [mark.parent for mark in marks if state(mark.parent) == "unfinished"]
 
 
-def sessions_of(folder: Path) -> list[Resumed]:
-    """The later sessions, in order."""
-    return [read_record(file, Resumed) for file in sorted((folder / RESUMED_FOLDER).glob("*.json"))]
+def _files_of(folder: Path) -> list[Path]:
+    """Of the later sessions, in order."""
+    return sorted((folder / RESUMED_FOLDER).glob("*.json"))
 
 
 def write_resumed(folder: Path, *, launches: int, machine: dict[str, Any], changed: list[str]) -> None:
     """Notes that a session begins in which the rest is measured."""
     at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    number = len(sessions_of(folder))
+    number = len(_files_of(folder))
     record = Resumed(at=at, launches=launches, machine=machine, changed=changed)
     write_once(folder / RESUMED_FOLDER / f"{number:03d}.json", to_bytes(record))
 
@@ -116,7 +116,12 @@ def said_of(folder: Path, cure: str) -> list[str]:
         words.append("still running: this is what has finished so far")
     if now in ("unfinished", "unknown"):
         words.append(f"unfinished: {cure}")
-    for one in sessions_of(folder):
+    for file in _files_of(folder):
+        try:
+            one = read_record(file, Resumed)
+        except InputError as error:
+            words.append(f"resumed; {error}")
+            continue
         changed = f"; meanwhile {', '.join(one.changed)}" if one.changed else ""
         words.append(f"resumed {one.at} after {one.launches} launches{changed}")
     return words
