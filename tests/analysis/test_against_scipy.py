@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import signal, stats
 
 from timetrial.analysis.accuracy import discordance
+from timetrial.analysis.correlation import autocorrelation_time
 from timetrial.analysis.ranks import quantile_ranks
 from timetrial.analysis.steady import theil_sen
 from timetrial.analysis.trimmed import TRIM, trimmed_location
@@ -43,6 +44,19 @@ def test_ranks_of_many(n: int) -> None:
     assert low is not None
     assert stats.binom.cdf(low - 1, n, 0.5) <= 0.025 < stats.binom.cdf(low, n, 0.5)
     assert high == n + 1 - low
+
+
+@pytest.mark.parametrize("carried", [0.0, 0.9, 0.999, 0.99999])
+@pytest.mark.parametrize("n", [7, 100, 20_000, 40_000, 120_000])
+def test_autocorrelation_times(n: int, carried: float) -> None:
+    """Few lags, lags near by in frames, and all lags at once are the same series."""
+    series = signal.lfilter([1.0], [1.0, -carried], np.random.default_rng(n).standard_normal(n))
+    centered = series - series.mean()
+    products = signal.correlate(centered, centered, method="fft")[n - 1 :]
+    sums = (products[: n // 2 * 2] / products[0]).reshape(-1, 2).sum(axis=1)
+    stop = int(np.argmax(sums <= 0)) if np.any(sums <= 0) else len(sums)
+    expected = max(1.0, 2 * float(np.minimum.accumulate(sums[:stop]).sum()) - 1)
+    assert autocorrelation_time(series) == pytest.approx(expected, rel=1e-6)
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=40))

@@ -16,16 +16,11 @@ STAGES = (8, 4096)  # lags that are looked at first: few series are correlated b
 _FRAME = 1 << 15  # values of which the transform stays in a processor's cache
 
 
-def autocorrelation(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """At lags 0, 1, ... n - 1, by FFT; all 0 behind lag 0 for a constant series."""
-    return _normalized(_products(_centered(series), len(series)))
-
-
 def autocorrelation_time(series: npt.NDArray[np.float64]) -> float:
     """At least 1: one independent sample in so many."""
     if len(series) < 4:
         return 1.0
-    centered = _centered(series)
+    centered = np.asarray(series - series.mean(), np.float64)
     for lags in (*(lags for lags in STAGES if lags < len(series)), len(series)):
         sums = _sums_of_pairs(_normalized(_products(centered, lags)))
         if np.any(sums <= 0):
@@ -33,10 +28,6 @@ def autocorrelation_time(series: npt.NDArray[np.float64]) -> float:
     stop = int(np.argmax(sums <= 0)) if np.any(sums <= 0) else len(sums)
     monotone = np.minimum.accumulate(sums[:stop])
     return max(1.0, float(2 * monotone.sum() - 1))
-
-
-def _centered(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(series - series.mean(), np.float64)
 
 
 def _products(centered: npt.NDArray[np.float64], lags: int) -> npt.NDArray[np.float64]:
@@ -71,12 +62,6 @@ def _sums_of_pairs(correlation: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     return np.asarray(correlation[: len(correlation) // 2 * 2].reshape(-1, 2).sum(axis=1), np.float64)
 
 
-def effective_size(values: npt.ArrayLike, p: float = 0.5) -> float:
-    """Independent samples that n steps are worth for their p-quantile; from 1 to n."""
-    data = np.asarray(values, np.float64)
-    return effective_size_below(data, float(np.quantile(data, p))) if len(data) else 0.0
-
-
-def effective_size_below(data: npt.NDArray[np.float64], quantile: float) -> float:
-    """The same for a quantile whose value is known."""
+def effective_size(data: npt.NDArray[np.float64], quantile: float) -> float:
+    """Independent samples that n steps are worth for the quantile with this value; from 1 to n."""
     return max(1.0, len(data) / autocorrelation_time((data < quantile).astype(np.float64)))

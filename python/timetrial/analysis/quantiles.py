@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.correlation import effective_size_below
+from timetrial.analysis.correlation import effective_size
 from timetrial.analysis.ranks import quantile_ranks
 
 _Values = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ def quantiles(values: npt.ArrayLike, ps: Sequence[float], confidence: float = 0.
 
 def _quantile(data: _Values, ordered: _Values, p: float, confidence: float) -> Quantile | None:
     estimate = _at(ordered, p)
-    size = effective_size_below(data, estimate)
+    size = effective_size(data, estimate)
     if p != 0.5 and size * min(p, 1 - p) < FEWEST_BEYOND:
         return None
     whole = math.floor(size)

@@ -36,9 +36,7 @@ class Resumed(Model):
     at: str
     launches: int  # that had finished before
     machine: dict[str, Any]
-    changed: list[str] = Field(
-        default_factory=list
-    )  # facts of the machine that are no longer as they were, in words
+    changed: list[str] = Field(default_factory=list)  # of the machine, in words
 
 
 @contextlib.contextmanager
