@@ -61,6 +61,7 @@ def wait_for_launch(folder: Path) -> None:
     wait_for(folder, "results/*/launches/001")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_who_is_stopped_keeps_finished_records_and_leaves_nothing_running(
     tmp_path: Path, environment: dict[str, str], number: signal.Signals
@@ -81,6 +82,7 @@ def test_who_is_stopped_keeps_finished_records_and_leaves_nothing_running(
     assert not [*tmp_path.glob("results/*/*/*/home"), *tmp_path.glob("results/*/*/*/tmp")]
 
 
+@pytest.mark.attempt
 def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, environment: dict[str, str]) -> None:
     words = [*TIMETRIAL, "run", *NULL, "launches=3", "--json"]
     running = subprocess.Popen(
@@ -94,6 +96,7 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, environment: dic
     assert json.loads(out)["cases"][0]["launches"] == {"asked": 3, "ok": 3}
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("verb", "words", "place"),
     [
@@ -131,6 +134,7 @@ def test_what_was_killed_is_resumed(
     assert again.returncode == 2
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -148,6 +152,7 @@ def test_what_cannot_be_resumed(
     assert asked.returncode == 2
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("limits", "cases", "said"),
     [
@@ -170,6 +175,7 @@ def test_who_may_open_few_files(
     assert (tmp_path / "results").exists() is (said is None)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_output_that_takes_no_table_loses_nothing(
     tmp_path: Path, environment: dict[str, str], words: list[str]
@@ -188,6 +194,7 @@ def test_output_that_takes_no_table_loses_nothing(
     )
 
 
+@pytest.mark.attempt
 def test_nobody_reads_the_table_any_more(tmp_path: Path, environment: dict[str, str]) -> None:
     running = start("run", *NULL, "launches=2", cwd=tmp_path, env=environment)
     assert running.stdout is not None
@@ -198,6 +205,7 @@ def test_nobody_reads_the_table_any_more(tmp_path: Path, environment: dict[str, 
     assert "standard output took no table (Broken pipe). Nothing is lost: timetrial show results/" in err
 
 
+@pytest.mark.attempt
 def test_a_terminal_without_unicode_gets_a_table(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*TIMETRIAL, "run", *NULL, "launches=2"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
@@ -208,6 +216,7 @@ def test_a_terminal_without_unicode_gets_a_table(tmp_path: Path, environment: di
     assert "?" in done.stdout
 
 
+@pytest.mark.attempt
 def test_a_second_experiment_is_told_who_measures(tmp_path: Path, environment: dict[str, str]) -> None:
     first = start("run", *NULL, "launches=50", cwd=tmp_path, env=environment)
     wait_for_launch(tmp_path)
@@ -251,6 +260,7 @@ def test_one_cpu_has_unavailable_rows_and_ends_well(tmp_path: Path, environment:
     assert [case["outcome"] for case in json.loads(out)["cases"]] == ["ok", "unavailable"]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -275,6 +285,7 @@ def test_bad_input_with_real_contenders(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.attempt
 def test_a_network_whose_shapes_do_not_fit(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "bad.toml").write_text(
         """

@@ -42,6 +42,7 @@ def test_stamps_can_be_read_while_they_are_written(tmp_path: Path) -> None:
     recorder.end()
 
 
+@pytest.mark.attempt
 def test_a_recorder_says_no() -> None:
     recorder = core.Recorder(capacity=3)
     with pytest.raises(MeasurementError, match="call begin"):
@@ -63,6 +64,7 @@ def test_a_recorder_says_no() -> None:
         core.Recorder(capacity=70000)
 
 
+@pytest.mark.attempt
 def test_files_that_are_no_recorders(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a recorder file at all")
@@ -93,6 +95,7 @@ def test_a_recorder_file_has_its_room_reserved() -> None:
         os.close(fd)
 
 
+@pytest.mark.attempt
 def test_no_room_is_a_clear_error() -> None:
     """In a process of its own: no more than a page may be written to a file."""
     script = """
@@ -112,6 +115,7 @@ except MeasurementError as error:
     assert "no room for the recorder file" in result.stdout
 
 
+@pytest.mark.attempt
 def test_stamps_survive_a_killed_writer() -> None:
     script = """
 import sys, time

@@ -21,6 +21,7 @@ with Supervised(["sh", "-c", "(setsid sleep 1000 & echo $! > " + sys.argv[1] + "
 """
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("code", "expected"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9)])
 def test_how_it_ended(code: str, expected: int) -> None:
     with Supervised(["sh", "-c", code]) as program:
@@ -33,11 +34,13 @@ def test_what_it_says_is_read_to_its_end() -> None:
         assert program.wait(30) == 0
 
 
+@pytest.mark.attempt
 def test_one_that_is_not_there() -> None:
     with Supervised(["/no/such/program"]) as program, pytest.raises(OSError, match="/no/such/program"):
         program.wait(30)
 
 
+@pytest.mark.attempt
 def test_leaving_ends_it_whatever_it_started(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     words = f"(setsid sleep 1000 & echo $! > {tmp_path}/pid); sleep 1000"
@@ -49,6 +52,7 @@ def test_leaving_ends_it_whatever_it_started(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.attempt
 def test_it_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path / "pid")])
     deadline = time.monotonic() + 60

@@ -73,6 +73,7 @@ def test_pip_is_brought_first_and_changed_pins_make_it_anew(tiny: Tiny, wheels: 
     assert heard[0] == "its pins have changed: making it anew"
 
 
+@pytest.mark.attempt
 def test_a_pin_that_does_not_exist_is_named(tiny: Tiny, wheels: Path, quick: str) -> None:
     tiny.write(version_table("9.9", "tinyframe==9.9"))
     done = timetrial("install", tiny.folder, "--python", quick, "--wheels", wheels)
@@ -84,6 +85,7 @@ def test_a_pin_that_does_not_exist_is_named(tiny: Tiny, wheels: Path, quick: str
     assert not folder_of(tiny, "9.9").exists()
 
 
+@pytest.mark.attempt
 def test_without_network_it_says_so_and_names_the_way_out(tiny: Tiny, quick: str) -> None:
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": "",
@@ -95,6 +97,7 @@ def test_without_network_it_says_so_and_names_the_way_out(tiny: Tiny, quick: str
     assert "--wheels FOLDER" in done.stdout
 
 
+@pytest.mark.attempt
 def test_an_interpreter_that_is_too_new(tiny: Tiny, wheels: Path) -> None:
     tiny.write(version_table("1.0", "tinyframe==1.0", more='python = ">=3.6,<3.8"'))
     done = timetrial("install", tiny.folder, "--python", shutil.which("python3"), "--wheels", wheels)
@@ -108,6 +111,7 @@ def test_an_interpreter_that_is_too_new(tiny: Tiny, wheels: Path) -> None:
     assert "install a Python >=3.3,<3.4" in done.stdout
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("system", "said"),
     [
@@ -124,6 +128,7 @@ def test_what_pip_cannot_bring(tiny: Tiny, wheels: Path, system: str, said: str,
     assert system.partition(":")[0] in state.detail
 
 
+@pytest.mark.attempt
 def test_no_room_on_the_disk(tiny: Tiny, wheels: Path, monkeypatch: pytest.MonkeyPatch, quick: str) -> None:
     usage = shutil.disk_usage("/")._replace(free=100_000_000)
     monkeypatch.setattr(needs.shutil, "disk_usage", lambda _: usage)
@@ -132,6 +137,7 @@ def test_no_room_on_the_disk(tiny: Tiny, wheels: Path, monkeypatch: pytest.Monke
     assert not folder_of(tiny, "1.0").exists()
 
 
+@pytest.mark.attempt
 def test_one_that_does_not_start_is_not_installed(tiny: Tiny, wheels: Path, quick: str) -> None:
     tiny.write(version_table("3.0", "tinyframe==3.0"))
     assert "_exit(3)" in EXITS
@@ -144,6 +150,7 @@ def test_one_that_does_not_start_is_not_installed(tiny: Tiny, wheels: Path, quic
         locate(tiny.framework, "3.0", None)
 
 
+@pytest.mark.attempt
 def test_interrupted_it_leaves_nothing(tiny: Tiny, slow_python: Path, tmp_path: Path) -> None:
     words = command("install", f"{tiny.folder}@1.0", "--python", slow_python)
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -158,6 +165,7 @@ def test_interrupted_it_leaves_nothing(tiny: Tiny, slow_python: Path, tmp_path: 
     assert not Path(f"/proc/{(tmp_path / 'started').read_text().strip()}").exists()
 
 
+@pytest.mark.attempt
 def test_a_half_made_one_is_never_used_and_makes_way(
     tiny: Tiny, slow_python: Path, wheels: Path, tmp_path: Path, quick: str
 ) -> None:
@@ -180,6 +188,7 @@ def test_a_half_made_one_is_never_used_and_makes_way(
     assert locate(tiny.framework, "1.0", None).found == {"tinyframe": "1.0"}
 
 
+@pytest.mark.attempt
 def test_two_at_once_make_it_once(tiny: Tiny, wheels: Path, quick: str) -> None:
     words = command("install", f"{tiny.folder}@1.0", "--python", quick, "--wheels", wheels)
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "12"]
@@ -190,6 +199,7 @@ def test_two_at_once_make_it_once(tiny: Tiny, wheels: Path, quick: str) -> None:
     assert sum("waiting: another process" in err for _, err in said) == 1
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -230,6 +240,7 @@ def test_adopted_and_forgotten(tiny: Tiny, make_python: Callable[..., Path]) -> 
     assert not folder_of(tiny, "2.0").exists()
 
 
+@pytest.mark.attempt
 def test_an_environment_without_numpy_is_not_adopted(tiny: Tiny, make_python: Callable[..., Path]) -> None:
     python = make_python(numpy=False)
     done = timetrial("install", f"{tiny.folder}@2.0", "--adopt", python)
@@ -252,6 +263,7 @@ def test_adopting_replaces_nothing_that_was_installed(
     assert locate(tiny.framework, "2.0", None).source == "installed"
 
 
+@pytest.mark.attempt
 def test_an_environment_of_another_version_is_not_adopted(
     tiny: Tiny, make_python: Callable[..., Path]
 ) -> None:
@@ -283,6 +295,7 @@ def test_one_that_needs_a_folder_of_the_users(tiny: Tiny, wheels: Path, tmp_path
         locate(tiny.framework, "own", None)
 
 
+@pytest.mark.attempt
 def test_wishes_contradict(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--adopt takes an environment as it is"):
         Wishes(adopt="python3", python="python3")

@@ -17,6 +17,8 @@ from timetrial.experiment.spec import parse_spec
 from timetrial.experiment.validate import validate
 from timetrial.paths import user_path
 
+pytestmark = pytest.mark.attempt
+
 LONG = "x" * 300
 
 

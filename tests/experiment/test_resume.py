@@ -22,6 +22,8 @@ from timetrial.races.loading import resume
 from timetrial.records import sessions
 from timetrial.records.results import Results
 
+pytestmark = pytest.mark.attempt
+
 WORDS = ("network=mlp", "backend=fast,slow,crashes,absent", "threads=1,2", "epochs=12", "launches=3")
 
 
@@ -116,8 +118,8 @@ def test_a_reference_that_rode_already_rides_again_beside_those_that_did_not(
     fake: FakeEngine, clock: _Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Heats of two: there is room for that.
-    monkeypatch.setattr("timetrial.experiment.runner.available_bytes", lambda: 2)
-    monkeypatch.setattr("timetrial.experiment.runner.needed_bytes", lambda folder, one: 1)
+    monkeypatch.setattr("timetrial.experiment.phases.available_bytes", lambda: 2)
+    monkeypatch.setattr("timetrial.experiment.phases.needed_bytes", lambda folder, one: 1)
     words = ("backend=fast,slow,other", "threads=1", "reference=fast", "learning_seeds=1")
     folder = _interrupted(fake, clock, tmp_path, 3 + 2, *words)  # proofs, one heat of two
     resume_experiment(folder, quiet=True, engine=fake.engine())

@@ -110,6 +110,7 @@ def test_positions_are_balanced() -> None:
     assert all(70 <= count <= 130 for count in firsts.values())
 
 
+@pytest.mark.attempt
 def test_a_failure_is_data(run: Run, fake: FakeEngine) -> None:
     results = run("backend=fast,crashes,hangs,wrong,absent,mismatched,flaky", "launches=5")
     outcomes = {row.case.backend: row.outcome for row in results}
@@ -145,6 +146,7 @@ def test_no_learning_without_epochs_or_for_other_tasks(run: Run, fake: FakeEngin
     assert "learning" not in {plan.purpose for plan in fake.log}
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -161,6 +163,7 @@ def test_bad_input_leaves_nothing_behind(
     assert not results_folder.exists()
 
 
+@pytest.mark.attempt
 def test_results_folder_that_cannot_be_written(
     load: Callable[..., Experiment], fake: FakeEngine, tmp_path: Path
 ) -> None:
@@ -171,6 +174,7 @@ def test_results_folder_that_cannot_be_written(
     assert not fake.log
 
 
+@pytest.mark.attempt
 def test_interruption_keeps_what_has_finished(run: Run, fake: FakeEngine) -> None:
     def interrupt(plan: Any) -> None:
         if len(fake.log) == 5:

@@ -114,8 +114,8 @@ def test_what_does_not_fit_rides_in_smaller_heats_with_the_reference(fake: FakeE
 def test_ratios_through_a_reference_that_rode_several_times(
     run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.experiment.runner.available_bytes", lambda: 1)
-    monkeypatch.setattr("timetrial.experiment.runner.needed_bytes", lambda folder, one: 1)
+    monkeypatch.setattr("timetrial.experiment.phases.available_bytes", lambda: 1)
+    monkeypatch.setattr("timetrial.experiment.phases.needed_bytes", lambda folder, one: 1)
     fake.factor = lambda plan: 1.0 + 0.5 * (plan.heat % 2)  # heats differ, and it cancels
     results = run("backend=slow,fast,other", "launches=4", "reference=slow")
     rows = {row.case.backend: row for row in results.rows}

@@ -83,6 +83,7 @@ def test_one_that_behaves(tmp_path: Path) -> None:
     assert record.warnings == []
 
 
+@pytest.mark.attempt
 def test_output_at_import_is_not_taken_for_events(tmp_path: Path) -> None:
     noise = (
         """print('{"event": "ready", "phases": []}'); sys.stdout.flush(); sys.stderr.write("a warning\\n")"""
@@ -93,6 +94,7 @@ def test_output_at_import_is_not_taken_for_events(tmp_path: Path) -> None:
     assert "a warning" in record.stderr
 
 
+@pytest.mark.attempt
 def test_a_changed_environment_is_a_fact(tmp_path: Path) -> None:
     change = 'os.environ["OMP_NUM_THREADS"] = "7"; os.environ["ITS_OWN"] = "x"'
     record = launch(tmp_path, at_import=change)
@@ -108,6 +110,7 @@ def test_threads_that_sleep_do_no_harm(tmp_path: Path) -> None:
     assert threads_of(record) == ("1", "applied")
 
 
+@pytest.mark.attempt
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_threads_that_work_are_seen(tmp_path: Path) -> None:
     record = launch(tmp_path, at_import="threading.Thread(target=spin, daemon=True).start()")
@@ -116,6 +119,7 @@ def test_threads_that_work_are_seen(tmp_path: Path) -> None:
     assert record.reason == "threads asked 1, working 2"
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -130,6 +134,7 @@ def test_an_exit_at_import(tmp_path: Path, statement: str, said: str) -> None:
     assert (record.outcome, record.reason) == ("crash", said)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -146,6 +151,7 @@ def test_an_exit_in_a_step(tmp_path: Path, statement: str, said: str) -> None:
     assert (record.reason or "").startswith(said)
 
 
+@pytest.mark.attempt
 def test_an_import_beyond_the_limit(tmp_path: Path) -> None:
     record = launch(tmp_path, at_import="time.sleep(1000)", start_timeout_s=1.0)
     assert record.outcome == "hang"
@@ -166,6 +172,7 @@ def test_the_first_step_may_take_as_long_as_an_import(tmp_path: Path) -> None:
     assert later.outcome == "hang"
 
 
+@pytest.mark.attempt
 def test_what_is_written_to_the_home_folder_is_named(tmp_path: Path) -> None:
     write = 'open(os.path.expanduser("~/.compiled"), "w").write("x" * 1000)'
     record = launch(tmp_path, at_import=write)

@@ -23,6 +23,8 @@ from timetrial.errors import MeasurementError
 from timetrial.launch import run_launch
 from timetrial.launch.segments import SampleFiles
 
+pytestmark = pytest.mark.attempt
+
 WAIT_S = 20.0
 SHARED_MEMORY = Path("/dev/shm")
 

@@ -13,6 +13,8 @@ from timetrial.errors import InputError
 from timetrial.experiment.case import Case, Workload
 from timetrial.launch import probe, resolve
 
+pytestmark = pytest.mark.attempt
+
 EVIL = {
     "fork": "for (int i = 0; i < 20; ++i) if (fork() == 0) for (;;) pause();",
     "daemon": "if (fork() == 0) { setsid(); if (fork() == 0) for (;;) pause(); _exit(0); }",

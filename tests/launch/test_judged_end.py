@@ -20,6 +20,7 @@ STEPS = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, ma
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("defect", "task", "tensor"),
     [
@@ -56,6 +57,7 @@ def test_what_is_right_passes(tmp_path: Path, backend: str, task: str) -> None:
     assert record.segments[-1].kind == "judged"
 
 
+@pytest.mark.attempt
 def test_what_is_computed_once_and_then_remembered_is_said(tmp_path: Path) -> None:
     plan = make_plan(
         tmp_path / "launch", PLANTED, network=small_network(tmp_path),

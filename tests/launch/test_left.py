@@ -30,6 +30,7 @@ def npy(array: np.ndarray) -> bytes:
 WHOLE = npy(np.arange(1000, dtype=np.float32))
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4", "i8", "u1", "?"])
 @pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4, 5), (1024, 1024)])
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -79,6 +80,7 @@ PLANTED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("name", PLANTED)
 def test_anything_else_is_the_launch_s_own_end(tmp_path: Path, name: str) -> None:
     PLANTED[name](tmp_path / "a.npy")
@@ -88,6 +90,7 @@ def test_anything_else_is_the_launch_s_own_end(tmp_path: Path, name: str) -> Non
     assert caught.value.reason.startswith("protocol: it left no readable a.npy: ")
 
 
+@pytest.mark.attempt
 @example(place=50, value=98, length=128)  # a key of bytes among those of text
 @given(place=st.integers(0, 127), value=st.integers(0, 255), length=st.integers(0, len(WHOLE)))
 def test_damaged_headers_end_in_words(
@@ -101,6 +104,7 @@ def test_damaged_headers_end_in_words(
         assert read_array(path, MOST).nbytes == len(WHOLE) - 128
 
 
+@pytest.mark.attempt
 def test_folders_of_any_kind_are_removed(tmp_path: Path) -> None:
     deep = tmp_path / "left"
     deep.mkdir()
@@ -123,6 +127,7 @@ def test_folders_of_any_kind_are_removed(tmp_path: Path) -> None:
     remove(deep)  # gone already
 
 
+@pytest.mark.attempt
 def test_names_that_are_no_text_are_printable(tmp_path: Path) -> None:
     assert printable(Path("a b/ü.txt")) == "a b/ü.txt"
     (tmp_path / os.fsdecode(b"caf\xe9\n\x1b[31m")).write_text("x" * 10)

@@ -53,6 +53,7 @@ def check_left_nothing(folder: Path, record: LaunchRecord) -> None:
     assert not (folder / "tmp").exists()
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("fail", "outcome", "said"),
     [
@@ -75,6 +76,7 @@ def test_failures_of_a_step_are_typed(tmp_path: Path, fail: str, outcome: str, s
     check_left_nothing(tmp_path / "launch", record)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("fail", "outcome", "said"),
     [
@@ -100,6 +102,7 @@ def test_a_slow_start_is_no_hang(tmp_path: Path) -> None:
     assert build["build"] - build["import"] > 2.9e9
 
 
+@pytest.mark.attempt
 def test_what_a_contender_prints_is_kept_and_obeyed_by_nobody(tmp_path: Path) -> None:
     record = run_launch(null_plan(tmp_path, "print"))
     assert record.outcome == "ok", words(record)
@@ -107,6 +110,7 @@ def test_what_a_contender_prints_is_kept_and_obeyed_by_nobody(tmp_path: Path) ->
     assert "stderr" in record.stderr
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("behavior", "outcome", "said"),
     [
@@ -130,6 +134,7 @@ def test_a_framework_fails_in_the_same_words(
     check_left_nothing(tmp_path / "launch", record)
 
 
+@pytest.mark.attempt
 def test_a_killed_contender_leaves_its_stamps(tmp_path: Path) -> None:
     plan = make_plan(tmp_path / "launch", PLANTED, settings={"planted.behavior": "kill"}, measure=STEPS)
     record = run_launch(plan)
@@ -164,6 +169,7 @@ def test_segments_name_their_stamps_and_losses(tmp_path: Path) -> None:
     assert np.median(np.diff(took)) > 490_000
 
 
+@pytest.mark.attempt
 def test_a_folder_is_used_once(tmp_path: Path) -> None:
     run_launch(null_plan(tmp_path, "none"))
     before = (tmp_path / "launch" / "record.json").read_text()
@@ -188,6 +194,7 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
     np.testing.assert_array_equal(answers[1], truth)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("predictions", "outcome", "words"),
     [
@@ -209,6 +216,7 @@ def test_an_accuracy_that_does_not_follow_from_the_predictions_is_wrong(
     assert failure.value.outcome == outcome
 
 
+@pytest.mark.attempt
 def test_a_prediction_that_is_no_number_is_no_answer(tmp_path: Path) -> None:
     predictions = np.eye(4, dtype=np.float32)
     predictions[2, 1] = np.nan
@@ -231,6 +239,7 @@ def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
     assert "the loss of step 4" in (bad.reason or "")
 
 
+@pytest.mark.attempt
 def test_a_timed_launch_that_trains_nothing_is_wrong(tmp_path: Path) -> None:
     record = run_launch(make_plan(tmp_path / "launch", PLANTED, settings={"planted.defect": "no_update"}))
     assert record.outcome == "wrong"

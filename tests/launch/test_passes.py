@@ -58,6 +58,7 @@ def test_a_reset_that_is_missing_is_missed() -> None:
     assert caught.value.outcome == "wrong"
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("step", "factor", "is_seen"),
     [
@@ -83,6 +84,7 @@ def test_each_pass_begins_with_the_first_ones_losses(step: int, factor: float, i
         check.add(*segment([[], other]))
 
 
+@pytest.mark.attempt
 def test_a_loss_that_is_gone_is_not_the_same() -> None:
     check = PassCheck(7, proven=True)
     with pytest.raises(LaunchError, match="the loss of step 1 is nan"):
@@ -119,6 +121,7 @@ def test_how_long_a_pass_is(momentum: float, epoch: int, steps: int) -> None:
         assert 1e-17 * momentum**steps > np.finfo(np.float32).smallest_normal
 
 
+@pytest.mark.attempt
 def test_work_in_resets_is_seen() -> None:
     def said(*resets_ms: float, steps_ms: float = 10.0, proven: bool = True) -> str | None:
         return check_resets(np.array([int(ms * MS) for ms in resets_ms]), steps_ms * MS, proven=proven)
@@ -191,12 +194,14 @@ def run_planted(folder: Path, defect: str) -> LaunchRecord:
     )
 
 
+@pytest.mark.attempt
 def test_a_reset_that_does_nothing_is_wrong(tmp_path: Path) -> None:
     record = run_planted(tmp_path, "no_reset")
     assert record.outcome == "wrong"
     assert "after a reset the loss of step 1" in str(record.reason)
 
 
+@pytest.mark.attempt
 def test_a_reset_that_keeps_the_velocities_is_wrong(tmp_path: Path) -> None:
     record = run_planted(tmp_path, "kept_velocity")
     assert record.outcome == "wrong"

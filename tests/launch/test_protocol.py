@@ -127,16 +127,19 @@ def test_who_tells_no_lie_is_measured(launch: Callable[..., LaunchRecord]) -> No
     assert sum(segment.steps for segment in record.segments) > 10
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("code", "said"), LIES_AT_START)
 def test_lies_at_the_start(launch: Callable[..., LaunchRecord], code: str, said: str) -> None:
     check(launch("start", code), said)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("code", "said"), LIES_IN_A_SEGMENT)
 def test_lies_in_a_segment(launch: Callable[..., LaunchRecord], code: str, said: str) -> None:
     check(launch("run", code, 1), said)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("code", "said"), LIES_AT_THE_END)
 def test_lies_at_the_end(launch: Callable[..., LaunchRecord], code: str, said: str) -> None:
     check(launch("finish", code), said)
@@ -149,6 +152,7 @@ def check(record: LaunchRecord, said: str) -> None:
     assert "Traceback" not in (record.reason or "")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("verb", "answer", "line"),
     [

@@ -16,6 +16,8 @@ from timetrial.launch.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, ta
 from timetrial.records.results import LaunchFiles, analyzed
 from timetrial.records.store import read_launch
 
+pytestmark = pytest.mark.attempt
+
 # What is executed before the answer to a segment; what the reason must say ("": the launch is ok).
 DEEDS = [
     ("shutil.rmtree(folder)", "stamps.bin and losses.bin of its launch went away"),

@@ -63,6 +63,7 @@ def test_what_may_be_a_factory(project: Write, name: str) -> None:
     assert find(f"mine:{name}").fingerprint != before
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -116,6 +117,7 @@ def interpreter(path: Path, version: str) -> str:
     return str(path)
 
 
+@pytest.mark.attempt
 def test_interpreters_that_will_not_do(project: Write, environment: Write, tmp_path: Path) -> None:
     project("mine.py", FACTORIES)
     bare = environment("bare", "1.0", numpy=False)

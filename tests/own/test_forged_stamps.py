@@ -79,6 +79,7 @@ def test_who_forges_nothing_passes(launch: Callable[[str], LaunchRecord]) -> Non
     assert not any("asleep" in one for one in record.warnings)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("rewrite", "says"),
     [
@@ -95,6 +96,7 @@ def test_forged_stamps_are_wrong(launch: Callable[[str], LaunchRecord], rewrite:
     assert re.search(says, record.reason), record.reason
 
 
+@pytest.mark.attempt
 def test_a_step_that_sleeps_is_named(launch: Callable[[str], LaunchRecord]) -> None:
     record = launch(SLEEPER.format(seconds=0.002))
     assert record.outcome == "ok", record.reason
@@ -134,6 +136,7 @@ def test_who_waits_for_a_processor_is_not_asleep() -> None:
     assert Accounts.between(1, *asleep, [(0, SECOND)]).warning is not None
 
 
+@pytest.mark.attempt
 def test_a_segment_lies_between_its_order_and_its_answer() -> None:
     times = np.array([1_000_000, 2_000_000, 3_000_000])
     check_order(times, 900_000, 500_000, 3_000_100)

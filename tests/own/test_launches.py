@@ -70,6 +70,7 @@ def test_a_proof_runs_no_step_and_proves_nothing(launch: Callable[..., LaunchRec
     assert record.segments == []
 
 
+@pytest.mark.attempt
 def test_what_it_prints_is_kept_and_harms_nothing(launch: Callable[..., LaunchRecord]) -> None:
     text = (
         "print('hello')\ndef make():\n    print('made')\n    return lambda: print('{\"event\": \"done\"}')\n"
@@ -90,6 +91,7 @@ def test_modules_of_ours_stand_in_nobodys_way(launch: Callable[..., LaunchRecord
 CYCLE = "def make():\n    steps = iter(range(1000))\n    def step():\n        n = next(steps) + 1\n"
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("text", "outcome", "said"),
     [
@@ -142,6 +144,7 @@ def test_bad_steps_end_with_words(
     assert said in (record.reason or ""), words(record)
 
 
+@pytest.mark.attempt
 def test_a_factory_that_takes_too_long(launch: Callable[..., LaunchRecord]) -> None:
     text = "import time\ndef make():\n    time.sleep(1000)\n"
     record = launch(text, limits={"start_timeout_s": 1.0})
@@ -149,6 +152,7 @@ def test_a_factory_that_takes_too_long(launch: Callable[..., LaunchRecord]) -> N
     assert "start_timeout_s=2 gives import and build more time" in (record.reason or "")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("at", "cure"), [(1, "start_timeout_s=4 gives it"), (3, "progress_timeout_s=2 gives it")]
 )
@@ -169,6 +173,7 @@ def test_a_slow_step_within_the_limits_is_measured(launch: Callable[..., LaunchR
     )
 
 
+@pytest.mark.attempt
 def test_a_batch_size_that_the_step_contradicts(launch: Callable[..., LaunchRecord]) -> None:
     record = launch(COUNTING.format(result="None"), batch_size=16)
     assert record.outcome == "mismatch", words(record)

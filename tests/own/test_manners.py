@@ -21,6 +21,8 @@ from timetrial.analysis.noise import causes_of, in_words
 from timetrial.control_groups import cpu_groups
 from timetrial.records.model import LaunchRecord, Setting
 
+pytestmark = pytest.mark.attempt
+
 Launch = Callable[..., LaunchRecord]
 STEPS = 60
 BURN = """

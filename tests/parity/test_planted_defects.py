@@ -12,6 +12,8 @@ from launching import make_plan, small_network, words
 from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord
 
+pytestmark = pytest.mark.attempt
+
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
 
 

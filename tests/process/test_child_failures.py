@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("change", "where", "outcome", "text"), CASES, ids=range(len(CASES)))
 def test_bad_job(
     tmp_path: Path, change: Callable[[Path, Job], None], where: str, outcome: str, text: str
@@ -85,6 +86,7 @@ def test_bad_job(
     assert text in event["text"]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("key", ["protocol", "backend", "task", "network", "settings", "batch_size"])
 def test_missing_key_is_named(tmp_path: Path, key: str) -> None:
     job = write_job(tmp_path)
@@ -95,22 +97,26 @@ def test_missing_key_is_named(tmp_path: Path, key: str) -> None:
     assert str(tmp_path / "job.json") in event["text"]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"protocol": "one"}', "\x00\xff"])
 def test_file_that_is_no_job(tmp_path: Path, text: str) -> None:
     (tmp_path / "job.json").write_text(text, encoding="latin-1")
     assert fail(tmp_path, str(tmp_path / "job.json"))["where"] == "job"
 
 
+@pytest.mark.attempt
 def test_missing_job_file(tmp_path: Path) -> None:
     assert "there is no job file '/nowhere/job.json'" in fail(tmp_path, "/nowhere/job.json")["text"]
 
 
+@pytest.mark.attempt
 def test_parameter_without_file(tmp_path: Path) -> None:
     job = write_job(tmp_path)
     del job["network"]["nodes"][2]["parameters"][0]["file"]
     assert fail(tmp_path, job)["text"] == "parameter 'fc.weight' has no file"
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("command", "text"),
     [
@@ -130,6 +136,7 @@ def test_bad_command(tmp_path: Path, command: str, text: str) -> None:
     assert text in event["text"]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("settings", "where", "outcome", "text"),
     [
@@ -168,6 +175,7 @@ def test_null_needs_neither_data_nor_weights(tmp_path: Path) -> None:
         contender.do("run 10 0 0")
 
 
+@pytest.mark.attempt
 def test_descriptor_that_is_no_recorder(tmp_path: Path) -> None:
     job = write_job(tmp_path)
     no_recorder = os.open(tmp_path / "labels.npy", os.O_RDWR)

@@ -52,12 +52,14 @@ def test_exit_code_is_reported(program: list[str], end: str) -> None:
     assert contender.process.returncode == 0
 
 
+@pytest.mark.attempt
 def test_sigkill_of_the_contender_is_reported() -> None:
     with supervised(SLEEP) as contender:
         os.kill(contender.started(), signal.SIGKILL)
         assert contender.reports() == ["signaled 9", "gone"]
 
 
+@pytest.mark.attempt
 def test_orphan_is_dead_after_the_parent_has_gone(tmp_path: Path) -> None:
     with supervised([sys.executable, "-c", ESCAPE, str(tmp_path / "pid"), "stay"]) as contender:
         pid = contender.started()
@@ -69,6 +71,7 @@ def test_orphan_is_dead_after_the_parent_has_gone(tmp_path: Path) -> None:
         assert state(pid) is None
 
 
+@pytest.mark.attempt
 def test_orphan_is_dead_after_the_contender_has_ended(tmp_path: Path) -> None:
     with supervised([sys.executable, "-c", ESCAPE, str(tmp_path / "pid"), "end"]) as contender:
         contender.started()
@@ -76,6 +79,7 @@ def test_orphan_is_dead_after_the_contender_has_ended(tmp_path: Path) -> None:
         assert state(escaped(tmp_path / "pid")) is None
 
 
+@pytest.mark.attempt
 def test_orphan_is_dead_when_the_parent_process_is_killed(tmp_path: Path) -> None:
     """The whole chain: a Python parent with a supervised contender gets SIGKILL."""
     code = (
@@ -90,6 +94,7 @@ def test_orphan_is_dead_when_the_parent_process_is_killed(tmp_path: Path) -> Non
     wait_until(lambda: state(orphan) is None, "the orphan is gone")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_to_the_supervisor_ends_everything(number: signal.Signals) -> None:
     with supervised(SLEEP) as contender:
@@ -99,6 +104,7 @@ def test_signal_to_the_supervisor_ends_everything(number: signal.Signals) -> Non
         assert state(pid) is None
 
 
+@pytest.mark.attempt
 def test_kill_of_the_supervisor_takes_the_contender_along() -> None:
     with supervised(SLEEP) as contender:
         pid = contender.started()
@@ -106,6 +112,7 @@ def test_kill_of_the_supervisor_takes_the_contender_along() -> None:
         wait_until(lambda: state(pid) in (None, "Z"), "the contender is gone")
 
 
+@pytest.mark.attempt
 def test_kill_ends_a_group_that_ignores_every_other_signal() -> None:
     deaf = "trap '' INT TERM HUP; sleep 1000 & sleep 1000 & echo up; wait"
     read, write = os.pipe()
@@ -132,6 +139,7 @@ def test_stop_and_continue_reach_the_group_only() -> None:
         assert contender.reports() == ["signaled 9", "gone"]
 
 
+@pytest.mark.attempt
 def test_missing_program_is_said_in_words() -> None:
     with supervised(["/nowhere/timetrial-child"]) as contender:
         assert contender.reports() == [
@@ -141,6 +149,7 @@ def test_missing_program_is_said_in_words() -> None:
     assert contender.process.returncode == 1
 
 
+@pytest.mark.attempt
 def test_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/nowhere/python\n")
@@ -149,6 +158,7 @@ def test_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path) -> N
         assert "the interpreter or loader it names is not" in contender.reports()[0]
 
 
+@pytest.mark.attempt
 def test_cpu_that_is_not_allowed_is_an_error() -> None:
     with supervised(["true"], ["--affinity", "0+4000"]) as contender:
         error, gone = contender.reports()
@@ -156,6 +166,7 @@ def test_cpu_that_is_not_allowed_is_an_error() -> None:
     assert gone == "gone"
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("words", ["0-x", "", "1-0", "0,,1", "-1", "99999"])
 def test_nonsense_affinity_is_an_error(words: str) -> None:
     with supervised(["true"], ["--affinity", words]) as contender:
@@ -164,6 +175,7 @@ def test_nonsense_affinity_is_an_error(words: str) -> None:
     assert contender.process.returncode == 2
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     "options", [["--nice", "20"], ["--memory", "1GB"], ["--processes", "0"], ["--afinity", "0"], ["--nice"]]
 )
@@ -186,6 +198,7 @@ def test_affinity_and_nice_are_in_force() -> None:
     os.close(read)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(("mebibytes", "code"), [(64, 0), (512, 7)])
 def test_memory_limit_refuses_what_is_beyond(mebibytes: int, code: int) -> None:
     program = f"try: room = bytearray({mebibytes} << 20)\nexcept MemoryError: raise SystemExit(7)"
@@ -200,6 +213,7 @@ def test_process_limit_is_refused_for_root() -> None:
         assert "no effect for root" in contender.reports()[0]
 
 
+@pytest.mark.attempt
 @pytest.mark.skipif(os.getuid() == 0, reason="root is exempt from the limit")
 def test_process_limit_is_in_force() -> None:
     code = "import os\nfor i in range(50):\n  if os.fork() == 0: __import__('time').sleep(1000)"
@@ -230,6 +244,7 @@ def test_pipe_of_the_contender_ends_with_it() -> None:
     os.close(read)
 
 
+@pytest.mark.attempt
 def test_unknown_control_line_is_reported_and_survived() -> None:
     with supervised(SLEEP) as contender:
         contender.started()

@@ -166,6 +166,7 @@ def damaged(path: Path, change: Any) -> None:
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+@pytest.mark.attempt
 def test_bad_records(measured: Results, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no records at"):
         load(tmp_path / "nothing")
@@ -213,6 +214,7 @@ RECORDS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("file", ["stamps.bin", "losses.bin"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_samples_that_disagree_with_their_record_are_named(measured: Results, damage: str, file: str) -> None:
@@ -232,6 +234,7 @@ def test_samples_that_disagree_with_their_record_are_named(measured: Results, da
     again.to_pandas("steps")
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("damage", [name for name in RECORDS if name not in ("longer", "not whole")])
 def test_a_record_that_cannot_be_read_is_left_out_and_named(measured: Results, damage: str) -> None:
     before = len(measured.launches)
@@ -246,6 +249,7 @@ def test_a_record_that_cannot_be_read_is_left_out_and_named(measured: Results, d
     assert ("damaged, and left out" in repr(again)) is bool(said)
 
 
+@pytest.mark.attempt
 def test_written_once(tmp_path: Path) -> None:
     write_once(tmp_path / "file", b"first")
     with pytest.raises(MeasurementError, match="never changed"):
@@ -254,6 +258,7 @@ def test_written_once(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.attempt
 def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -44,6 +44,7 @@ def test_batches_are_aligned(runtime: Any) -> None:
         assert array.flags["C_CONTIGUOUS"]
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
@@ -73,6 +74,7 @@ def files(folder: Path, images: Any, labels: Any, order: Any) -> dict[str, str]:
     return {name: str(folder / f"{name}.npy") for name in ("images", "labels", "order")}
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize(
     ("images", "labels", "order", "said"),
     [
@@ -106,6 +108,7 @@ def test_a_stream_without_order_fills_its_last_batch(runtime: Any, tmp_path: Pat
     assert stream.order.tolist() == [[0, 1, 2, 3], [4, 5, 0, 1]]
 
 
+@pytest.mark.attempt
 def test_another_protocol_is_refused(runtime: Any, tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps({"protocol": 2}))

@@ -67,6 +67,7 @@ def test_what_it_is_made_for_is_taken(name: str) -> None:
     assert tried(READERS[name], READERS[name].document) == ""
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(changes=st.lists(CHANGE, min_size=1, max_size=4))
@@ -78,6 +79,7 @@ def test_anything_else_is_taken_or_refused_in_words(
     assert len(words) < 20_000
 
 
+@pytest.mark.attempt
 @pytest.mark.full
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=1500, deadline=None, database=None)

@@ -36,6 +36,8 @@ from timetrial.records import sessions
 from timetrial.records.results import LaunchFiles, Results, analyzed
 from timetrial.records.store import read_launch
 
+pytestmark = pytest.mark.attempt
+
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 10))]
 FEWEST_SYNCED = 15  # files of a run of CASES, at least
 LAUNCHES, WRITES, KILLS = 92, 4, 4  # faults of each kind to a seed

@@ -62,6 +62,7 @@ def test_cifar100_has_a_hundred_fine_classes(tmp_path: Path, writer: Any) -> Non
     np.testing.assert_array_equal(data.train_labels, cifar_arrays(12, 100, seed=0)[1])
 
 
+@pytest.mark.attempt
 def test_missing_files_are_named(tmp_path: Path) -> None:
     write_cifar10_binary(tmp_path)
     (tmp_path / "data_batch_3.bin").unlink()
@@ -74,6 +75,7 @@ def test_no_folder_says_what_to_put_where() -> None:
         load_dataset("cifar100")
 
 
+@pytest.mark.attempt
 def test_truncated_binary(tmp_path: Path) -> None:
     write_cifar10_binary(tmp_path)
     file = tmp_path / "data_batch_2.bin"
@@ -84,6 +86,7 @@ def test_truncated_binary(tmp_path: Path) -> None:
         load_dataset("cifar10", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_truncated_by_whole_records(tmp_path: Path) -> None:
     write_cifar10_binary(tmp_path)
     file = tmp_path / "data_batch_5.bin"
@@ -92,6 +95,7 @@ def test_truncated_by_whole_records(tmp_path: Path) -> None:
         load_dataset("cifar10", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_cifar100_in_place_of_cifar10(tmp_path: Path) -> None:
     write_cifar10_binary(tmp_path)
     (tmp_path / "test_batch.bin").write_bytes(bytes(3074 * 5))
@@ -99,6 +103,7 @@ def test_cifar100_in_place_of_cifar10(tmp_path: Path) -> None:
         load_dataset("cifar10", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_training_and_test_swapped(tmp_path: Path) -> None:
     write_cifar100_binary(tmp_path)
     train, test = tmp_path / "train.bin", tmp_path / "test.bin"
@@ -109,6 +114,7 @@ def test_training_and_test_swapped(tmp_path: Path) -> None:
         load_dataset("cifar100", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_label_out_of_range(tmp_path: Path) -> None:
     write_cifar10_binary(tmp_path)
     file = tmp_path / "data_batch_1.bin"
@@ -117,6 +123,7 @@ def test_label_out_of_range(tmp_path: Path) -> None:
         load_dataset("cifar10", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_truncated_pickle(tmp_path: Path) -> None:
     write_cifar10_pickled(tmp_path)
     file = tmp_path / "data_batch_1"
@@ -156,6 +163,7 @@ class Hostile:
         return self.function, self.arguments
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_hostile_pickle_is_refused_and_nothing_runs(tmp_path: Path, protocol: int) -> None:
     write_cifar10_pickled(tmp_path)
@@ -174,6 +182,7 @@ def test_hostile_pickle_is_refused_and_nothing_runs(tmp_path: Path, protocol: in
     assert not victim.exists()
 
 
+@pytest.mark.attempt
 def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
     write_cifar10_pickled(tmp_path)
     content = {b"data": np.array([None, 1], dtype=object), b"labels": [0]}

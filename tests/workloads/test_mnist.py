@@ -41,11 +41,13 @@ def test_no_folder_says_what_to_put_where() -> None:
         load_dataset("mnist")
 
 
+@pytest.mark.attempt
 def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere' does not exist.*Put these files there: train-images"):
         load_dataset("mnist", str(tmp_path / "nowhere"))
 
 
+@pytest.mark.attempt
 def test_missing_file_is_named(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     (tmp_path / TEST_LABELS).unlink()
@@ -53,6 +55,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_truncated(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     file = tmp_path / TRAIN_IMAGES
@@ -63,6 +66,7 @@ def test_truncated(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("size", [0, 3, 10])
 def test_truncated_header(tmp_path: Path, size: int) -> None:
     write_mnist(tmp_path)
@@ -72,6 +76,7 @@ def test_truncated_header(tmp_path: Path, size: int) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_too_long(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     with (tmp_path / TRAIN_LABELS).open("ab") as stream:
@@ -80,6 +85,7 @@ def test_too_long(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_truncated_gzip(tmp_path: Path) -> None:
     write_mnist(tmp_path, packed=True)
     file = tmp_path / (TRAIN_IMAGES + ".gz")
@@ -88,6 +94,7 @@ def test_truncated_gzip(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_images_and_labels_swapped(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     images, labels = (tmp_path / TRAIN_IMAGES).read_bytes(), (tmp_path / TRAIN_LABELS).read_bytes()
@@ -99,6 +106,7 @@ def test_images_and_labels_swapped(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_labels_of_training_and_test_swapped(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     train, test = (tmp_path / TRAIN_LABELS).read_bytes(), (tmp_path / TEST_LABELS).read_bytes()
@@ -108,12 +116,14 @@ def test_labels_of_training_and_test_swapped(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_training_and_test_swapped(tmp_path: Path) -> None:
     write_mnist(tmp_path, train=10, test=30)
     with pytest.raises(InputError, match=r"10 images and .* has 30; expected more for training.*swapped"):
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_wrong_magic(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     (tmp_path / TEST_IMAGES).write_bytes(b"\x89PNG" + bytes(100))
@@ -121,6 +131,7 @@ def test_wrong_magic(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_label_out_of_range(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     labels = np.zeros(30, dtype=np.uint8)
@@ -130,12 +141,14 @@ def test_label_out_of_range(tmp_path: Path) -> None:
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_no_images(tmp_path: Path) -> None:
     write_mnist(tmp_path, train=0, test=0)
     with pytest.raises(InputError, match="has no images"):
         load_dataset("mnist", str(tmp_path))
 
 
+@pytest.mark.attempt
 def test_images_of_two_sizes(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     write(tmp_path / TEST_IMAGES, idx(np.zeros((10, 14, 14))))

@@ -159,12 +159,14 @@ def test_digits_come_from_the_cache_without_scikit_learn(monkeypatch: pytest.Mon
     assert prepare(MLP, seed=2, epochs=1).samples == 1437
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("size", [0, -1, True, 2.0, "64"])
 def test_wrong_batch_sizes(size: Any) -> None:
     with pytest.raises(InputError, match=rf"batch_size is {size!r}; expected a whole number of at least 1"):
         check(change(batch_size=size))
 
 
+@pytest.mark.attempt
 def test_batch_size_above_the_training_set() -> None:
     assert check(change(batch_size=1437)).samples == 1437
     with pytest.raises(
@@ -173,21 +175,25 @@ def test_batch_size_above_the_training_set() -> None:
         check(change(batch_size=1438))
 
 
+@pytest.mark.attempt
 def test_no_epochs() -> None:
     with pytest.raises(InputError, match="epochs is 0; expected at least 1"):
         prepare(MLP, seed=1, epochs=0)
 
 
+@pytest.mark.attempt
 def test_missing_files_of_a_dataset() -> None:
     with pytest.raises(InputError, match=r"set dataset_folder to one that holds train-images-idx3-ubyte"):
         check(change(dataset="mnist"))
 
 
+@pytest.mark.attempt
 def test_images_too_small_for_the_network() -> None:
     with pytest.raises(NetworkError, match=r"conv2"):
         check(change(network="lenet5"))
 
 
+@pytest.mark.attempt
 def test_an_output_that_does_not_fit_the_classes(tmp_path: Path) -> None:
     file = tmp_path / "seven.toml"
     file.write_text(
@@ -200,6 +206,7 @@ def test_an_output_that_does_not_fit_the_classes(tmp_path: Path) -> None:
         check(change(network=str(file)))
 
 
+@pytest.mark.attempt
 def test_unknown_names() -> None:
     with pytest.raises(InputError, match="Did you mean 'mlp'"):
         check(change(network="mpl"))

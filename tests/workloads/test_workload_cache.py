@@ -43,6 +43,7 @@ def test_a_key_does_not_depend_on_the_order_of_words(cache: Path) -> None:
     assert cached("test", {"a": 1, "b": 2}, content) == cached("test", {"b": 2, "a": 1}, never)
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("damage", ["truncate", "remove", "manifest"])
 def test_a_damaged_entry_is_made_again(cache: Path, damage: str) -> None:
     entry = cached("test", {"a": 1}, content)
@@ -57,6 +58,7 @@ def test_a_damaged_entry_is_made_again(cache: Path, damage: str) -> None:
     assert [folder.name for folder in entry.folder.parent.iterdir()] == [entry.key]
 
 
+@pytest.mark.attempt
 def test_failure_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: Path) -> str:
         raise OSError(28, "No space left on device")
@@ -67,6 +69,7 @@ def test_failure_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert list((cache / "v1" / "test").iterdir()) == []
 
 
+@pytest.mark.attempt
 def test_leftovers_of_dead_processes_go_and_fresh_ones_stay(cache: Path) -> None:
     parent = cache / "v1" / "test"
     old, fresh = parent / "making-old", parent / "making-fresh"
@@ -80,6 +83,7 @@ def test_leftovers_of_dead_processes_go_and_fresh_ones_stay(cache: Path) -> None
     assert fresh.exists()
 
 
+@pytest.mark.attempt
 @pytest.mark.parametrize("folder", ["/proc/timetrial-cache", "/dev/null/cache"])
 def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setenv("TIMETRIAL_CACHE", folder)
@@ -87,6 +91,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, folder
         cached("test", {"a": 1}, content)
 
 
+@pytest.mark.attempt
 def test_a_read_only_folder_still_serves_what_it_has(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = cached("test", {"a": 1}, content)
 
@@ -124,6 +129,7 @@ def make_slowly(number: int, barrier: object) -> tuple[str, list[int]]:
     return entry.key, seen
 
 
+@pytest.mark.attempt
 def test_many_processes_make_the_same_entries(cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager:

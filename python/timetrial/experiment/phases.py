@@ -1,0 +1,332 @@
+"""What a run launches: proofs first, then speed, then learning; or a profile. A failure is data.
+
+A case that has no proof, or failed too often, is left out of what follows.
+
+The order within one phase is in order.py, the sizes in effort.py, what a launch is in timetrial.launch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timetrial.analysis.precision import median_half_width
+from timetrial.analysis.summary import Launch, summarize
+from timetrial.errors import InputError
+from timetrial.experiment.describe import limits_of, prepare_files
+from timetrial.experiment.effort import Planned, planned
+from timetrial.experiment.engine import Engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.heats import heats_of
+from timetrial.experiment.learners import learners, side_by_side
+from timetrial.experiment.memory import available_bytes, needed_bytes
+from timetrial.experiment.order import shuffled_block
+from timetrial.experiment.places import padding, processors_for
+from timetrial.experiment.progress import QuietProgress
+from timetrial.experiment.resume import Recorded
+from timetrial.experiment.validate import ReadyCase
+from timetrial.records import store
+from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
+from timetrial.records.results import LaunchFiles, analyzed
+
+if TYPE_CHECKING:
+    from timetrial.launch import LaunchPlan, Measure
+
+# A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
+PATIENCE = 2
+BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
+
+
+@dataclass
+class Run:
+    """The state of a run: where records go, which cases failed, what was proven and measured."""
+
+    experiment: Experiment
+    record: ExperimentRecord
+    engine: Engine
+    folder: Path
+    measure: Measure
+    progress: QuietProgress
+    recorded: Recorded  # in an earlier session
+    so_far: str = ""  # how finely the rows are known, for whoever watches
+    analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
+    failures: dict[str, int] = field(default_factory=dict)  # by case id
+    proofs: dict[str, Parity | None] = field(
+        default_factory=dict
+    )  # by content id; a proven or unproven case is here
+
+    def next_folder(self) -> Path:
+        """Of a launch that is no proof."""
+        self.recorded.next_launch += 1
+        return self.folder / "launches" / f"{self.recorded.next_launch - 1:03d}"
+
+
+def profile(run: Run, live: Sequence[ReadyCase]) -> None:
+    """Each case is proven, then takes its steps layer by layer."""
+    distinct = _distinct(live)
+    run.progress.total(len(distinct) + len(live))
+    _prove(run, distinct)
+    _block(run, live, "profile", 0, run.experiment.spec.seed)
+
+
+def _distinct(live: Sequence[ReadyCase]) -> list[ReadyCase]:
+    """Without repetitions (A/A): one proof serves them all."""
+    return list({one.case.content_id: one for one in reversed(live)}.values())[::-1]
+
+
+def measure(run: Run, live: Sequence[ReadyCase]) -> None:
+    """Proofs, blocks of speed until the rows are known as finely as was asked, and learning."""
+    sizes, train = run.experiment.sizes, run.experiment.spec.train
+    distinct = _distinct(live)
+    learning_seeds = sizes.learning_seeds if train else 0
+    learning = len(learners(run.experiment, live)) * learning_seeds
+    speed = _planned(run, live)
+    blocks = speed.fewest
+    run.progress.total(len(distinct) + len(live) * blocks + learning)
+    _prove(run, distinct)
+    for block in range(blocks):
+        _speed(run, live, block)
+    while live and blocks < speed.most and _is_too_wide(run):
+        run.progress.more(len(live))
+        _speed(run, live, blocks)
+        blocks += 1
+    able = [one for one in live if _can_run(run, one, 1)]
+    pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
+    for block in range(learning_seeds):
+        _learn(run, pupils, block)
+
+
+def _planned(run: Run, live: Sequence[ReadyCase]) -> Planned:
+    experiment = run.experiment
+    return planned(experiment.sizes, len(live), isolated=experiment.spec.measure.isolated)
+
+
+def _speed(run: Run, live: Sequence[ReadyCase], block: int) -> None:
+    if run.experiment.spec.measure.isolated:
+        _block(run, live, "speed", block, run.experiment.spec.seed)
+    else:
+        _heats(run, live, block)
+
+
+def _is_too_wide(run: Run) -> bool:
+    """Whether the rows, all together, are not yet known as finely as was asked for."""
+    for folder in store.launch_folders(run.folder):
+        if folder not in run.analyzed:
+            with contextlib.suppress(InputError):  # damaged: the table will say so
+                run.analyzed[folder] = analyzed(LaunchFiles(store.read_launch(folder), folder))
+    rows = summarize(run.record, list(run.analyzed.values())).rows
+    asked, width = run.record.half_width, median_half_width(rows)
+    if asked is None or width is None or width <= asked:
+        return False
+    run.so_far = f" · ±{100 * width:.1f} % so far, {100 * asked:g} % asked"
+    return True
+
+
+def check(run: Run, live: Sequence[ReadyCase]) -> None:
+    """Proofs and learning; whoever has no proof shows in one short launch that its steps run."""
+    measure(run, live)  # without speed launches
+    unproven = [one for one in _distinct(live) if not _is_proven(run, one)]
+    run.progress.more(len(unproven))
+    run.measure = replace(run.measure, min_ns=BRIEF_NS, budget_ns=BRIEF_NS)
+    _block(run, unproven, "speed", 0, run.experiment.spec.seed)
+
+
+def _is_proven(run: Run, one: ReadyCase) -> bool:
+    parity = run.proofs.get(one.case.content_id)
+    return parity is not None and parity.status == "passed"
+
+
+def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
+    """One contender is alive at a time: what import and compiling cost when nothing is compiled is seen here,
+    and nobody knows yet how much memory they need. While it is judged, the next one runs."""
+    seed = run.experiment.spec.seed
+    missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
+    waiting = iter([_words("proof", one, 0) for one in missing])
+    run.progress.next(next(waiting, ""))
+
+    def plan(place: int, one: ReadyCase) -> LaunchPlan:
+        return _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, place)
+
+    def done(record: LaunchRecord) -> None:
+        run.progress.done(record)
+        run.progress.next(next(waiting, "proofs are judged"))
+
+    for one, record in _together(run, cases, "proof", 0, plan, 1, done):
+        if record.outcome == "ok":
+            run.proofs[one.case.content_id] = record.parity
+
+
+def _together(
+    run: Run,
+    cases: Sequence[ReadyCase],
+    purpose: Purpose,
+    block: int,
+    plan: Callable[[int, ReadyCase], LaunchPlan],
+    at_once: int,
+    done: Callable[[LaunchRecord], None],
+) -> list[tuple[ReadyCase, LaunchRecord]]:
+    """Each case with its record: of an earlier session, or of a launch. `plan`: of a place and a case."""
+    recorded = {one.case.id: run.recorded.find(purpose, one.case.id, block) for one in cases}
+    plans = [plan(place, one) for place, one in enumerate(cases) if recorded[one.case.id] is None]
+    for _ in range(len(cases) - len(plans)):
+        run.progress.done(None)
+    made = iter(run.engine.together(plans, at_once, done))
+    return [(one, recorded[one.case.id] or next(made)) for one in cases]
+
+
+def _block(run: Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, seed: int) -> None:
+    """Each case once, in an order of this block; without cases that lack a proof or failed too often."""
+    limit = PATIENCE if purpose == "speed" else 1
+    for position, one in enumerate(
+        shuffled_block(cases, seed=run.experiment.spec.seed, purpose=purpose, block=block)
+    ):
+        if _can_run(run, one, limit):
+            _noted(run, one, _launch(run, one, purpose, seed, block, position))
+        else:
+            run.progress.done(None)
+
+
+def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
+    """Each case once, beside those of the same work; without cases that lack a proof or failed too often."""
+    able = [one for one in cases if _can_run(run, one, PATIENCE)]
+    for _ in range(len(cases) - len(able)):
+        run.progress.done(None)
+    spec, by_id = run.experiment.spec, {one.case.id: one for one in cases}
+    ridden = run.recorded.heats.get(block, [])
+    for record in ridden:
+        run.progress.done(None)
+        _noted(run, by_id[record.case], record)
+    needed = partial(needed_bytes, run.folder)
+    done = {record.case for record in ridden}
+    heats = heats_of(able, spec.measure.reference, needed, available_bytes(), done)
+    for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
+        if len(heat) == 1:
+            _block(run, heat, "speed", block, spec.seed)
+        else:
+            _heat(run, heat, block)
+
+
+def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
+    from timetrial.launch import Course, schedule
+
+    run.recorded.last_heat += 1
+    number = run.recorded.last_heat
+    rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
+    processors = processors_for([one.case for one in cases], rng)
+    rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
+    plans = [
+        replace(
+            _plan(
+                run, one, "speed", run.next_folder(), run.experiment.spec.seed, block, rounds[0].index(place)
+            ),
+            heat=number,
+            heat_size=len(cases),
+            processors=processors,
+            measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
+        )
+        for place, one in enumerate(cases)
+    ]
+    plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
+    shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
+    run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
+    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns)
+    for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
+        run.progress.done(record)
+        _noted(run, one, record)
+
+
+def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
+    """Settings that all of them have."""
+    first, *others = (one.case.settings for one in cases)
+    return {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+
+
+def _learn(run: Run, pupils: Sequence[ReadyCase], block: int) -> None:
+    """One seed of each, without those that failed with another. Nothing is timed: several learn at once."""
+    able = [one for one in pupils if _can_run(run, one, 1)]
+    for _ in range(len(pupils) - len(able)):
+        run.progress.done(None)
+    largest = max((needed_bytes(run.folder, one) for one in able), default=0)
+    at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
+    seed = run.experiment.spec.seed
+    ordered = shuffled_block(able, seed=seed, purpose="learning", block=block)
+
+    def plan(place: int, one: ReadyCase) -> LaunchPlan:
+        return _plan(run, one, "learning", run.next_folder(), seed + block, block, place)
+
+    run.progress.next(f"learning, seed {block + 1}" + (f" · {at_once} at once" if at_once > 1 else ""))
+    for one, record in _together(run, ordered, "learning", block, plan, at_once, run.progress.done):
+        _noted(run, one, record)
+
+
+def _noted(run: Run, one: ReadyCase, record: LaunchRecord) -> None:
+    """A hang is not tried again: it costs minutes."""
+    if record.outcome != "ok":
+        more = PATIENCE if record.outcome == "hang" else 1
+        run.failures[one.case.id] = run.failures.get(one.case.id, 0) + more
+
+
+def _can_run(run: Run, one: ReadyCase, limit: int) -> bool:
+    """It has a proof, or can have none, and failed in fewer launches than `limit`."""
+    return one.case.content_id in run.proofs and run.failures.get(one.case.id, 0) < limit
+
+
+def _launch(run: Run, one: ReadyCase, purpose: Purpose, seed: int, block: int, position: int) -> LaunchRecord:
+    """Or the record of one in an earlier session."""
+    recorded = run.recorded.find(purpose, one.case.id, block)
+    if recorded is not None:
+        run.progress.done(None)
+        return recorded
+    run.progress.next(_words(purpose, one, block))
+    record = run.engine.launch(_plan(run, one, purpose, run.next_folder(), seed, block, position))
+    run.progress.done(record)
+    return record
+
+
+def _words(purpose: Purpose, one: ReadyCase, block: int) -> str:
+    """Of one launch, for whoever watches."""
+    shown = " ".join(f"{key}={value}" for key, value in one.case.settings.items())
+    return f"{purpose} {block + 1} · {one.case.backend} {shown}".rstrip()
+
+
+def _plan(
+    run: Run, one: ReadyCase, purpose: Purpose, folder: Path, seed: int, block: int, position: int
+) -> LaunchPlan:
+    from timetrial.launch import LaunchPlan
+
+    spec = run.experiment.spec
+    return LaunchPlan(
+        case=one.case,
+        prepared=prepare_files(run.engine, one, spec, seed),
+        purpose=purpose,
+        folder=folder,
+        seed=seed,
+        block=block,
+        position=position,
+        measure=run.measure,
+        proof=run.proofs.get(one.case.content_id) if seed == spec.seed and purpose != "proof" else None,
+        environment=spec.environment,
+        contender=one.contender,
+    )
+
+
+def measure_sizes(experiment: Experiment) -> Measure:
+    """How long a launch takes, and what limits it."""
+    from timetrial.launch import Measure
+
+    sizes, train = experiment.sizes, experiment.spec.train
+    return Measure(
+        rule=sizes.rule,
+        min_ns=sizes.min_ns,
+        budget_ns=sizes.budget_ns,
+        warmup_ns=sizes.warmup_ns,
+        steady_ns=sizes.steady_ns,
+        epochs=train.epochs if train else 1,
+        limits=limits_of(experiment.spec),
+    )
