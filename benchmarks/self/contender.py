@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from adapter_cost import adapter_figures
 from figures import Figure
@@ -12,7 +16,8 @@ from figures import Figure
 from timetrial.analysis.steps import PLAIN
 from timetrial.analysis.stopping import StopRule
 from timetrial.experiment.case import Case, Workload
-from timetrial.launch import LaunchPlan, Measure, run_launch
+from timetrial.launch import LaunchPlan, Measure, contender_process, run_launch
+from timetrial.launch.segments import SampleFiles
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare
 
@@ -37,6 +42,7 @@ def contender_figures() -> list[Figure]:
             Figure.at_most(
                 "memory charged per million null steps", 1, _memory_per_million_steps(long_null), "MB", 3
             ),
+            Figure.at_most("checks of a launch of `null`: events and samples", 2, _checks_ms(root), "ms", 2),
             Figure.at_most("parent's CPU time while a segment runs", 0.5, _parent_percent(root), "%", 2),
             *adapter_figures(root),
         ]
@@ -83,3 +89,30 @@ def _parent_percent(root: Path) -> float:
         cost.append((time.perf_counter() - wall, time.process_time() - cpu))
     (short_wall, short_cpu), (long_wall, long_cpu) = cost
     return 100 * (long_cpu - short_cpu) / (long_wall - short_wall)
+
+
+def _checks_ms(root: Path) -> float:
+    """What a launch spends on believing nobody: events are validated, samples synced and looked at."""
+    spent = 0.0
+
+    def timed(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal spent
+            began = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent += time.perf_counter() - began
+
+        return call
+
+    found = []
+    checks = [(contender_process, "read_event"), (SampleFiles, "close")]
+    with ExitStack() as stack:
+        for module, name in checks:
+            stack.enter_context(patch.object(module, name, timed(getattr(module, name))))
+        for number in range(21):
+            spent = 0.0
+            _launch("null", _exactly(60_000_000), root / f"checks{number}")
+            found.append(1000 * spent)
+    return statistics.median(found[1:])

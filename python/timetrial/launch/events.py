@@ -5,6 +5,7 @@ A contender that breaks the protocol ends its own launch, as `crash: protocol: .
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
@@ -183,21 +184,27 @@ def read_event(line: bytes, asked: Asked[AnswerType] | None) -> AnswerType | Fai
     Raises LaunchError for anything else.
     """
     try:
-        failed = _KIND.validate_json(line).get("event") == "failed"
-        if asked is None and not failed:
-            raise broken(f"it said what nobody asked for: {shown(line)}")
-        if asked is None or failed:
-            return Failed.model_validate_json(line)
-        answer = asked.answer.model_validate_json(line)
+        answer = _answer(line, asked)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         what = f"'{place}': {first['msg']}" if place else first["msg"]
         about = f"its answer to '{asked.verb}' cannot be one" if asked else "its event cannot be one"
         raise broken(f"{about}: {what}: {shown(line)}") from None
-    if isinstance(answer, Done) and asked.verb != answer.command:
+    if asked and isinstance(answer, Done) and asked.verb != answer.command:
         raise broken(f"it was asked to '{asked.verb}' and answered a '{answer.command}'")
     return answer
+
+
+def _answer(line: bytes, asked: Asked[AnswerType] | None) -> AnswerType | Failed:
+    if asked is not None:
+        with contextlib.suppress(ValidationError):  # nearly always it is what was asked for
+            return asked.answer.model_validate_json(line)
+    if _KIND.validate_json(line).get("event") == "failed":
+        return Failed.model_validate_json(line)
+    if asked is None:
+        raise broken(f"it said what nobody asked for: {shown(line)}")
+    return asked.answer.model_validate_json(line)
 
 
 def broken(words: str) -> LaunchError:
