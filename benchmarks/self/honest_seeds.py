@@ -1,0 +1,56 @@
+"""Whether the gate refuses who is honest: `honest_seeds.py SEEDS BACKEND...`, as in `100 chainer jax:eager`.
+
+Each seed has its own initial values, order of images and clear batches; each contender rounds in its own way.
+Odd seeds prove an MLP, even ones LeNet-5, over the small digits. Prints who was refused, and why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from timetrial.experiment.case import Case, Workload
+from timetrial.launch import LaunchPlan
+from timetrial.launch.together import launch_together
+from timetrial.workloads import prepare
+
+OPTIMIZER = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
+
+
+def plan(backend: str, mode: str, seed: int, folder: Path) -> LaunchPlan:
+    """A proof."""
+    work = Workload("lenet5" if seed % 2 == 0 else "mlp", "digits28", 16, OPTIMIZER)
+    settings = {"threads": "1", **({"mode": mode} if mode else {})}
+    case = Case(backend, work, settings=settings)
+    return LaunchPlan(case, prepare(work, seed=seed, epochs=1), "proof", folder, seed=seed)
+
+
+def main() -> int:
+    """0 if nobody was refused."""
+    if len(sys.argv) < 3 or not sys.argv[1].isdigit():
+        sys.exit(__doc__)
+    refused = 0
+    for words in sys.argv[2:]:
+        backend, _, mode = words.partition(":")
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as root:
+            seeds = range(1, int(sys.argv[1]) + 1)
+            plans = [plan(backend, mode, seed, Path(root) / str(seed)) for seed in seeds]
+            records = launch_together(plans, len(os.sched_getaffinity(0)), lambda _: None)
+        bad = {
+            record.seed: f"{record.outcome}: {record.reason or record.parity}"
+            for record in records
+            if record.outcome != "ok" or record.parity is None or record.parity.status != "passed"
+        }
+        print(f"{words}: {len(bad)} of {len(records)} refused, {time.monotonic() - began:.0f} s", flush=True)
+        for seed, why in sorted(bad.items()):
+            print(f"  seed {seed}: {why[:2000]}", flush=True)
+        refused += len(bad)
+    return int(refused > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
