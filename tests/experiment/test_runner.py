@@ -189,6 +189,21 @@ def test_interruption_keeps_what_has_finished(run: Run, fake: FakeEngine) -> Non
     assert fake.locked == 0
 
 
+@pytest.mark.attempt
+def test_a_signal_between_two_lines_of_a_launch_leaves_nothing(run: Run, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if len(fake.log) == 5:
+            (plan.folder / "home").mkdir(parents=True)  # as make_folder() does, before anything guards it
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    with pytest.raises(Interrupted) as caught:
+        run("backend=fast,slow", "launches=3")
+    folder = caught.value.results.path
+    assert not [*folder.glob("**/home")]
+    assert len([*folder.glob("launches/*")]) == 3  # and two proofs
+
+
 def test_unavailable_rows_only(run: Run, fake: FakeEngine) -> None:
     results = run("backend=absent", "launches=2")
     assert [row.outcome for row in results] == ["unavailable"]

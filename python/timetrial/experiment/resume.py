@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -120,6 +121,20 @@ def changes(record: ExperimentRecord, machine: Mapping[str, Any]) -> list[str]:
 
 def _words(keys: Iterable[str], before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in keys)
+
+
+@contextmanager
+def session(folder: Path) -> Iterator[None]:
+    """While something is measured into `folder`. Whatever ends it early, launches without a record are gone: a
+    signal may come between any two lines of one. InputError: another process measures into it."""
+    from timetrial.launch import remove_unfinished
+
+    with sessions.session(folder):
+        try:
+            yield
+        except BaseException:
+            remove_unfinished(folder)
+            raise
 
 
 def begin_again(folder: Path, record: ExperimentRecord, machine: Mapping[str, Any]) -> None:

@@ -23,9 +23,10 @@ from timetrial.experiment.resume import (
     experiment_of,
     look_at_unfinished,
     recorded_in,
+    session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.records import sessions, store
+from timetrial.records import store
 from timetrial.records.model import ExperimentRecord
 from timetrial.records.profile import Profile
 from timetrial.records.results import Results
@@ -94,7 +95,7 @@ def resume_experiment(folder: Path, *, quiet: bool = False, engine: Engine | Non
     check_resumable(folder, "run")
     experiment = experiment_of(written)
     ready = as_begun(written, _checked(experiment, engine))
-    with engine.lock(), sessions.session(folder):
+    with engine.lock(), session(folder):
         begin_again(folder, written, engine.machine())
         return _measured(
             experiment,
@@ -132,7 +133,7 @@ def _session(
         folder = store.new_folder(results)
         warnings = [*written.warnings, *same]
         written = written.model_copy(update={**record, "id": folder.name, "warnings": warnings})
-        with sessions.session(folder):
+        with session(folder):
             store.write_experiment(folder, written)
             return _measured(
                 experiment, written, folder, phase, ready, Recorded(), engine=engine, quiet=quiet

@@ -26,12 +26,13 @@ from timetrial.experiment.resume import (
     check_resumable,
     experiment_of,
     look_at_unfinished,
+    session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.races.result import Race
 from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
-from timetrial.records import sessions, store
+from timetrial.records import store
 from timetrial.records.files import near
 from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
@@ -127,7 +128,7 @@ def run_race(
             update={"id": folder.name, "half_width": None, "again": _again(experiment, folder, asked)}
         )
         names = side_names(described.cases)
-        with sessions.session(folder), progress(quiet=quiet) as bar:
+        with session(folder), progress(quiet=quiet) as bar:
             ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
             return _raced(ride, described, confirms if confirm else ())
 
@@ -142,7 +143,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     experiment = experiment_of(record.experiment)
     ensure_open_files(len(experiment.cases))
     ready = as_begun(record.experiment, validate(experiment.cases, engine))
-    with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
+    with engine.lock(), session(folder), progress(quiet=quiet) as bar:
         begin_again(folder, record.experiment, engine.machine())
         records.remove_end(folder)
         ride = _Ride(
