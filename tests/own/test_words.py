@@ -95,11 +95,18 @@ def test_words_that_name_nothing(word: object, said: str) -> None:
     assert "mypackage.training:make_step" in str(raised.value)
 
 
-def test_an_object_cannot_be_handed_over() -> None:
-    with pytest.raises(InputError, match=r'only its name.*"test_words:cases"'):
-        Experiment.load(callable=cases)
-    with pytest.raises(InputError, match=r'only its name.*"mypackage.training:make_step"'):
-        Experiment.load(callable=lambda: None)
+def test_a_function_that_can_be_imported_is_its_word() -> None:
+    experiment = Experiment.load(callable=[test_words_that_name_nothing_to_import, "b:make"])
+    words = [one.case.backend for one in experiment.cases]
+    assert words == ["test_words:test_words_that_name_nothing_to_import", "b:make"]
+    assert experiment.again == f"callable={words[0]},b:make seed=1"
+    document = {"name": "own", "contender": [{"callable": test_words_that_name_nothing_to_import}]}
+    assert [one.case.backend for one in Experiment.from_dict(document).cases] == words[:1]
+
+
+def test_words_that_name_nothing_to_import() -> None:
+    with pytest.raises(InputError, match="callable is <generator"):
+        Experiment.load(callable=(one for one in ()))
 
 
 @pytest.mark.parametrize(

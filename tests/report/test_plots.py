@@ -192,7 +192,9 @@ def test_a_figure_shows_itself_in_a_notebook() -> None:
 def test_labels_say_what_differs() -> None:
     def row(backend: str, **axes: Any) -> Any:
         return SimpleNamespace(
-            case=SimpleNamespace(backend=backend, axes={"backend": backend, "network": "mlp", **axes})
+            case=SimpleNamespace(
+                backend=backend, who=backend, axes={"backend": backend, "network": "mlp", **axes}
+            )
         )
 
     rows = [row("eigen", threads=1), row("eigen", threads=2), row("null", threads=None)]

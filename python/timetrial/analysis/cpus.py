@@ -40,7 +40,7 @@ def idle_threads(rows: Sequence[Row]) -> list[str]:
         if used is None or least is None or used < MORE_CPUS * least or ratio < 1 - LEAST_GAIN:
             continue
         found.append(
-            f"{row.case.backend} with {row.case.settings['threads']} threads uses {used:.1f} CPUs and takes "
+            f"{row.case.who} with {row.case.settings['threads']} threads uses {used:.1f} CPUs and takes "
             f"{ratio:.2f} times as long as with one: its threads may only wait, spinning (timetrial doctor "
             "says what two threads do here)"
         )

@@ -151,9 +151,7 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     fixed, warnings = choose_reference(experiment, rows)
     compared = with_letters(with_accuracy(with_ratios(rows, fixed) if fixed else rows))
     restless = noise([launch.record for launch in launches])
-    unequal = unequal_steps(
-        [(case.backend, one.record) for case in experiment.cases for one in by_case[case.id]]
-    )
+    unequal = unequal_steps([(case.who, one.record) for case in experiment.cases for one in by_case[case.id]])
     wide = too_wide(compared, experiment.half_width)
     said = [*experiment.warnings, *warnings, *unequal, *restless, *wide, *idle_threads(compared)]
     return Summary(compared, fixed, said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from timetrial.experiment.cases import DEFAULT_NETWORK, names_no_network
 from timetrial.experiment.effort import planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.functions import short_names
 from timetrial.experiment.spec import Spec
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
@@ -63,6 +64,7 @@ def experiment_record(
     workloads = {}
     for one in live:
         workloads[repr(one.case.workload)] = prepare_files(engine, one, spec, spec.seed).description
+    called = short_names({one.case.backend for one in ready})
     return ExperimentRecord(
         id="",
         name=spec.name,
@@ -72,7 +74,7 @@ def experiment_record(
         timetrial_version=timetrial.__version__,
         again=experiment.again_with("run"),
         spec=spec.model_dump(mode="json", exclude_none=True),
-        cases=[_case_record(one, shared=spec.measure.learning == "once") for one in ready],
+        cases=[_case_record(one, called, shared=spec.measure.learning == "once") for one in ready],
         reference=spec.measure.reference,
         launches=speed.fewest,
         half_width=speed.half_width,
@@ -97,7 +99,7 @@ def measured_peaks(counts: Collection[int], measure: Callable[[int], float]) -> 
     return {str(count): flops for count, flops in found.items()}
 
 
-def _case_record(one: ReadyCase, *, shared: bool) -> CaseRecord:
+def _case_record(one: ReadyCase, called: Mapping[str, str], *, shared: bool) -> CaseRecord:
     case, network = one.case, one.checked.network if one.checked else None
     return CaseRecord(
         id=case.id,
@@ -114,6 +116,7 @@ def _case_record(one: ReadyCase, *, shared: bool) -> CaseRecord:
         parameters=network.parameter_count if network else None,
         layers=_layer_work(network) if network else [],
         unavailable=one.unavailable,
+        called=called.get(case.backend),
     )
 
 

@@ -14,6 +14,7 @@ from timetrial.experiment import sources
 from timetrial.experiment.case import Case
 from timetrial.experiment.cases import PlannedCase, expand
 from timetrial.experiment.effort import Sizes, sizes
+from timetrial.experiment.functions import with_words
 from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
 from timetrial.experiment.installed import spell_out
 from timetrial.experiment.reference import check_reference
@@ -48,13 +49,13 @@ class Experiment:
     @classmethod
     def load(cls, source: str | None = None, /, **keywords: Any) -> Experiment:
         """An experiment by name or path, with keys replaced as on the command line (lists span)."""
-        return load(source, keyword_overrides(keywords), where="arguments")
+        return load(source, keyword_overrides(with_words(keywords)), where="arguments")
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Experiment:
         """The same document that a TOML file would hold."""
         where = f"experiment '{document.get('name', 'without a name')}'"
-        return build(spell_out(parse_spec(document, where)), again=None)
+        return build(spell_out(parse_spec(with_words(document), where)), again=None)
 
     @property
     def sizes(self) -> Sizes:

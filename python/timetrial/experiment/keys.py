@@ -110,13 +110,6 @@ def is_callable_word(word: str) -> bool:
 
 def callable_word(value: object) -> str:
     """The value of the key `callable`. InputError: it is not "package.module:function"."""
-    if callable(value):
-        name = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
-        example = name if is_callable_word(name) else "mypackage.training:make_step"
-        raise InputError(
-            f"callable is {value!r}: a fresh process cannot be given an object, only its name. "
-            f'Write it as a word, for example "{example}".'
-        )
     if not isinstance(value, str) or not is_callable_word(value):
         path = isinstance(value, str) and ("/" in value or value.partition(":")[0].endswith(".py"))
         cure = " A module, not a path: it is looked for in the working directory too." if path else ""

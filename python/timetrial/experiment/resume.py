@@ -125,7 +125,7 @@ def _words(keys: Iterable[str], before: Mapping[str, Any], now: Mapping[str, Any
 
 @contextmanager
 def session(folder: Path) -> Iterator[None]:
-    """While something is measured into `folder`. Whatever ends it early, launches without a record are gone: a
+    """While something is measured into `folder`. Whatever ends it early, launches without a record go: a
     signal may come between any two lines of one. InputError: another process measures into it."""
     from timetrial.launch import remove_unfinished
 

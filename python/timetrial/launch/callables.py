@@ -33,7 +33,7 @@ def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str]) 
     """The file of the module of "package.module:function"; None where the module is no file.
 
     Asks the interpreter itself, which reads the source and runs none of the user's code: a module may need
-    the launch's environment, or take long. `sys_path`: of the running interpreter, for itself.
+    the launch's environment, or take long. `sys_path`: what it imports from beside its own.
 
     InputError: no such module, no such name, or one that cannot be a factory without arguments.
     """
@@ -89,7 +89,7 @@ def _look(interpreter: Interpreter, module: str, sys_path: Sequence[str]) -> dic
     own = interpreter.running
     command = [str(interpreter.executable), *([] if own else ["-s"]), str(RUNTIME_FOLDER / "find.py"), module]
     environment = {**(dict(os.environ) if own else without_callers_python()), "PYTHONDONTWRITEBYTECODE": "1"}
-    paths = [*(sys_path if own else []), os.getcwd()]
+    paths = [*sys_path, os.getcwd()]
     try:
         done = subprocess.run(
             [*command, json.dumps(paths), "first" if own else "behind"],

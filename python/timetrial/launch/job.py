@@ -9,7 +9,7 @@ from typing import Any
 
 from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.registry import Contender, running_sys_path
+from timetrial.launch.registry import Contender, import_folders
 from timetrial.launch.settings import job_settings
 from timetrial.records.files import explained
 
@@ -42,9 +42,7 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         **plan.prepared.job,
     }
     if contender.interpreter is not None:
-        # What the running interpreter can import by its own means (an editable install, a user's folder)
-        # the same interpreter must find without PYTHONPATH. Another interpreter has its own packages.
-        job["sys_path"] = running_sys_path() if contender.interpreter.running else []
+        job["sys_path"] = import_folders(contender.name, contender.interpreter)
         job["working_folder"] = os.getcwd()
         job["runtime"] = str(native.runtime_dir())
     return job

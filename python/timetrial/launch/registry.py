@@ -24,6 +24,7 @@ from timetrial.environments import (
 )
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.experiment.case import Case
+from timetrial.experiment.functions import carried_folder, carried_from
 from timetrial.experiment.keys import is_callable_word
 from timetrial.hashing import file_hash
 from timetrial.launch.callables import OWN, find_callable
@@ -220,7 +221,8 @@ def _callable(word: str, case: Case) -> Contender:
     _refuse(case, "isa", "your own code chooses its instructions itself")
     interpreter = find_interpreter(case.settings.get("python"))
     check_runtime(interpreter)
-    module = find_callable(word, interpreter, running_sys_path())
+    _check_carried(word, interpreter)
+    module = find_callable(word, interpreter, import_folders(word, interpreter))
     parts = [
         file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *([module] if module else [])])
     ]
@@ -236,6 +238,25 @@ def _callable(word: str, case: Case) -> Contender:
     )
 
 
+def _check_carried(word: str, interpreter: Interpreter) -> None:
+    """InputError: a function that was carried out of a session of another Python, or needs cloudpickle."""
+    python = carried_from(word)
+    if python is None:
+        return
+    own = ".".join(interpreter.version.split(".")[:2])
+    cure = 'Write it into a module and name it: "package.module:function".'
+    if own != python:
+        raise InputError(
+            f"callable '{word}' was carried out of a session of Python {python}, as its bytecode; "
+            f"{interpreter.executable} is Python {own}. {cure}"
+        )
+    if interpreter.versions([("cloudpickle", "cloudpickle")])["cloudpickle"] is None:
+        raise InputError(
+            f"callable '{word}' was carried out of a Python session, and {interpreter.executable} has no "
+            f"cloudpickle to read it: {interpreter.executable} -m pip install cloudpickle. Or: {cure.lower()}"
+        )
+
+
 def _refuse(case: Case, setting: str, why: str) -> None:
     if setting in case.settings:
         raise InputError(
@@ -243,6 +264,13 @@ def _refuse(case: Case, setting: str, why: str) -> None:
         )
 
 
-def running_sys_path() -> list[str]:
-    """The folders from which the running interpreter imports, for a contender in the same interpreter."""
+def import_folders(word: str, interpreter: Interpreter) -> list[str]:
+    """What a contender imports from beside its interpreter's own: the folder of a carried function, and in
+    the running interpreter whatever that can import by its own means (an editable install, a user's folder),
+    which the same interpreter must find without PYTHONPATH."""
+    carried = carried_folder(word)
+    return [*([str(carried)] if carried else []), *(_running_sys_path() if interpreter.running else [])]
+
+
+def _running_sys_path() -> list[str]:
     return [str(Path(entry or ".").resolve()) for entry in sys.path if Path(entry or ".").is_dir()]

@@ -1,7 +1,7 @@
 """Races: which of two ways of doing the same work is better, and is the difference real?
 
     tt.race("eigen", "onednn", network="lenet5", threads=1)
-    tt.race("before.module:make_step", "after.module:make_step")
+    tt.race(make_before, make_after)                    # functions; "package.module:make_step" is one too
     tt.race(results.sel(backend="pytorch"), results.sel(backend="onednn"))     # measures anew
 
 The first side is the base. Both are alive together and take turns, whoever waits is stopped; a pair of
@@ -10,16 +10,16 @@ launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (analysis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
+from timetrial.experiment.functions import with_words
 from timetrial.races.racing import RaceInterrupted, RaceStoppedError, resume_race, run_race
 from timetrial.races.result import Duel, Race
-from timetrial.races.side import Side, experiment_of, side_of
+from timetrial.races.side import AnySide, Side, experiment_of, sides_of
 from timetrial.records.metric import Metric
-from timetrial.records.results import Results
 
 __all__ = [
     "Duel",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def race(
-    *sides: Side | Results | Mapping[str, Any] | str,
+    *sides: AnySide | Sequence[AnySide],
     metric: Metric = "step_time",
     rule: Rule | None = None,
     results: str | Path = "results",
@@ -48,12 +48,13 @@ def race(
 ) -> Race:
     """Races two or more sides; each against the first.
 
-    A side: a backend's name, "package.module:make_step", a Side, a mapping of keys, or results of one row.
+    A side: a function that makes a step (of a notebook too), its word "package.module:make_step", a backend's
+    name, a Side, a mapping of keys, results of one row, or a list of these.
     `keys` hold for all sides: network="lenet5", threads=1. `metric`: step_time, samples_per_s (then batch
     sizes may differ) or peak_memory. `confirm`: a verdict of `confirms` is raced once more before it is said.
     `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
     """
-    experiment = experiment_of([side_of(side) for side in sides], keys, seed)
+    experiment = experiment_of(sides_of(sides), with_words(keys), seed)
     return run_race(
         experiment,
         Path(results),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.functions import with_words, word_of
 from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.reference import facts_of
 from timetrial.records.metric import Metric
@@ -44,10 +45,20 @@ class Side:
         return " ".join([str(who), *rest])
 
 
-def side_of(given: Side | Results | Mapping[str, Any] | str) -> Side:
-    """A side from any of its forms: a word with a colon is the user's own step, another a backend."""
+def sides_of(given: Sequence[Any]) -> list[Side]:
+    """Each of AnySide, in the order given; a list among them stands for those in it."""
+    return [
+        side for one in given for side in (sides_of(one) if isinstance(one, list | tuple) else [side_of(one)])
+    ]
+
+
+def side_of(given: AnySide) -> Side:
+    """A side from any of its forms: a function and a word with a colon are the user's own step, another word
+    is a backend. InputError: it is none of them."""
     if isinstance(given, Side):
-        return given
+        return Side(with_words(given.keys))
+    if callable(given):
+        return Side({"callable": word_of(given)})
     if isinstance(given, Results):
         rows = given.rows
         if len(rows) != 1:
@@ -55,7 +66,15 @@ def side_of(given: Side | Results | Mapping[str, Any] | str) -> Side:
         return Side({**_keys_of(rows[0].case), **_keys_behind(given.experiment.spec)})
     if isinstance(given, str):
         return Side({"callable" if ":" in given else "backend": given})
-    return Side(dict(given))
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"A side is {given!r}; expected a function that makes a step, its word "
+            '("package.module:make_step"), a backend\'s name, a mapping of keys, or results of one row.'
+        )
+    return Side(with_words(given))
+
+
+AnySide = Side | Results | Mapping[str, Any] | str | Callable[[], Any]
 
 
 def _keys_of(case: CaseRecord) -> dict[str, Any]:
@@ -168,5 +187,5 @@ def side_names(cases: Sequence[CaseRecord]) -> dict[str, str]:
     names = {}
     for case, own in zip(cases, facts, strict=True):
         told = [f"{key}={own[key]}" for key in varying if own.get(key) is not None]
-        names[case.id] = " ".join([case.backend, *told])
+        names[case.id] = " ".join([case.who, *told])
     return names

@@ -28,13 +28,13 @@ def row_of(results: Results, chosen: Chosen) -> Row:
         if others:
             _refuse(results.experiment, store.read_experiment(others[0].parents[1]))
         if chosen.case.id not in rows:
-            raise InputError(f"The row '{chosen.case.id}' ({chosen.case.backend}) is not of these results.")
+            raise InputError(f"The row '{chosen.case.id}' ({chosen.case.who}) is not of these results.")
         return rows[chosen.case.id]
     found = chosen if isinstance(chosen, Results) else results.sel(**chosen)
     if found.path.absolute() != results.path.absolute():
         _refuse(results.experiment, found.experiment)
     if len(found.rows) != 1:
-        named = ", ".join(f"{row.case.id} ({row.case.backend})" for row in found.rows)
+        named = ", ".join(f"{row.case.id} ({row.case.who})" for row in found.rows)
         raise InputError(f"A comparison is between two rows; this chooses {len(found.rows)}: {named}.")
     return rows[found.rows[0].case.id]
 

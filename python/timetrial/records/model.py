@@ -274,6 +274,12 @@ class CaseRecord(Model):
     parameters: int | None = None
     layers: list[LayerWork] = Field(default_factory=list)  # the nodes of the network, in order
     unavailable: str | None = None  # why this case could not be launched at all
+    called: str | None = None  # what tables call the backend; None: `backend`
+
+    @property
+    def who(self) -> str:
+        """What tables call the backend."""
+        return self.called or self.backend
 
 
 class ExperimentRecord(Model):

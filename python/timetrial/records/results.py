@@ -105,7 +105,11 @@ class Results:
         return [*sessions.said_of(self.path, cure), *self.whole._read[1], *self.whole._summary.warnings]
 
     def sel(self, **axes: Any) -> Results:
-        """The cases with these values of axes or settings; a list takes any of its values."""
+        """The cases with these values of axes or settings; a list takes any of its values. `callable` may be
+        the function itself."""
+        from timetrial.experiment.functions import with_words
+
+        axes = {"backend" if key == "callable" else key: value for key, value in with_words(axes).items()}
         rows = self.rows
         known = {key for row in rows for key in facts_of(row.case)}
         for key in axes:

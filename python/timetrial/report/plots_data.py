@@ -116,7 +116,7 @@ def case_labels(rows: list[Row]) -> list[str]:
     labels = []
     for row in rows:
         others = [key for key in varying if key != "backend" and row.case.axes.get(key) is not None]
-        labels.append(", ".join([row.case.backend, *(f"{key} {row.case.axes[key]}" for key in others)]))
+        labels.append(", ".join([row.case.who, *(f"{key} {row.case.axes[key]}" for key in others)]))
     return labels
 
 

@@ -104,8 +104,8 @@ class CasesTable:
         return [*titles, "accuracy"] if self._accuracy else titles
 
     def _line(self, row: Row) -> _Line:
-        section = " · ".join(_word(row.case.axes.get(axis)) for axis in self._sections)
-        axes = [_word(row.case.axes.get(axis)) for axis in self._axes]
+        section = " · ".join(_axis(row, axis) for axis in self._sections)
+        axes = [_axis(row, axis) for axis in self._axes]
         axes += [_word(_facts(row).get(fact)) for fact in self._facts.values()]
         if row.outcome != "ok" or row.step_time_ns is None:
             outcome = row.outcome or "not measured"
@@ -218,7 +218,7 @@ def common_facts(experiment: ExperimentRecord, rows: list[Row], measured: str) -
 
 def shown(row: Row) -> Shown:
     """What was shown of a row's contender."""
-    return Shown(row.case.backend, row.parity, is_wrong=row.outcome == "wrong")
+    return Shown(row.case.who, row.parity, is_wrong=row.outcome == "wrong")
 
 
 def proof_state(rows: list[Row]) -> str:
@@ -229,8 +229,12 @@ def proof_state(rows: list[Row]) -> str:
 def reference_name(results: Results) -> str:
     """'pytorch', or 'threads=1' where the backend is not what the reference fixes."""
     fixed = results.reference or results.experiment.reference or {}
+    called = {case.backend: case.who for case in results.experiment.cases}
     return (
-        ", ".join(str(value) if key == "backend" else f"{key}={value}" for key, value in fixed.items())
+        ", ".join(
+            called.get(str(value), str(value)) if key == "backend" else f"{key}={value}"
+            for key, value in fixed.items()
+        )
         or "reference"
     )
 
@@ -241,7 +245,7 @@ def warnings(results: Results) -> list[str]:
     launches: Counter[str] = Counter()
     axes = _shown_axes(results.rows)
     for row in results.rows:
-        name = " ".join(_word(row.case.axes.get(axis)) for axis in axes)
+        name = " ".join(_axis(row, axis) for axis in axes)
         for said in row.warnings:
             where.setdefault(said, []).append(name)
         launches += row.warnings
@@ -256,6 +260,10 @@ def warnings(results: Results) -> list[str]:
     if any("one launch" in words for words in methods):
         lines.append("one launch per case: no interval, no way to tell a difference from chance")
     return lines
+
+
+def _axis(row: Row, axis: str) -> str:
+    return row.case.who if axis == "backend" else _word(row.case.axes.get(axis))
 
 
 def _shown_axes(rows: list[Row]) -> list[str]:

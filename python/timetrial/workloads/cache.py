@@ -31,7 +31,7 @@ VERSION = "v1"
 MANIFEST = "entry.json"
 ABANDONED_AFTER_S = 24 * 3600.0  # a temporary folder this old belongs to a process that died
 
-Content = Mapping[str, "npt.NDArray[Any] | Mapping[str, Any]"]
+Content = Mapping[str, "npt.NDArray[Any] | Mapping[str, Any] | bytes"]
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,29 @@ def recipe_key(kind: str, recipe: Mapping[str, Any]) -> str:
 
 
 def cached(kind: str, recipe: Mapping[str, Any], make: Callable[[], Content]) -> Entry:
-    """The entry of a recipe; `make` gives its arrays (kept as name.npy) and tables (name.json) if it is new.
+    """The entry of a recipe; `make` gives its arrays (kept as name.npy), tables (name.json) and bytes (as
+    they are) if it is new.
 
     The recipe must hold everything that decides the content. InputError: the cache cannot be written.
     """
+    found = find_entry(kind, recipe)
+    if found is not None:
+        return found
     key = recipe_key(kind, recipe)
     entry = Entry(key, cache_folder() / VERSION / kind / key)
-    if _complete(entry.folder):
-        return entry
     content = make()
     try:
         _install(entry.folder, recipe, content)
     except OSError as error:
         raise cannot_write(error) from error
     return entry
+
+
+def find_entry(kind: str, recipe: Mapping[str, Any]) -> Entry | None:
+    """The entry of a recipe, if it is there."""
+    key = recipe_key(kind, recipe)
+    folder = cache_folder() / VERSION / kind / key
+    return Entry(key, folder) if _complete(folder) else None
 
 
 def _complete(folder: Path) -> bool:
@@ -137,10 +146,13 @@ def _put(temporary: Path, folder: Path) -> None:
     raise OSError(errno.EBUSY, f"{folder} is damaged and could not be replaced")
 
 
-def _write(folder: Path, name: str, value: npt.NDArray[Any] | Mapping[str, Any]) -> Path:
+def _write(folder: Path, name: str, value: npt.NDArray[Any] | Mapping[str, Any] | bytes) -> Path:
     if isinstance(value, np.ndarray):
         file = folder / f"{name}.npy"
         np.save(file, np.ascontiguousarray(value), allow_pickle=False)
+    elif isinstance(value, bytes):
+        file = folder / name
+        file.write_bytes(value)
     else:
         file = folder / f"{name}.json"
         file.write_text(json.dumps(value, indent=1), encoding="utf-8")
