@@ -16,6 +16,7 @@ PLANTED = Path(__file__).parent / "planted" / "adapter.py"
 
 # The NumPy framework of the tests, with a line before its import and one in each step.
 ADAPTER = """
+import hashlib
 import importlib.util
 import os
 import sys
@@ -28,8 +29,9 @@ spec.loader.exec_module(base)
 
 
 def spin():
+    block = bytes(1 << 22)
     while True:
-        pass
+        hashlib.sha256(block)  # without the GIL: the step beside it works too, on a busy machine as well
 
 
 class Adapter(base.Adapter):
