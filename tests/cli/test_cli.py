@@ -258,3 +258,19 @@ def test_the_table_of_contents_loads_no_more_than_it_needs() -> None:
 def test_version_and_help(call: Any) -> None:
     assert call("--version").stdout.strip()
     assert "doctor" in call("--help").stdout
+
+
+def test_what_was_measured_is_listed_and_shown_by_the_name_last(call: Any, tmp_path: Path) -> None:
+    assert "There is no folder 'results'" in call("list", "results").stderr
+    call("run", "network=mlp", "backend=fast,slow", "launches=2")
+    done = call("list", "results")
+    assert done.exit_code == 0
+    assert "run network=mlp backend=fast,slow launches=2 seed=1" in done.stdout
+    [entry] = json.loads(call("list", "results", "--json").stdout)
+    assert entry["found"] == "2 cases"
+    assert call("show", "last").stdout.splitlines()[0] == call("show", entry["id"]).stdout.splitlines()[0]
+    for number in range(20):
+        (tmp_path / "results" / f"copy{number}").mkdir()
+        (tmp_path / "results" / f"copy{number}" / "experiment.json").write_text("{")
+    assert "and 1 older: timetrial list results --all" in call("list", "results").stdout
+    assert call("list", "results", "--all").stdout.count("copy") == 2 * 20

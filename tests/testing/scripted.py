@@ -50,7 +50,7 @@ def duel(
     reason: str | None = None,
 ) -> Duel:
     return Duel(
-        base=sides[0], challenger=sides[1], verdict=verdict, reason=reason, pairs=10, void=0,
+        base=sides[0], challenger=sides[1], case=sides[1], verdict=verdict, reason=reason, pairs=10, void=0,
         effect=None if verdict is None else Effect(estimate, low, high), p_value=p_value,
         minimal_detectable_effect=0.031, confirmed=confirmed, log_ratios=[], other_statistics={}, settings=[],
     )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +38,11 @@ class Estimate:
         if self.low is None or self.high is None or self.estimate == 0:
             return None
         return (self.high - self.low) / 2 / abs(self.estimate)
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same of a quantity that is `factor` times as large, with the same half width."""
+        low, high = (None if one is None else one * factor for one in (self.low, self.high))
+        return replace(self, estimate=self.estimate * factor, low=low, high=high)
 
     def in_words(self) -> str:
         """What the interval is, for people."""

@@ -32,7 +32,7 @@ from timetrial.experiment.reference import default_reference, facts_of, matches
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Launch:
     """A launch as the analysis sees it. `times`: of its steady steps, None where it has none."""
 
@@ -44,6 +44,9 @@ class Launch:
     answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
     turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
     level: Level | None = None  # in the quiet rounds of its heat
+
+    def __repr__(self) -> str:
+        return f"Launch({self.record!r} in '{self.folder}')"
 
     @property
     def step_time_ns(self) -> float | None:
@@ -58,7 +61,7 @@ class Launch:
         return self.times is not None and self.record.outcome in ("ok", "mismatch")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """A case with all that was found out. None: not measured, or it cannot be known."""
 
@@ -91,6 +94,11 @@ class Row:
     phases: Phases = field(default_factory=Phases)  # of timed launches, what was compiled before at hand
     cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
     launches: list[Launch] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        from timetrial.report.table import row_words
+
+        return f"Row({self.case!r}: {row_words(self)})"
 
     @property
     def warning_lines(self) -> list[str]:

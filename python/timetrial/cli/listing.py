@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+MOST = 20  # records that are listed
+LONGEST = 60  # of the words that say what was measured
 
 
 def listing(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[experiments|backends|networks|datasets|libraries|settings]",
-            help="One list; without it, all.",
+            metavar="[experiments|backends|networks|datasets|libraries|settings|results]",
+            help="One list; without it, all but results: what was measured here, the last first.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
+    all_of_them: Annotated[bool, typer.Option("--all", help=f"All results, not the last {MOST}.")] = False,
 ) -> None:
-    """List what can be named: experiments, backends, networks, datasets, libraries, settings."""
+    """List what can be named: experiments, backends, networks, datasets, libraries, settings; or results."""
+    if what == "results":
+        _list_results(results, None if all_of_them else MOST, as_json=as_json)
+        return
     from timetrial.experiment.catalog import catalog
 
     lists = catalog(what)
@@ -30,3 +40,20 @@ def listing(
         width = max((len(name) for name in entries), default=0)
         for name, words in entries.items():
             typer.echo(f"  {name:<{width}}  {words}".rstrip())
+
+
+def _list_results(results: Path, most: int | None, *, as_json: bool) -> None:
+    from timetrial.races.history import history
+
+    entries, count = history(results, most)
+    if as_json:
+        typer.echo(json.dumps([vars(one) for one in entries], indent=1))
+        return
+    shown = [textwrap.shorten(one.what, LONGEST, placeholder=" ...") for one in entries]
+    width = max(map(len, shown), default=0)
+    for one, what in zip(entries, shown, strict=True):
+        typer.echo(f"{one.id:<12}  {one.when:<16}  {what:<{width}}  {one.found}".rstrip())
+    if count > len(entries):
+        typer.echo(f"and {count - len(entries)} older: timetrial list results --all")
+    elif not entries:
+        typer.echo(f"nothing was measured into {results} yet")

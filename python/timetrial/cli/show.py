@@ -10,7 +10,7 @@ import typer
 
 
 def show(
-    record: Annotated[str, typer.Argument(help="The folder of a record, or its id under --results.")],
+    record: Annotated[str, typer.Argument(help="The folder of a record, its id under --results, or `last`.")],
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON of the command that made it and nothing else.")
     ] = False,

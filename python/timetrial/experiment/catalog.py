@@ -25,7 +25,7 @@ def catalog(what: str | None = None) -> dict[str, Entries]:
         "settings": _settings,
     }
     if what is not None and what not in lists:
-        raise InputError(f"There is no list '{what}'.{nearest(what, lists)}")
+        raise InputError(f"There is no list '{what}'.{nearest(what, [*lists, 'results'])}")
     return {title: entries() for title, entries in lists.items() if what in (None, title)}
 
 

@@ -22,6 +22,9 @@ from timetrial.records.race import PairRecord, Stage
 from timetrial.records.results import LaunchFiles
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from timetrial.report.race import RaceTable
 
 # The worst first: what a race with several challengers says as a whole.
@@ -35,6 +38,7 @@ class Duel:
 
     base: str
     challenger: str
+    case: str  # id of the challenger's
     verdict: Verdict | None  # None: it could not be judged, and `reason` says why
     reason: str | None
     effect: Effect | None
@@ -159,8 +163,16 @@ class Race:
         return found, damaged
 
     def level(self, case: str) -> Estimate | None:
-        """The metric of one side with its interval over launches, in the metric's unit: ns, 1/s, bytes."""
-        return positive_location(self.values(case))
+        """The metric of one side with its interval over launches, in the metric's unit: ns, 1/s, bytes. Of a
+        judged challenger it is the base's times the ratio that the verdict stands on: both are of the same
+        rounds, while each side's own typical value may be of other moments of the machine."""
+        own = positive_location(self.values(case))
+        duel = next((one for one in self.duels if one.case == case), None)
+        base = positive_location(self.values(self.cases[0].id))
+        if own is None or base is None or duel is None or duel.effect is None:
+            return own
+        factor = base.estimate * (1 + duel.effect.estimate) / own.estimate
+        return own.scaled(factor)
 
     def values(self, case: str) -> list[float]:
         """The metric of each launch of a side, in its unit."""
@@ -184,6 +196,30 @@ class Race:
             return step_ns
         samples = files.record.samples_per_step(batch_size)
         return samples / (step_ns * 1e-9) if samples else None
+
+    def log_ratios(self, challenger: str, stage: Stage = "judge", statistic: str = GATE) -> list[float]:
+        """ln(challenger / base) of each pair of a stage that counts, in order. `challenger`: a case's id."""
+        ratios = [one.log_ratios.get(challenger, {}) for one in self.pairs if one.stage == stage]
+        return [one[statistic] for one in ratios if statistic in one]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line per pair and challenger."""
+        from timetrial.races.frames import pairs_frame
+
+        return pairs_frame(self)
+
+    def rounds(self) -> pd.DataFrame:
+        """One line per turn: pair, round, side, its median step."""
+        from timetrial.races.frames import rounds_frame
+
+        return rounds_frame(self)
+
+    def plot(self) -> Figure:
+        """Every pair as a point, the interval, the bands of `same` and of the smallest effect; beside them
+        the estimate as pairs came in. InputError: no pair has ended."""
+        from timetrial.report.plots_race import race_figure
+
+        return race_figure(self)
 
     def proof(self, case: str) -> LaunchRecord | None:
         """The side's proof launch; None: there was none."""
@@ -234,12 +270,8 @@ class Race:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _log_ratios(self, challenger: str, stage: Stage, statistic: str = GATE) -> list[float]:
-        ratios = [one.log_ratios.get(challenger, {}) for one in self.pairs if one.stage == stage]
-        return [one[statistic] for one in ratios if statistic in one]
-
     def _duel(self, case: CaseRecord) -> Duel:
-        values = self._log_ratios(case.id, "judge")
+        values = self.log_ratios(case.id, "judge")
         first = self._judge(values)
         last: Decision | None = first
         confirmed, reason = None, None
@@ -250,6 +282,7 @@ class Race:
         return Duel(
             base=self.names[self.cases[0].id],
             challenger=self.names[case.id],
+            case=case.id,
             verdict=last.verdict if last else None,
             reason=reason,
             effect=last.effect if last else None,
@@ -269,7 +302,7 @@ class Race:
     def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
         """A difference stands only if a second race, with pairs of its own, says the same. None: that race
         ended before it could say anything."""
-        second = self._judge(self._log_ratios(case.id, "confirm"))
+        second = self._judge(self.log_ratios(case.id, "confirm"))
         found = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one"
         if second is None:
             return None, False, f"{found} was not judged: {self._why_not_judged(case)}"
@@ -293,7 +326,7 @@ class Race:
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}
         for name in STATISTICS:
-            values = self._log_ratios(case, "judge", name)
+            values = self.log_ratios(case, "judge", name)
             if name != GATE and len(values) >= FEWEST:
                 found[name] = math.expm1(trimmed_mean(values).location)
         return found

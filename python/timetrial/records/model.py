@@ -29,6 +29,9 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def __str__(self) -> str:
+        return repr(self)
+
 
 class Phase(Model):
     """The end of a part of a launch (CLOCK_MONOTONIC), and the memory held then."""
@@ -242,6 +245,12 @@ class LaunchRecord(Model):
     stderr: str = ""
     warnings: list[str] = Field(default_factory=list)
 
+    def __repr__(self) -> str:
+        steps = sum(segment.steps for segment in self.segments)
+        return (
+            f"LaunchRecord({self.purpose} {self.block + 1} of '{self.case}', {self.outcome}, {steps} steps)"
+        )
+
     def samples_per_step(self, batch_size: int | None) -> int | None:
         """The case's batch size; of a callable that was given none, what its step says of itself."""
         return batch_size if batch_size is not None else self.backend.get("samples")
@@ -281,6 +290,11 @@ class CaseRecord(Model):
         """What tables call the backend."""
         return self.called or self.backend
 
+    def __repr__(self) -> str:
+        told = {"network": self.network, "dataset": self.dataset, **self.settings}
+        words = " ".join(f"{key}={value}" for key, value in told.items() if value != "none")
+        return f"CaseRecord('{self.id}', {self.who} {words})"
+
 
 class ExperimentRecord(Model):
     """What was asked, where it ran, and what the instrument itself costs."""
@@ -305,3 +319,6 @@ class ExperimentRecord(Model):
     peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads
     harness: dict[str, float] = Field(default_factory=dict)  # the instrument's own costs
     warnings: list[str] = Field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"ExperimentRecord('{self.id}', {self.name} of {self.created_at}, {len(self.cases)} cases)"

@@ -27,6 +27,7 @@ from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord, FileMark, 
 RecordType = TypeVar("RecordType", bound=Model)
 
 EXPERIMENT_FILE = "experiment.json"
+LAST = "last"  # in place of an id
 ROOT_FILES = (EXPERIMENT_FILE, "race.json")  # of a record's folder
 RECORD_FILE = "record.json"
 STAMPS_FILE = "stamps.bin"  # u64, little-endian: nanoseconds << 8 | boundary
@@ -174,8 +175,14 @@ def read_layer_times(folder: Path, record: LaunchRecord) -> npt.NDArray[np.int64
 
 
 def find(path: str | Path, results: Path = Path("results")) -> Path:
-    """The folder of a record: a path, or an id under `results`; the beginning of an id is enough."""
+    """The folder of a record: a path, or an id under `results`; the beginning of an id is enough. "last": the
+    one that was begun last."""
     folder = user_path(path)
+    if str(path) == LAST and not folder.exists():
+        newest = next(iter(newest_first(results)), None)
+        if newest is None:
+            raise InputError(f"There are no records in '{results}': nothing was measured into it yet.")
+        return newest
     if any((folder / name).is_file() for name in ROOT_FILES):
         return folder
     if folder.name in ROOT_FILES and folder.is_file():
@@ -188,6 +195,14 @@ def find(path: str | Path, results: Path = Path("results")) -> Path:
         if begun:
             raise InputError(f"'{path}' fits several records: {', '.join(one.name for one in begun)}.")
     raise InputError(_not_results(folder))
+
+
+def newest_first(results: Path) -> list[Path]:
+    """Folders of all records under `results`."""
+    found = [
+        (file.stat().st_mtime_ns, file.parent) for name in ROOT_FILES for file in results.glob(f"*/{name}")
+    ]
+    return [folder for _, folder in sorted(found, reverse=True)]
 
 
 def _not_results(folder: Path) -> str:

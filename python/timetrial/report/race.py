@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
     from timetrial.races.result import Duel, Race
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
-_METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}
+METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}
 # Metric -> what a smaller and what a larger value is called.
 _WORDS = {
     "step_time": ("faster", "slower"),
     "samples_per_s": ("slower", "faster"),
     "peak_memory": ("leaner", "more memory"),
 }
+_STATISTICS = {"mean": "by their mean", "p25": "by their lower quartile"}
 FACTOR_FROM = 1.5  # smaller differences are said in percent
 
 
@@ -74,7 +76,7 @@ class RaceTable:
 def header(race: Race) -> str:
     """Metric, work, machine, proof, time: what is the same for all sides."""
     base, experiment = race.cases[0], race.record.experiment
-    parts = ["race", _METRICS[race.metric]]
+    parts = ["race", METRICS[race.metric]]
     if base.network != "none":
         parts += [base.network, base.dataset]
     sizes = {case.batch_size for case in race.cases}
@@ -157,13 +159,16 @@ def notes(race: Race) -> list[str]:
             found.append(f"{duel.challenger}: confirmed by an independent second race")
         elif duel.verdict in DIFFERENT:
             found.append(f"{duel.challenger}: not raced a second time, so not confirmed")
-        gap = [f"{name} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()]
         if duel.effect is not None and any(
-            abs(value - duel.effect.estimate) > race.rule.min_effect
+            abs(math.log1p(value) - math.log1p(duel.effect.estimate)) > math.log1p(race.rule.min_effect)
             for value in duel.other_statistics.values()
         ):
+            others = ", ".join(
+                f"{_STATISTICS[name]} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()
+            )
             found.append(
-                f"{duel.challenger}: medians differ from the {', the '.join(gap)}: stalls now and then?"
+                f"{duel.challenger}: {100 * duel.effect.estimate:+.1f} % by median steps, {others}: some "
+                "steps stall now and then, or a few are much faster. race.rounds() has every turn"
             )
     for case in race.cases:
         apart = two_levels(race.values(case.id))
@@ -189,12 +194,11 @@ def explain(race: Race, duel: Duel) -> str:
     """A duel in several lines, for a test that failed: both intervals, the pairs, settings, the command."""
     confidence = _percent(race.rule.confidence_at(duel.pairs))
     base = race.cases[0].id
-    challenger = next(case for case, name in race.names.items() if name == duel.challenger and case != base)
-    lines = [f"{duel.challenger} against {duel.base}, {_METRICS[race.metric]}: {verdict_words(race, duel)}"]
+    lines = [f"{duel.challenger} against {duel.base}, {METRICS[race.metric]}: {verdict_words(race, duel)}"]
     if duel.effect is not None:
         pairs = f"{duel.pairs} pairs" + (f", {duel.void} void" if duel.void else "")
         lines.append(f"  interval    {confidence} % over {pairs}")
-    for word, case in (("base", base), ("challenger", challenger)):
+    for word, case in (("base", base), ("challenger", duel.case)):
         found = race.level(case)
         lines.append(f"  {word:<11} {_level_interval(race.metric, found)}   {race.names[case]}")
     if duel.log_ratios:

@@ -221,6 +221,16 @@ def shown(row: Row) -> Shown:
     return Shown(row.case.who, row.parity, is_wrong=row.outcome == "wrong")
 
 
+def row_words(row: Row) -> str:
+    """'8.31 ms ±3.6 %, 0.42x of ...', or why there is no time."""
+    if row.outcome != "ok" or row.step_time_ns is None:
+        return f"{row.outcome or 'not measured'}{f', {first_line(row.reason)}' if row.reason else ''}"
+    words = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns)}".rstrip()
+    if row.ratio is not None:
+        words += f", {row.ratio.estimate:.3g} times '{row.reference}'"
+    return words
+
+
 def proof_state(rows: list[Row]) -> str:
     """Whether the contenders were shown to compute the same."""
     return proof_words([shown(row) for row in rows if row.outcome not in ("unavailable", None)])
