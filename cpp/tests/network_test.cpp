@@ -228,6 +228,9 @@ TEST(Network, RefusesWrongGraphs) {
     specs = lenet5();
     specs[0].kind = "convolution";
     EXPECT_WORDS(refusal(specs), "unknown kind 'convolution'. Known: avg_pool2d, conv2d");
+    specs[0].kind = "gelu";  // no slip of "relu"
+    EXPECT_WORDS(refusal(specs), "unknown kind 'gelu'. Known: ");
+    EXPECT_WORDS(refusal(specs), "callable=\"package.module:make_step\"");
     specs = lenet5();
     specs[0].name = "a/b";
     EXPECT_WORDS(refusal(specs), "layer name 'a/b'");

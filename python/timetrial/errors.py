@@ -22,10 +22,23 @@ class MeasurementError(TimetrialError):
     """The instrument itself could not go on (no room for a record, no supervisor to start)."""
 
 
+# For whoever asks for a network, layer, optimizer or device that is not there.
+OWN_STEP = (
+    " What is not here can be raced today: write the training step in your framework, and name the function "
+    'that makes it, callable="package.module:make_step".'
+)
+_NEAR = 0.8  # of 1: 'lennet' is near 'lenet5'; 'alexnet' is not, nor is 'gelu' near 'relu'
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """' Did you mean 'x'?' for a near miss, otherwise the list of what is known."""
+    """' Did you mean 'x'?' for a near miss, the last part of a dotted name, or the same letters in
+    another order; otherwise the list of what is known."""
     words = sorted(known)
-    close = difflib.get_close_matches(word, words, n=1)
+    close = [
+        one
+        for one in words
+        if one.rpartition(".")[2] == word or sorted(one.casefold()) == sorted(word.casefold())
+    ] or difflib.get_close_matches(word, words, n=1, cutoff=_NEAR)
     if close:
         return f" Did you mean '{close[0]}'?"
     return f" Known: {', '.join(words)}." if words else ""

@@ -102,8 +102,11 @@ void Network::add_layer(const NodeSpec& spec) {
     if (kind == nullptr) {
         std::vector<std::string> known;
         for (const LayerKind& entry : layer_kinds()) known.emplace_back(entry.name);
-        throw NetworkError("layer '" + spec.name + "' has the unknown kind '" + spec.kind + "'." +
-                           nearest(spec.kind, known));
+        throw NetworkError(
+            "layer '" + spec.name + "' has the unknown kind '" + spec.kind + "'." +
+            nearest(spec.kind, known) +
+            " What is not here can be raced today: write the training step in your framework, and "
+            "name the function that makes it, callable=\"package.module:make_step\".");
     }
     Node node{spec.name, spec.kind, {}, {}, {}, TT_F32, {}};
     std::vector<const Node*> inputs;

@@ -52,8 +52,10 @@ std::string nearest(std::string_view word, std::vector<std::string> known) {
     const auto closest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
         return edit_distance(word, a) < edit_distance(word, b);
     });
-    const std::size_t tolerated = std::max<std::size_t>(1, std::max(word.size(), closest->size()) * 2 / 5);
-    if (edit_distance(word, *closest) <= tolerated) return " Did you mean '" + *closest + "'?";
+    // Who mistypes hits the first letter nearly always: "gelu" is no slip of "relu".
+    const bool same_start = !word.empty() && word.front() == closest->front();
+    const std::size_t tolerated = std::max<std::size_t>(1, std::max(word.size(), closest->size()) / 4);
+    if (same_start && edit_distance(word, *closest) <= tolerated) return " Did you mean '" + *closest + "'?";
     return " Known: " + join(known) + ".";
 }
 

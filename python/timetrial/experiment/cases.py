@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from timetrial.errors import InputError, nearest
+from timetrial.errors import OWN_STEP, InputError, nearest
 from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES, TASKS, Case, Workload
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.keys import (
@@ -176,7 +176,7 @@ def _reserved_problem(case: Case) -> str | None:
         ("semantics", case.semantics, "equal"),
     ):
         if value != only:
-            return f"{key} '{value}' is not supported yet (only '{only}')"
+            return f"{key} '{value}' is not supported yet (only '{only}').{OWN_STEP}"
     return None
 
 

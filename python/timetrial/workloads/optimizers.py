@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from timetrial.errors import InputError, nearest
+from timetrial.errors import OWN_STEP, InputError, nearest
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def check_optimizer(optimizer: object) -> dict[str, Any]:
         )
     name = optimizer.get("name")
     if not isinstance(name, str) or name not in OPTIMIZERS:
-        raise InputError(f"There is no optimizer {name!r}.{nearest(str(name), OPTIMIZERS)}")
+        raise InputError(f"There is no optimizer {name!r}.{nearest(str(name), OPTIMIZERS)}{OWN_STEP}")
     keys = OPTIMIZERS[name]
     for key in optimizer:
         if key != "name" and key not in keys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timetrial.errors import InputError, nearest
+from timetrial.errors import OWN_STEP, InputError, nearest
 from timetrial.workloads.definition import NetworkDefinition
 from timetrial.workloads.networks.cifar_small import cifar_small
 from timetrial.workloads.networks.dlbench_cifar import dlbench_cifar
@@ -33,5 +33,5 @@ def load_network(source: str) -> NetworkDefinition:
         return network_from_function(source)
     raise InputError(
         f"There is no network '{source}'.{nearest(source, NETWORKS)} "
-        'Your own: a path to a .toml file, or "package.module:function".'
+        'Your own: a path to a .toml file, or "package.module:function".' + OWN_STEP
     )
