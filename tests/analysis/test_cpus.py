@@ -13,7 +13,11 @@ from timetrial.analysis.cpus import idle_threads
 def row(threads: str, step_ms: float | None, cpus: float | None, **axes: Any) -> Any:
     settings = {"threads": threads, **({"affinity": axes.pop("affinity")} if "affinity" in axes else {})}
     case = SimpleNamespace(
-        backend="pool", batch_size=64, axes={"threads": threads, "network": "mlp", **axes}, settings=settings
+        backend="pool",
+        who="pool",
+        batch_size=64,
+        axes={"threads": threads, "network": "mlp", **axes},
+        settings=settings,
     )
     step = None if step_ms is None else SimpleNamespace(estimate=1e6 * step_ms)
     return SimpleNamespace(case=case, step_time_ns=step, cpus_used=cpus)
