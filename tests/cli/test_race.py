@@ -82,3 +82,30 @@ def test_what_could_not_be_measured_is_no_verdict(call: Any, fake: FakeEngine) -
     done = call(*SIDES)
     assert done.exit_code == 4
     assert "no room for a record" in done.stderr
+
+
+def test_a_dry_run_says_who_and_how_long(
+    call: Any, fake: FakeEngine, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("timetrial.experiment.engine.real_engine", fake.engine)
+    done = call("network=mlp", "backend=fast,slow,absent", "threads=1", "--dry-run")
+    assert done.exit_code == 0
+    first, unavailable, last = done.stdout.splitlines()
+    assert first == "slow, absent against fast: 2 of 3 sides can be raced here."
+    assert unavailable.startswith("unavailable: absent: ")
+    assert last.startswith("6 to 24 pairs of launches, about ")
+    assert not fake.log
+    assert not (tmp_path / "results").exists()
+    facts = json.loads(call(*SIDES, "--dry-run", "--no-confirm", "--json").stdout)
+    assert (facts["sides"], facts["fewest_pairs"], facts["most_pairs"]) == (2, 6, 24)
+    assert 0 < facts["fewest_s"] < facts["most_s"]
+    with_second = json.loads(call(*SIDES, "--dry-run", "--json").stdout)
+    assert with_second["most_s"] > 1.5 * facts["most_s"]
+
+
+@pytest.mark.attempt
+def test_a_dry_run_refuses_what_a_race_refuses(call: Any) -> None:
+    done = call("network=mlp", "backend=fast", "threads=1", "--dry-run")
+    assert done.exit_code == 2
+    assert "A race needs two sides" in done.stderr
+    assert "--resume" in call("--resume", "last", "--dry-run").stderr

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from timetrial.experiment.progress import TerminalProgress
+from timetrial.experiment import progress as shown
+from timetrial.experiment.progress import LineProgress, NotebookProgress, TerminalProgress, progress
 
 
 class _Terminal(io.StringIO):
@@ -47,3 +48,96 @@ def test_what_others_say_meanwhile_is_shown_once(monkeypatch: pytest.MonkeyPatch
         bar.total(2)
         print("a library has words for you", file=sys.stderr)
     assert terminal.getvalue().count("a library has words for you") == 1
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def log_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Standard error of a job that nobody watches. Set within a test: pytest sets its own before."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    own = _Clock()
+    monkeypatch.setattr(shown, "time", own)
+    return own
+
+
+def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with progress(quiet=False) as bar:
+        assert isinstance(bar, LineProgress)
+        bar.total(6)
+        for number in range(6):
+            bar.next(f"launch {number}")
+            clock.now += 20
+            bar.done(None)
+        bar.more(2)
+        bar.next("one more")
+    assert log.getvalue().splitlines() == [
+        "timetrial: 2 of 6 · 40 s, about 80 s left · launch 2",
+        "timetrial: 4 of 6 · 80 s, about 40 s left · launch 4",
+        "timetrial: 6 of 8 · 2 min, about 40 s left · one more",
+    ]
+
+
+def test_short_work_leaves_no_line(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with LineProgress() as bar:
+        bar.total(2)
+        bar.next("first")
+        clock.now += 29
+        bar.next("second")
+    assert log.getvalue() == ""
+
+
+def test_how_many_are_left_may_be_unknown(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with LineProgress() as bar:
+        clock.now = 31
+        bar.next("pair 3 of at most 24")
+    assert log.getvalue() == "timetrial: 31 s · pair 3 of at most 24\n"
+
+
+def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with NotebookProgress() as bar:
+        bar.total(2)
+        bar.next("a long word for the first")
+        bar.done(None)
+        bar.next("second")
+    lines = log.getvalue().split("\r")
+    assert "\n" not in log.getvalue()
+    assert "a long word for the first" in lines[1]
+    assert len(lines[2]) >= len(lines[1])  # nothing of the line before shows behind it
+    assert lines[3].strip() == ""
+    assert len(lines[3]) >= len(lines[2].rstrip())
+    assert lines[4] == ""
+
+
+def test_each_place_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    log_of(monkeypatch)
+    assert type(progress(quiet=True)) is shown.QuietProgress
+    assert type(progress(quiet=False)) is LineProgress
+    kernel = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+    monkeypatch.setattr(sys, "stderr", kernel())
+    assert type(progress(quiet=False)) is NotebookProgress
+
+
+@pytest.mark.attempt
+def test_a_log_that_is_gone_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    gone = _Gone()
+    monkeypatch.setattr(sys, "stderr", gone)
+    with LineProgress() as bar:
+        clock.now = 60
+        bar.next("first")
+    assert gone.tried

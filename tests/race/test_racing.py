@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -293,7 +294,27 @@ def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> No
         raced("backend=fast,slow")
     assert len(stopped.value.race.pairs) == 3
     assert stopped.value.race.verdict is None
-    assert "interrupted" in repr(stopped.value.race)
+    assert stopped.value.race.duels[0].reason == "interrupted"  # three pairs carry no interval
+
+
+def test_an_interval_so_far_is_no_verdict(raced: Raced, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if plan.purpose == "race" and plan.block == 5:
+            raise KeyboardInterrupt
+
+    fake.before, fake.factor = interrupt, second_is(1.10)
+    with pytest.raises(RaceInterrupted) as stopped:
+        raced("backend=fast,fast")
+    [duel] = stopped.value.race.duels
+    assert duel.verdict is None
+    assert duel.effect is None
+    number = r"\+(\S+)"
+    so_far = rf"interrupted after 5 pairs; so far {number} % \[{number}, {number}\], which is no verdict"
+    found = re.fullmatch(so_far, duel.reason or "")
+    assert found is not None
+    center, low, high = map(float, found.groups())
+    assert low <= 10.0 <= high
+    assert center == pytest.approx(10.0, abs=1.0)
 
 
 def test_it_is_read_again_from_its_folder(raced: Raced) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,6 +52,9 @@ def race(
         bool, typer.Option("--isolated", help="Whole launches in alternation, not turns: each is alone.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say who races and how long, measure nothing.")
+    ] = False,
     resume: Annotated[
         str | None, typer.Option(help="Go on with a race that was ended: its folder, or its id.")
     ] = None,
@@ -69,11 +73,15 @@ def race(
     options = {key: value for key, value in options.items() if value is not None}
     try:
         if resume is not None:
-            given = [*(words or []), *(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
+            given = [*(words or []), *(["--dry-run"] if dry_run else [])]
+            given += [*(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
             found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
         else:
             experiment, asked = _asked(words or [])
             asked.update(options, rule=replace(asked["rule"], **rule))
+            if dry_run:
+                _forecast(experiment, asked, as_json=as_json)
+                return
             found = run_race(experiment, results, **asked, quiet=as_json)
     except (RaceInterrupted, RaceStoppedError) as ended:
         _print(ended.race, as_json=as_json)
@@ -101,6 +109,36 @@ def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
         }
         return Experiment.from_dict(record.experiment.spec), asked
     return load_words(words), {"rule": Rule()}
+
+
+def _forecast(experiment: Experiment, asked: dict[str, Any], *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from timetrial.experiment.engine import real_engine
+    from timetrial.experiment.validate import validate
+    from timetrial.races.forecast import race_forecast
+    from timetrial.races.side import check_sides, side_names
+    from timetrial.report.numbers import seconds
+
+    cases = [one.case for one in experiment.cases]
+    check_sides(cases, asked.get("metric", "step_time"))
+    names = side_names(cases)
+    expected = race_forecast(
+        validate(experiment.cases, real_engine()), names, asked["rule"], confirm=asked.get("confirm", True)
+    )
+    if as_json:
+        typer.echo(json.dumps(asdict(expected), indent=1))
+        return
+    base, *others = names.values()
+    typer.echo(
+        f"{', '.join(others)} against {base}: {expected.sides} of {len(names)} sides can be raced here."
+    )
+    for name, why in expected.unavailable.items():
+        typer.echo(f"unavailable: {name}: {why}")
+    typer.echo(
+        f"{expected.fewest_pairs} to {expected.most_pairs} pairs of launches, about "
+        f"{seconds(expected.fewest_s)} to {seconds(expected.most_s)}: the sooner, the plainer the difference."
+    )
 
 
 def _print(found: Race, *, as_json: bool) -> None:

@@ -22,7 +22,7 @@ _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
 _STEPS_PER_EFFECTIVE = 2.0
-_WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
+WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
-    seconds = sum(_start_s(one) + _PROOF_S for one in proofs.values())
+    seconds = sum(proof_s(one) for one in proofs.values())
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
-    seconds += n * sum(_start_s(one) + timed_s(one, sizes) for one in live)
+    seconds += n * sum(start_s(one) + timed_s(one, sizes) for one in live)
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None
-        seconds += sizes.learning_seeds * (_start_s(one) + train.epochs * _epoch_s(one)) / at_once
+        seconds += sizes.learning_seeds * (start_s(one) + train.epochs * _epoch_s(one)) / at_once
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
@@ -74,7 +74,13 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     )
 
 
-def _start_s(one: ReadyCase) -> float:
+def proof_s(one: ReadyCase) -> float:
+    """Of a proof launch."""
+    return start_s(one) + _PROOF_S
+
+
+def start_s(one: ReadyCase) -> float:
+    """From exec to the first step."""
     return _START_S[one.contender.kind] if one.contender else 0.0
 
 
@@ -82,27 +88,27 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a speed launch. By the standard error of a median, 1.25 times that of a mean."""
     effective = (1.25 * 1.96 * _TYPICAL_STEP_SCATTER / sizes.rule.half_width) ** 2
     steps = max(sizes.rule.min_steps, _STEPS_PER_EFFECTIVE * max(sizes.rule.min_effective, effective))
-    return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * _step_s(one, one.case.task)))
+    return min(sizes.budget_ns / 1e9, max(sizes.min_ns / 1e9, steps * step_s(one, one.case.task)))
 
 
 def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a launch in a heat, warm-up and turns."""
     from timetrial.launch.decisions import TURN_NS, rides_of, turn_steps
 
-    step_ns = 1e9 * _step_s(one, one.case.task) or TURN_NS
+    step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
     turn_ns = turn_steps(step_ns) * step_ns
     return (
-        _WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns
+        WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns
     ) / 1e9
 
 
 def _epoch_s(one: ReadyCase) -> float:
     assert one.checked is not None
-    return one.checked.samples // (one.case.workload.batch_size or 1) * _step_s(one, "train")
+    return one.checked.samples // (one.case.workload.batch_size or 1) * step_s(one, "train")
 
 
-def _step_s(one: ReadyCase, task: str) -> float:
-    """0 where nobody knows what a step computes."""
+def step_s(one: ReadyCase, task: str) -> float:
+    """Of a step. 0 where nobody knows what a step computes."""
     if one.checked is None or one.checked.network is None:
         return 0.0
     threads = int(one.case.settings.get("threads", "1"))

@@ -29,7 +29,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.races.result import Race
+from timetrial.races.result import Race, so_far
 from timetrial.races.side import check_sides, side_names
 from timetrial.records import race as records
 from timetrial.records import store
@@ -276,7 +276,9 @@ def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | N
             return None
         done = len([one for one in ride.pairs if one.stage == stage and one.void is None])
         words = "pair" if stage == "judge" else "confirming, pair"
-        ride.progress.next(f"{words} {done + 1} of at most {ride.rule.most_pairs}")
+        shown = [so_far(ride.log_ratios(one, stage), ride.rule) for one in waiting]
+        seen = "".join(f" · {one}" for one in shown if one)
+        ride.progress.next(f"{words} {done + 1} of at most {ride.rule.most_pairs}{seen}")
         sides = [one for one in ride.sides if one is ride.sides[0] or one.case.id in waiting]
         pair = _pair(ride, sides, stage)
         records.write_pair(ride.folder, pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -318,10 +319,15 @@ class Race:
         if case.unavailable is not None:
             return f"unavailable: {case.unavailable}"
         if self.end is None:
-            return "the race was ended from outside"
+            return f"the race was ended from outside{self._so_far(case)}"
         if self.end.stop_reason == "interrupted":
-            return "interrupted"
+            return f"interrupted{self._so_far(case)}"
         return self.end.reason or f"ended after {len(self.pairs)} pairs"
+
+    def _so_far(self, case: CaseRecord) -> str:
+        values = self.log_ratios(case.id)
+        words = so_far(values, self.rule)
+        return f" after {len(values)} pairs; so far {words}, which is no verdict" if words else ""
 
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}
@@ -341,6 +347,17 @@ class Race:
             for name in dict.fromkeys([*base, *other])
             if base.get(name) != other.get(name)
         ]
+
+
+def so_far(log_ratios: Sequence[float], rule: Rule) -> str:
+    """'+4.2 % [-1.0, +9.3]' between two looks, for whoever watches: no verdict may stand on it. "": too few
+    pairs for an interval."""
+    if len(log_ratios) < FEWEST:
+        return ""
+    seen = trimmed_mean(log_ratios)
+    low, high = seen.interval(rule.confidence_at(len(log_ratios)))
+    center, low, high = (100 * math.expm1(value) for value in (seen.location, low, high))
+    return f"{center:+.1f} % [{low:+.1f}, {high:+.1f}]"
 
 
 def _interval(level: Estimate | None) -> dict[str, float | None] | None:

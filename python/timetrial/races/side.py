@@ -179,7 +179,7 @@ def _work(case: Case, key: str) -> Any:
     return getattr(case.workload, key) if hasattr(case.workload, key) else getattr(case, key)
 
 
-def side_names(cases: Sequence[CaseRecord]) -> dict[str, str]:
+def side_names(cases: Sequence[Case | CaseRecord]) -> dict[str, str]:
     """Case id -> backend and whatever tells the sides apart: 'eigen threads=2'."""
     facts = [facts_of(case) for case in cases]
     keys = list(dict.fromkeys(key for one in facts for key in one))
@@ -187,5 +187,5 @@ def side_names(cases: Sequence[CaseRecord]) -> dict[str, str]:
     names = {}
     for case, own in zip(cases, facts, strict=True):
         told = [f"{key}={own[key]}" for key in varying if own.get(key) is not None]
-        names[case.id] = " ".join([case.who, *told])
+        names[case.id] = " ".join([case.who if isinstance(case, CaseRecord) else case.backend, *told])
     return names
