@@ -161,8 +161,19 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     restless = noise([launch.record for launch in launches])
     unequal = unequal_steps([(case.who, one.record) for case in experiment.cases for one in by_case[case.id]])
     wide = too_wide(compared, experiment.half_width)
-    said = [*experiment.warnings, *warnings, *unequal, *restless, *wide, *idle_threads(compared)]
+    short = _cut_short(experiment, compared)
+    said = [*experiment.warnings, *short, *warnings, *unequal, *restless, *wide, *idle_threads(compared)]
     return Summary(compared, fixed, said)
+
+
+def _cut_short(experiment: ExperimentRecord, rows: Sequence[Row]) -> list[str]:
+    """What is to be said where a budget ended the launches."""
+    most = max((row.ok for row in rows), default=0)
+    if not experiment.spec.get("measure", {}).get("budget") or most >= experiment.launches:
+        return []
+    return [
+        f"its time was over after {most} of {experiment.launches} launches each: more tells more (budget)"
+    ]
 
 
 def _with_levels(launches: Sequence[Launch]) -> list[Launch]:

@@ -55,6 +55,9 @@ def race(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say who races and how long, measure nothing.")
     ] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
+    ] = None,
     resume: Annotated[
         str | None, typer.Option(help="Go on with a race that was ended: its folder, or its id.")
     ] = None,
@@ -77,7 +80,7 @@ def race(
             given += [*(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
             found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
         else:
-            experiment, asked = _asked(words or [])
+            experiment, asked = _asked(words or [], budget)
             asked.update(options, rule=replace(asked["rule"], **rule))
             if dry_run:
                 _forecast(experiment, asked, as_json=as_json)
@@ -90,7 +93,7 @@ def race(
     raise typer.Exit(found.exit_code)
 
 
-def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
+def _asked(words: list[str], budget: str | None) -> tuple[Experiment, dict[str, Any]]:
     """What is raced, and how it is unless options say otherwise: as usual, or as that race was."""
     from timetrial.experiment.experiment import Experiment, load_words
     from timetrial.paths import user_path
@@ -107,8 +110,11 @@ def _asked(words: list[str]) -> tuple[Experiment, dict[str, Any]]:
             "confirm": record.confirm,
             "isolated": isolated,
         }
-        return Experiment.from_dict(record.experiment.spec), asked
-    return load_words(words), {"rule": Rule()}
+        spec = record.experiment.spec
+        if budget is not None:
+            spec = {**spec, "measure": {**spec.get("measure", {}), "budget": budget}}
+        return Experiment.from_dict(spec), asked
+    return load_words([*words, *([f"budget={budget}"] if budget else [])]), {"rule": Rule()}
 
 
 def _forecast(experiment: Experiment, asked: dict[str, Any], *, as_json: bool) -> None:

@@ -29,6 +29,9 @@ def run(
         bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
     ] = False,
     cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
+    ] = None,
     resume: Annotated[
         str | None, typer.Option(help="Do what is missing of a run that was ended: its folder, or its id.")
     ] = None,
@@ -43,16 +46,17 @@ def run(
     from timetrial.experiment.experiment import load_words
     from timetrial.experiment.runner import Interrupted, RunStoppedError, resume_experiment, run_experiment
 
-    given = [*(words or []), *(["--dry-run"] if dry_run else [])]
+    words = [*(words or []), *([f"budget={budget}"] if budget else [])]
+    given = [*words, *(["--dry-run"] if dry_run else [])]
     folder = resumed_folder(resume, results, "run", given) if resume is not None else None
     try:
         if folder is not None:
             measured = resume_experiment(folder, quiet=as_json)
         elif dry_run:
-            _forecast(load_words(words or []), as_json=as_json)
+            _forecast(load_words(words), as_json=as_json)
             return
         else:
-            measured = run_experiment(load_words(words or []), results, quiet=as_json)
+            measured = run_experiment(load_words(words), results, quiet=as_json)
     except (Interrupted, RunStoppedError) as ended:
         _print(ended.results, as_json=as_json, cpus=cpus)
         raise

@@ -47,6 +47,8 @@ EXPERIMENT_KEYS = {
     "measure.learning": ("measure", "learning"),
     "isolated": ("measure", "isolated"),
     "measure.isolated": ("measure", "isolated"),
+    "budget": ("measure", "budget"),
+    "measure.budget": ("measure", "budget"),
     "most_cases": ("measure", "most_cases"),
     "measure.most_cases": ("measure", "most_cases"),
     "start_timeout_s": ("measure", "start_timeout_s"),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
 from timetrial.errors import InputError
+from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine
@@ -89,13 +90,19 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     speed = _planned(run, live)
     blocks = speed.fewest
     run.progress.total(len(distinct) + len(live) * blocks + learning)
+    budget = Budget(run.experiment.spec.measure.budget)
     _prove(run, distinct)
+    budget.begin()
+    done = 0
     for block in range(blocks):
+        if done and not budget.allows_another():
+            break
         _speed(run, live, block)
-    while live and blocks < speed.most and _is_too_wide(run):
+        done += 1
+    while live and blocks <= done < speed.most and _is_too_wide(run) and budget.allows_another():
         run.progress.more(len(live))
-        _speed(run, live, blocks)
-        blocks += 1
+        _speed(run, live, done)
+        done += 1
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from timetrial.errors import InputError, nearest
+from timetrial.experiment.budget import seconds_of
 from timetrial.experiment.effort import Effort
 from timetrial.experiment.environment import check_environment
 from timetrial.experiment.grammar import flatten
@@ -47,8 +48,14 @@ class Measure(_Table):
     # Each launch has the machine to itself, instead of turns beside those that do the same work.
     isolated: StrictBool = False
     most_cases: StrictInt = Field(default=MOST_CASES, ge=1)
+    budget: float | None = None  # seconds for proofs and speed, or for a race; "2m" is taken too
     start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
     progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _time(cls, value: object) -> object:
+        return None if value is None else seconds_of(value)
 
     @field_validator("reference", mode="before")
     @classmethod
@@ -141,5 +148,7 @@ def _message(where: str, problem: Any) -> str:
     if problem["type"] == "literal_error":
         known = [word.strip("' ") for word in problem["ctx"]["expected"].replace(" or ", ",").split(",")]
         return f"{place}: '{key}' is {problem['input']!r}.{nearest(str(problem['input']), known)}"
+    if isinstance(problem.get("ctx", {}).get("error"), InputError):  # it says all of this itself
+        return f"{place}: {problem['ctx']['error']}"
     expected = problem["msg"].replace("Input should be", "expected").replace("Input should", "it should")
     return f"{place}: '{key}' is {problem['input']!r}; {expected}."

@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.errors import MeasurementError
+from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -77,6 +78,7 @@ class _Ride:
     names: dict[str, str]  # by case id
     progress: QuietProgress
     isolated: bool
+    budget: Budget
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
     pairs: list[PairRecord] = field(default_factory=list)
@@ -129,7 +131,8 @@ def run_race(
         )
         names = side_names(described.cases)
         with session(folder), progress(quiet=quiet) as bar:
-            ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated)
+            budget = Budget(experiment.spec.measure.budget)
+            ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated, budget)
             return _raced(ride, described, confirms if confirm else ())
 
 
@@ -156,6 +159,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
             before.names,
             bar,
             record.isolated,
+            Budget(experiment.spec.measure.budget, before.seconds or 0.0),
             next_pair=records.next_pair(folder),
             pairs=before.pairs,
         )
@@ -207,6 +211,7 @@ def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict])
     if not records.is_race(ride.folder):
         _write_race(ride, described, confirms)
     base = described.cases[0].id
+    ride.budget.begin()
     if len(ride.sides) < 2 or ride.sides[0].case.id != base:
         return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
     ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
@@ -215,7 +220,8 @@ def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict])
         if ended is None and first is not None and first.verdict in confirms:
             ended = _until_decided(ride, "confirm", [one.case.id])
     if ended is not None:
-        return RaceEnd(stop_reason="voids", reason=ended, seconds=0)
+        why, words = ended
+        return RaceEnd(stop_reason=why, reason=words, seconds=0)
     return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
 
 
@@ -265,15 +271,20 @@ def _prove_all(ride: _Ride) -> list[str]:
     return refused
 
 
-def _until_decided(ride: _Ride, stage: Stage, challengers: list[str]) -> str | None:
+def _until_decided(
+    ride: _Ride, stage: Stage, challengers: list[str]
+) -> tuple[Literal["voids", "budget"], str] | None:
     """Pairs until each challenger has a decision. Why it ended before that, or None."""
     good = GOOD[ride.metric]
     while True:
         if len(ride.void) >= MOST_VOID:
-            return f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
+            words = f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
+            return "voids", words
         waiting = [one for one in challengers if judge(ride.log_ratios(one, stage), ride.rule, good) is None]
         if not waiting:
             return None
+        if ride.pairs and not ride.budget.allows_another():
+            return "budget", f"its time was over after {len(ride.pairs)} pairs"
         done = len([one for one in ride.pairs if one.stage == stage and one.void is None])
         words = "pair" if stage == "judge" else "confirming, pair"
         shown = [so_far(ride.log_ratios(one, stage), ride.rule) for one in waiting]

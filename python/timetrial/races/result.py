@@ -13,7 +13,7 @@ from timetrial.analysis.dispersion import coarse_tick_ns
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
 from timetrial.analysis.trimmed import FEWEST, trimmed_mean
-from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict
+from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict, decide
 from timetrial.errors import InputError
 from timetrial.races.side import side_names
 from timetrial.records import race as records
@@ -215,6 +215,15 @@ class Race:
 
         return rounds_frame(self)
 
+    def export(self, format: str, path: str | Path | None = None, *, force: bool = False) -> Path | str:
+        """In the format of another tool: "csv" and "parquet" into the folder `path`; "google-benchmark",
+        "bencher" and "github-action" into the file `path`, or as text without one. Tables: pairs and rounds.
+        `force`: over files that exist. InputError: no such format, or a path that cannot be taken.
+        Unavailable: csv needs pandas, parquet pyarrow too."""
+        from timetrial.exports import export
+
+        return export(self, format, path, force=force)
+
     def plot(self) -> Figure:
         """Every pair as a point, the interval, the bands of `same` and of the smallest effect; beside them
         the estimate as pairs came in. InputError: no pair has ended."""
@@ -276,7 +285,9 @@ class Race:
         first = self._judge(values)
         last: Decision | None = first
         confirmed, reason = None, None
-        if first is not None and self.record.confirm and first.verdict in self.record.confirms:
+        in_time = not self._out_of_time or len(self.log_ratios(case.id, "confirm")) >= FEWEST
+        asked = self.record.confirms if self.record.confirm and in_time else ()
+        if first is not None and first.verdict in asked:
             last, confirmed, reason = self._confirmed(case, first)
         if first is None:
             reason = self._why_not_judged(case)
@@ -298,7 +309,15 @@ class Race:
         )
 
     def _judge(self, values: list[float]) -> Decision | None:
-        return judge(values, self.rule, GOOD[self.metric])
+        found = judge(values, self.rule, GOOD[self.metric])
+        if found is not None or not self._out_of_time or len(values) < FEWEST:
+            return found
+        # The time was over, whatever the pairs said: this look stands for the next planned one.
+        return decide(values, self.rule, GOOD[self.metric], last=True)
+
+    @property
+    def _out_of_time(self) -> bool:
+        return self.end is not None and self.end.stop_reason == "budget"
 
     def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
         """A difference stands only if a second race, with pairs of its own, says the same. None: that race

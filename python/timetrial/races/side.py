@@ -19,7 +19,8 @@ from timetrial.records.results import Results
 # What may differ between two sides without making the metric meaningless.
 _SAME_WORK = ("network", "dataset", "optimizer", "task", "device", "dtype")
 # What belongs to launches and not to a case: the sides of a race have it in common.
-_OF_LAUNCHES = ("start_timeout_s", "progress_timeout_s")
+_LIMITS = ("start_timeout_s", "progress_timeout_s")
+_OF_LAUNCHES = (*_LIMITS, "budget")
 _ENVIRONMENT = "environment."
 
 
@@ -101,7 +102,7 @@ def _keys_behind(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **({"dataset_folder": folders.pop()} if len(folders) == 1 else {}),
         **{f"{_ENVIRONMENT}{key}": value for key, value in (spec.get("environment") or {}).items()},
-        **{key: measure[key] for key in _OF_LAUNCHES if measure.get(key) is not None},
+        **{key: measure[key] for key in _LIMITS if measure.get(key) is not None},
     }
 
 

@@ -63,7 +63,7 @@ class PairRecord(Model):
 class RaceEnd(Model):
     """How a race ended."""
 
-    stop_reason: Literal["decided", "voids", "not raced", "interrupted"]
+    stop_reason: Literal["decided", "voids", "not raced", "interrupted", "budget"]
     reason: str | None = None  # in words, where it was not decided
     seconds: float
 

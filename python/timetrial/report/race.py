@@ -43,7 +43,7 @@ class RaceTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         race = self._race
         yield Text(header(race), style="bold", overflow="fold")
-        lines = list(self._lines())
+        lines = list(self.lines())
         widths = column_widths([[text for text, _ in line] for line in lines])
         for line in lines:
             yield aligned(line, widths, [False] * len(widths))
@@ -51,7 +51,9 @@ class RaceTable:
             yield Text(f"! {note}", style="yellow")
         yield closing_lines(race.folder, race.again, options.max_width)
 
-    def _lines(self) -> Iterator[list[tuple[str, str]]]:
+    def lines(self) -> Iterator[list[tuple[str, str]]]:
+        """(text, style) of each cell: what a side is, its name, its level; of a challenger the verdict and
+        on how many pairs it stands."""
         race = self._race
         base, *others = race.cases
         yield [("base", "dim"), (race.names[base.id], ""), (level_words(race, base.id), "bold")]
@@ -149,6 +151,8 @@ def notes(race: Race) -> list[str]:
     if race.record.isolated:
         why = f": {race.record.why_isolated}" if race.record.why_isolated else ", as asked"
         found.append(f"whole launches in alternation{why}")
+    if race.end is not None and race.end.stop_reason == "budget":
+        found.append(f"{race.end.reason}: more time may tell more (budget)")
     contents = [case.id.split("-")[0] for case in race.cases]
     if len(set(contents)) < len(contents):
         found.append("a case against itself (A/A): any difference that is found here is the instrument's")
