@@ -55,7 +55,9 @@ class DoctorReport:
 
 def to_text(diagnosis: Diagnosis, width: int = 120) -> str:
     """Without colors."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
+    console = Console(
+        file=io.StringIO(), width=width, color_system=None, highlight=False, force_jupyter=False
+    )
     console.print(DoctorReport(diagnosis))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text.rstrip("\n")
