@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from timetrial.core import Network
 from timetrial.launch.flips import edges_of, explain, turns
 from timetrial.launch.judge import SMALL, NativeJudge
-from timetrial.launch.observed import Batches, Look, Observation, Tensors
+from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.parity import Expected, compare
+from timetrial.launch.rule import Rule
+from timetrial.launch.ways import Guide
 from timetrial.records.model import Parity
 
 NODES = [
@@ -200,3 +203,53 @@ def test_a_nudge_lasts_for_one_look(stage: Stage) -> None:
     witness.gradient(stage.images[0], 0, {"fc1": np.ones((1, 6))})
     after = witness.gradient(stage.images[0], 0, {})
     assert all(np.array_equal(before.gradient[name], after.gradient[name]) for name in before.gradient)
+
+
+def followed(stage: Stage, turned: Mapping[int, Tensors], off: float = 1.0) -> Parity:
+    """Of a contender that nobody looks into, on five steps; `off`: a factor of its last loss."""
+    start = {name: values.astype(np.float64) for name, values in stage.parameters.items()}
+    guide = Guide(stage.judge, stage.expected.batches, Rule.of(stage.expected.optimizer), start)
+    way = guide.way("proof", 5, turned)
+    losses = [*way.losses[:-1], off * way.losses[-1]]
+    end = Look({name: values.astype("f4") for name, values in way.end.items()})
+    plain = Plain("proof", losses, Look(stage.parameters), end)
+    return compare([], stage.judge, stage.expected, plain=plain, losses=losses)
+
+
+def _difference(stage: Stage, share: float = 1.0) -> Tensors:
+    found = turns(stage.judge.witness(), stage.parameters, stage.images, stage.labels)
+    [turn] = [one for one in found if one.words.startswith(f"relu unit {UNIT} of image {TURNED_IMAGE}")]
+    return {name: share * values for name, values in turn.difference.items()}
+
+
+def test_a_decision_turned_in_a_step_that_nobody_saw_is_found_by_its_losses(stage: Stage) -> None:
+    parity = followed(stage, {0: _difference(stage)})
+    assert parity.status == "passed", parity.reason
+    assert parity.notes == ["flips"]
+    words = f"step 1: relu unit {UNIT} of image {TURNED_IMAGE}, margin 2e-06"
+    assert parity.turned == [f"plain {words}", f"workload: {words}"]
+
+
+def test_a_way_that_agrees_needs_no_explanation(stage: Stage) -> None:
+    parity = followed(stage, {})
+    assert (parity.status, parity.turned) == ("passed", [])
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(("share", "off"), [(0.5, 1.0), (-1.0, 1.0), (2.0, 1.0), (1.0, 1.01)])
+def test_another_way_is_not_explained_by_a_decision_on_the_edge(
+    stage: Stage, share: float, off: float
+) -> None:
+    parity = followed(stage, {0: _difference(stage, share)}, off)
+    assert parity.status == "failed"
+    assert "plain step" in str(parity.reason)
+    assert parity.turned == []
+
+
+@pytest.mark.attempt
+def test_a_way_off_a_decision_far_from_its_edge_is_not_excused(tmp_path: Path) -> None:
+    far = Stage(tmp_path, 1e-3)
+    gradient = far.judge.gradient(far.parameters, far.images, far.labels).gradient
+    parity = followed(far, {0: {name: 0.01 * values for name, values in gradient.items()}})
+    assert parity.status == "failed"
+    assert parity.turned == []

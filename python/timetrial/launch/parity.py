@@ -20,11 +20,11 @@ from timetrial.launch.hints import hint
 from timetrial.launch.judge import JUDGING, Answer, Judge
 from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.passes import GROWTH
-from timetrial.launch.rule import Rule, changes, follow, implied_gradient, norm
+from timetrial.launch.rule import Rule, changes, implied_gradient, norm
+from timetrial.launch.ways import LOSS_TOLERANCE, Guide
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
 
-LOSS_TOLERANCE = 5e-6  # relative
 GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
 # How far five steps lead that nobody looked at, of the way that the judge goes: no proof of arithmetic, but
 # that none of them was left out, done twice or done by other means.
@@ -230,42 +230,39 @@ class _Court:
     def follow(self, plain: Plain) -> None:
         """The judge's own steps from the initial values: their losses, and roughly their way, must be the
         contender's."""
-        start = {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
-        judged, now = self._own_steps(plain.stream, len(plain.losses), start)
-        for step, (mine, theirs) in enumerate(zip(plain.losses, judged, strict=True)):
+        start = self._start()
+        way = self._guide(start).way_of(plain.stream, plain.losses)
+        self.turned += [f"plain {words}" for words in way.words]
+        for step, (mine, theirs) in enumerate(zip(plain.losses, way.losses, strict=True)):
             self.comparisons.append(_loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
         if plain.after is not None:
             ways = [
                 np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
-                for end in (plain.after.parameter, now)
+                for end in (plain.after.parameter, way.end)
             ]
             name = f"the way of {len(plain.losses)} plain steps"
             self.comparisons.append(_tensor(name, ways[0], ways[1], WAY_TOLERANCE))
 
-    def _own_steps(self, stream: str, steps: int, start: Tensors) -> tuple[list[float], Tensors]:
-        """Losses of so many steps, and where they lead."""
-        rule = Rule.of(self._expected.optimizer)
-        gradients: list[Tensors] = []
-        losses, now = [], start
-        for step in range(steps):
-            images, labels = self._expected.batches.batch(stream, step)
-            answer = self._judge.gradient(now, images, labels)
-            losses.append(answer.loss)
-            gradients.append(answer.gradient)
-            now = follow(start, gradients, rule)
-        return losses, now
-
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
-        start = {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
+        start = self._start()
         if constant:
             batches = [self._expected.batches.batch("train", step) for step in range(steps)]
             judged = [self._judge.gradient(start, *batch).loss for batch in batches]
         else:
-            judged, _ = self._own_steps("train", steps, start)
+            way = self._guide(start).way_of("train", losses[:steps])
+            self.turned += [f"workload: {words}" for words in way.words]
+            judged = way.losses
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
             growth = 1.0 if constant else GROWTH**step
             self.comparisons.append(_loss(f"workload: loss of step {step + 1}", mine, theirs, growth))
+
+    def _start(self) -> Tensors:
+        return {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
+
+    def _guide(self, start: Tensors) -> Guide:
+        rule = Rule.of(self._expected.optimizer)
+        return Guide(self._judge, self._expected.batches, rule, start)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
