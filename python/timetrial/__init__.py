@@ -9,7 +9,8 @@
     results.plot.step_times()
     tt.profile("first-look", backend="pytorch")         # where a step's time goes, layer by layer
     tt.race("pytorch", "onednn", network="lenet5")      # is the difference real? a verdict
-    results = tt.load("results/7f3a")                   # an earlier run or race
+    tt.race(make_before, make_after).plot()             # of two functions of yours that make a training step
+    results = tt.load("last")                           # an earlier run or race; also by folder or id
     results = tt.resume("7f3a")                         # what is missing of one that was ended
     tt.doctor()                                         # what is ready, what is missing, what cures it
 

@@ -58,7 +58,7 @@ def measure(fake: FakeEngine, results_folder: Path) -> Callable[..., Results]:
 
 def styles(results: Results) -> dict[str, tuple[str, str]]:
     """Backend -> the cell of the comparison and its color."""
-    return {line.axes[0]: line.cells[1] for line in CasesTable(results)._lines}
+    return {line.axes[0]: line.cells[1] for line in CasesTable(results).lines}
 
 
 def test_unproven_rows_are_never_green(measure: Callable[..., Results], fake: FakeEngine) -> None:

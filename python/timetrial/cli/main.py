@@ -12,10 +12,12 @@ import typer
 from timetrial.cli import (
     backends,
     doctor,
+    export,
     frameworks,
     listing,
     profile,
     race,
+    report,
     run,
     self_check,
     show,
@@ -57,6 +59,8 @@ app.command("run")(guarded(run.run))
 app.command("race")(guarded(race.race, NOT_JUDGED))
 app.command("profile")(guarded(profile.profile))
 app.command("show")(guarded(show.show))
+app.command("report")(guarded(report.report))
+app.command("export")(guarded(export.export))
 app.command("list")(guarded(listing.listing))
 app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))

@@ -152,6 +152,15 @@ class Results:
 
         return to_pandas(self, kind)
 
+    def export(self, format: str, path: str | Path | None = None, *, force: bool = False) -> Path | str:
+        """In the format of another tool: "csv" and "parquet" into the folder `path`; "google-benchmark",
+        "bencher" and "github-action" into the file `path`, or as text without one. Selected cases only.
+        `force`: over files that exist. InputError: no such format, or a path that cannot be taken.
+        Unavailable: csv needs pandas, parquet pyarrow too."""
+        from timetrial.exports import export
+
+        return export(self, format, path, force=force)
+
     def table(self, *, cpus: bool = False) -> CasesTable:
         """The table of the command line, for rich. `cpus`: with the CPUs that each case used."""
         from timetrial.report.table import CasesTable

@@ -16,7 +16,7 @@ from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
-from timetrial.records.model import TIMED, Comparison, LaunchRecord, Library
+from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
 
 if TYPE_CHECKING:
@@ -38,22 +38,31 @@ class ExperimentDetail:
         yield Rule(Text(experiment.name), align="left", style="dim")
         if experiment.question:
             yield Text(experiment.question, style="italic")
-        facts = {
-            "measured": f"{experiment.created_at}, seed {experiment.seed}",
-            "timetrial": experiment.timetrial_version,
-            **{f"machine: {name}": str(value) for name, value in experiment.machine.items()},
-            **{
-                f"peak: {threads} thread(s)": f"{flops / 1e9:.0f} GFLOP/s f32, measured"
-                for threads, flops in experiment.peak_flops.items()
-            },
-            **{f"instrument: {name}": f"{value:.4g}" for name, value in experiment.harness.items()},
-        }
-        yield _pairs(facts.items())
-        for workload in experiment.workloads:
-            words = {
-                f"data: {name}": str(value) for name, value in workload.items() if not isinstance(value, dict)
-            }
+        yield _pairs(experiment_facts(experiment).items())
+        for words in data_facts(experiment):
             yield _pairs(words.items())
+
+
+def experiment_facts(experiment: ExperimentRecord) -> dict[str, str]:
+    """When, by which version, on which machine, at which cost of the instrument."""
+    return {
+        "measured": f"{experiment.created_at}, seed {experiment.seed}",
+        "timetrial": experiment.timetrial_version,
+        **{f"machine: {name}": str(value) for name, value in experiment.machine.items()},
+        **{
+            f"peak: {threads} thread(s)": f"{flops / 1e9:.0f} GFLOP/s f32, measured"
+            for threads, flops in experiment.peak_flops.items()
+        },
+        **{f"instrument: {name}": f"{value:.4g}" for name, value in experiment.harness.items()},
+    }
+
+
+def data_facts(experiment: ExperimentRecord) -> list[dict[str, str]]:
+    """Of each data set."""
+    return [
+        {f"data: {name}": str(value) for name, value in workload.items() if not isinstance(value, dict)}
+        for workload in experiment.workloads
+    ]
 
 
 class CaseDetail:
@@ -68,15 +77,16 @@ class CaseDetail:
         axes = " ".join(f"{name}={value}" for name, value in row.case.axes.items() if value is not None)
         yield Text()
         yield Rule(Text(f"{row.case.id}  {axes}"), align="left", style="dim")
-        yield _pairs(self._facts())
+        yield _pairs(self.facts())
         if row.settings:
-            yield self._settings()
+            yield settings_table(row.settings)
         if row.launches:
-            yield self._launches()
+            yield self.launches()
         for launch in row.launches:
             yield from _output(launch)
 
-    def _facts(self) -> Iterator[tuple[str, str]]:
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Name and value; a name that is empty goes on with the one before."""
         row = self._row
         yield "outcome", f"{row.outcome or 'not measured'}{f': {row.reason}' if row.reason else ''}"
         if row.step_time_ns:
@@ -212,13 +222,8 @@ class CaseDetail:
             same = "the same bits" if parity.deterministic else "DIFFERENT numbers"
             yield "deterministic", f"five steps, taken twice from the same weights, gave {same}"
 
-    def _settings(self) -> Table:
-        table = _table("setting", "asked", "effective", "status", "how read")
-        for one in self._row.settings:
-            table.add_row(one.name, one.asked or "-", one.effective or "-", one.status, one.how_read)
-        return table
-
-    def _launches(self) -> Table:
+    def launches(self) -> Table:
+        """One line per launch."""
         table = _table(
             "launch",
             "purpose",
@@ -253,6 +258,14 @@ class CaseDetail:
                 _disturbed(record),
             )
         return table
+
+
+def settings_table(settings: Iterable[Setting]) -> Table:
+    """What was asked of each, and what is in force."""
+    table = _table("setting", "asked", "effective", "status", "how read")
+    for one in settings:
+        table.add_row(one.name, one.asked or "-", one.effective or "-", one.status, one.how_read)
+    return table
 
 
 def _disturbed(record: LaunchRecord) -> str:
@@ -357,11 +370,11 @@ def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(name, Text(_cut(value)))
+        table.add_row(name, Text(cut(value)))
     return table
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """A contender may say megabytes about itself."""
     if len(text) <= MOST_CHARACTERS:
         return text

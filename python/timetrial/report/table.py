@@ -36,7 +36,7 @@ SECTIONS = ("network", "task")
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A row: the cells of its axes, then cells of numbers or one reason across all of them."""
 
     section: str
@@ -46,7 +46,10 @@ class _Line:
 
 
 class CasesTable:
-    """A renderable for rich: header, rows, warnings, where the records are and how to measure again."""
+    """A renderable for rich: header, rows, warnings, where the records are and how to measure again.
+
+    `titles` and `lines` are what it shows, for a page to show the same.
+    """
 
     def __init__(self, results: Results, *, cpus: bool = False):
         self._results = results
@@ -61,19 +64,18 @@ class CasesTable:
         self._accuracy = any(row.accuracy for row in rows)
         lines = _listed_once([self._line(row) for row in rows])
         order = list(dict.fromkeys(line.section for line in lines))
-        self._lines = sorted(lines, key=lambda line: order.index(line.section))
+        self.lines = sorted(lines, key=lambda line: order.index(line.section))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table in at least 60 columns; reasons wrap under themselves."""
         yield Text(header(self._results), style="bold")
-        named = [*self._axes, *self._facts]
-        titles = [*named, *self._titles()]
-        cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self._lines]
+        titles = self.titles
+        cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self.lines]
         widths = column_widths([titles, *cells_of])
-        right = [title not in (*named, "alike") and not title.startswith("vs ") for title in titles]
+        right = [self.is_number(title) for title in titles]
         yield aligned([(title, "dim") for title in titles], widths, right)
         heading = ""
-        for line in self._lines:
+        for line in self.lines:
             if line.section != heading:
                 heading = line.section
                 yield Text(heading, style="bold cyan")
@@ -96,6 +98,15 @@ class CasesTable:
             yield Text(f"! {warning}", style="yellow")
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
+    @property
+    def titles(self) -> list[str]:
+        """Of the columns."""
+        return [*self._axes, *self._facts, *self._titles()]
+
+    def is_number(self, title: str) -> bool:
+        """Whether a column holds numbers alone, which stand at its right."""
+        return title not in (*self._axes, *self._facts, "alike") and not title.startswith("vs ")
+
     def _titles(self) -> list[str]:
         titles = ["step", f"vs {reference_name(self._results)}"]
         titles += ["alike"] if self._alike else []
@@ -103,7 +114,7 @@ class CasesTable:
         titles += ["CPUs"] if self._cpus else []
         return [*titles, "accuracy"] if self._accuracy else titles
 
-    def _line(self, row: Row) -> _Line:
+    def _line(self, row: Row) -> Line:
         section = " · ".join(_axis(row, axis) for axis in self._sections)
         axes = [_axis(row, axis) for axis in self._axes]
         axes += [_word(_facts(row).get(fact)) for fact in self._facts.values()]
@@ -113,7 +124,7 @@ class CasesTable:
             if len(row.outcomes) > 1:
                 counts = ", ".join(f"{count} {name}" for name, count in row.outcomes.items())
                 reason += f" ({counts})"
-            return _Line(section, axes, [("-", "dim")], (reason, outcome_style(outcome)))
+            return Line(section, axes, [("-", "dim")], (reason, outcome_style(outcome)))
         step = f"{duration(row.step_time_ns.estimate)} {plus_minus(row.step_time_ns):>7}".rstrip()
         peak = "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %"
         held = "" if row.peak_memory_bytes is None else memory(row.peak_memory_bytes)
@@ -125,7 +136,7 @@ class CasesTable:
             cells.append(("" if row.cpus_used is None else f"{row.cpus_used:.2f}", ""))
         if self._accuracy:
             cells.append((_accuracy(row), ""))
-        return _Line(section, axes, cells)
+        return Line(section, axes, cells)
 
     def _versus(self, row: Row) -> tuple[str, str]:
         if row.is_reference:
@@ -139,20 +150,20 @@ class CasesTable:
         return words, style
 
 
-def _listed_once(lines: list[_Line]) -> list[_Line]:
+def _listed_once(lines: list[Line]) -> list[Line]:
     """What is unavailable for one reason in several sections (networks, tasks) comes once, in the end."""
     sections: dict[tuple[str, ...], set[str]] = {}
     for line in lines:
         sections.setdefault(_missing(line), set()).add(line.section)
     kept = [line for line in lines if not _missing(line) or len(sections[_missing(line)]) == 1]
-    repeated: dict[tuple[str, ...], _Line] = {}
+    repeated: dict[tuple[str, ...], Line] = {}
     for line in lines:
         if _missing(line) and len(sections[_missing(line)]) > 1:
             repeated.setdefault(_missing(line), replace(line, section="everywhere"))
     return [*kept, *repeated.values()]
 
 
-def _missing(line: _Line) -> tuple[str, ...]:
+def _missing(line: Line) -> tuple[str, ...]:
     """What a line says of a row that is unavailable; () for others."""
     if line.reason is None or not line.reason[0].startswith("unavailable"):
         return ()
@@ -168,7 +179,9 @@ class HasTable(Protocol):
 
 def to_text(results: HasTable, width: int = 120) -> str:
     """The table without colors."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
+    console = Console(
+        file=io.StringIO(), width=width, color_system=None, highlight=False, force_jupyter=False
+    )
     console.print(results.table())
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text.rstrip("\n")

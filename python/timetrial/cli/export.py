@@ -1,0 +1,44 @@
+"""timetrial export RECORD --format FORMAT"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    record: Annotated[str, typer.Argument(help="The folder of a record, its id under --results, or `last`.")],
+    format: Annotated[
+        str,
+        typer.Option("--format", help="csv, parquet, google-benchmark, bencher or github-action."),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="The file, or the folder of csv and parquet; not given: print."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+    results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
+) -> None:
+    """Write a run or race in the format of another tool: tables, Google Benchmark, Bencher, GitHub action."""
+    from timetrial.exports.formats import WITHOUT_FAILED, check_format
+
+    check_format(format)
+    from timetrial import exports
+    from timetrial.races.loading import load
+    from timetrial.records import store
+
+    found = load(store.find(record, results))
+    written = exports.export(found, format, output, force=force)
+    if isinstance(written, str):
+        typer.echo(written, nl=False)
+    else:
+        print(f"written: {written}", file=sys.stderr)
+    missing = exports.left_out(found) if format in WITHOUT_FAILED else []
+    if missing:
+        rows = "row has" if len(missing) == 1 else "rows have"
+        print(f"left out, {len(missing)} {rows} no numbers:", file=sys.stderr)
+        for line in missing:
+            print(f"  {line}", file=sys.stderr)

@@ -1,0 +1,44 @@
+"""Bencher Metric Format: {name: {measure: {"value", "lower_value", "upper_value"}}}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timetrial.analysis.intervals import Estimate
+from timetrial.exports.lines import Line, Sheet
+from timetrial.exports.names import LONGEST
+from timetrial.records.metric import Metric
+from timetrial.report.proof_words import UNPROVEN
+
+# `latency` is Bencher's own and in nanoseconds; the others come to be when they are first sent.
+SLUGS: dict[Metric, str] = {
+    "step_time": "latency",
+    "samples_per_s": "samples-per-second",
+    "peak_memory": "peak-memory",
+}
+_MARK = f" ({UNPROVEN})"
+
+
+def document(sheet: Sheet) -> dict[str, Any]:
+    """Lines with numbers. The format has no place for remarks, so an unproven line says so in its name: it is
+    another series there, and an alarm compares proven with proven."""
+    return {
+        _name(line): {SLUGS[metric]: _metric(value) for metric, value in line.values.items()}
+        for line in sheet.lines
+        if line.failure is None
+    }
+
+
+def _name(line: Line) -> str:
+    if line.proven:
+        return line.name
+    room = LONGEST - len(_MARK)
+    return line.name.encode()[:room].decode(errors="ignore") + _MARK
+
+
+def _metric(value: Estimate) -> dict[str, float]:
+    """Without bounds where there is no interval."""
+    found = {"value": value.estimate}
+    if value.low is not None and value.high is not None:
+        found |= {"lower_value": value.low, "upper_value": value.high}
+    return found
