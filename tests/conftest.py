@@ -9,7 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import fakes
 import pytest
 import required
 from fakes import FakeEngine
@@ -49,6 +51,19 @@ def workers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results_folder(tmp_path: Path) -> Path:
     return tmp_path / "results"
+
+
+@pytest.fixture
+def raced(results_folder: Path, fake: FakeEngine) -> Callable[..., Any]:
+    """raced("backend=fast,slow", metric=...): a race of scripted contenders."""
+    from timetrial.experiment.experiment import load_words
+    from timetrial.races import Race, run_race
+
+    def run(*words: str, **keys: Any) -> Race:
+        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from timetrial.experiment import budget as budgets
 from timetrial.experiment.budget import Budget, seconds_of
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.races import Race, run_race
+from timetrial.races import Race
 from timetrial.records.results import Results
 
 
@@ -97,15 +97,6 @@ def test_enough_time_is_not_used_up(run: Callable[..., Results], clock: _Clock) 
 def test_however_short_each_case_is_launched_once(run: Callable[..., Results], clock: _Clock) -> None:
     results = run("backend=fast,slow", "launches=6", "budget=1s")
     assert [row.ok for row in results] == [1, 1]
-
-
-@pytest.fixture
-def raced(results_folder: Path, fake: FakeEngine) -> Callable[..., Race]:
-    def raced(*words: str, **keys: Any) -> Race:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
-
-    return raced
 
 
 @pytest.mark.parametrize(

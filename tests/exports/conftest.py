@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import fakes
 import pytest
@@ -10,7 +9,6 @@ from fakes import FakeEngine
 
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.races import Race, run_race
 from timetrial.records.model import Parity
 from timetrial.records.results import Results
 
@@ -25,15 +23,6 @@ def run(fake: FakeEngine, results_folder: Path) -> Callable[..., Results]:
         return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
 
     return measured
-
-
-@pytest.fixture
-def race(fake: FakeEngine, results_folder: Path) -> Callable[..., Race]:
-    def raced(*words: str, **options: Any) -> Race:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **options)
-
-    return raced
 
 
 @pytest.fixture

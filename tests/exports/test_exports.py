@@ -139,8 +139,8 @@ def test_a_repetition_has_a_name_of_its_own(run: Callable[..., Results]) -> None
     assert len(read(same, "bencher")) == len(same) == 2
 
 
-def test_a_race(race: Callable[..., Any]) -> None:
-    found = race("backend=fast,slow")
+def test_a_race(raced: Callable[..., Any]) -> None:
+    found = raced("backend=fast,slow")
     levels = found.to_json()["levels"]
     bencher = read(found, "bencher")
     for level, measures in zip(levels.values(), bencher.values(), strict=True):
@@ -159,8 +159,8 @@ def test_a_race(race: Callable[..., Any]) -> None:
     assert lines[0]["iterations"] > 0
 
 
-def test_a_race_of_throughput_is_in_time_where_smaller_is_better(race: Callable[..., Any]) -> None:
-    found = race("backend=fast,slow", metric="samples_per_s")
+def test_a_race_of_throughput_is_in_time_where_smaller_is_better(raced: Callable[..., Any]) -> None:
+    found = raced("backend=fast,slow", metric="samples_per_s")
     level = found.to_json()["levels"]["fast"]
     measures = next(iter(read(found, "bencher").values()))
     assert measures["samples-per-second"]["value"] == level["estimate"]
@@ -175,16 +175,16 @@ def test_a_race_of_throughput_is_in_time_where_smaller_is_better(race: Callable[
     assert "time of a sample" in line["label"]
 
 
-def test_a_race_of_memory_has_no_time(race: Callable[..., Any]) -> None:
-    found = race("backend=fast,slow", metric="peak_memory")
+def test_a_race_of_memory_has_no_time(raced: Callable[..., Any]) -> None:
+    found = raced("backend=fast,slow", metric="peak_memory")
     assert read(found, "github-action")[0]["unit"] == "bytes"
     assert read(found, "github-action")[0]["value"] == pytest.approx(50 * 2**20)
     with pytest.raises(InputError, match="google-benchmark has times only"):
         found.export("google-benchmark")
 
 
-def test_a_race_in_which_a_side_fails(race: Callable[..., Any]) -> None:
-    found = race("backend=fast,crashes")
+def test_a_race_in_which_a_side_fails(raced: Callable[..., Any]) -> None:
+    found = raced("backend=fast,crashes")
     assert read(found, "bencher") == {}
     assert read(found, "github-action") == []
     lines = read(found, "google-benchmark")["benchmarks"]

@@ -90,10 +90,10 @@ def test_one_launch_has_null_and_not_0(run: Callable[..., Results], tmp_path: Pa
 
 
 def test_every_column_is_in_the_dictionary_and_nothing_else(
-    measured: Results, race: Callable[..., Any], tmp_path: Path
+    measured: Results, raced: Callable[..., Any], tmp_path: Path
 ) -> None:
     used = set()
-    for number, found in enumerate((measured, race("backend=fast,slow"))):
+    for number, found in enumerate((measured, raced("backend=fast,slow"))):
         folder = Path(found.export("csv", tmp_path / str(number)))
         dictionary = pd.read_csv(folder / "dictionary.csv", keep_default_na=False)
         assert list(dictionary) == ["table", "column", "type", "unit", "meaning", "null_when"]
@@ -127,10 +127,10 @@ def test_further_axes_are_explained(run: Callable[..., Results], tmp_path: Path)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_a_race(race: Callable[..., Any], tmp_path: Path, format: str) -> None:
+def test_a_race(raced: Callable[..., Any], tmp_path: Path, format: str) -> None:
     if format == "parquet":
         pytest.importorskip("pyarrow")
-    found = race("backend=fast,slow")
+    found = raced("backend=fast,slow")
     folder = found.export(format, tmp_path / "race")
     for table, wanted in (("pairs", found.to_pandas()), ("rounds", found.rounds())):
         written = read(folder, table)
@@ -140,10 +140,10 @@ def test_a_race(race: Callable[..., Any], tmp_path: Path, format: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_a_race_without_a_pair_that_counts(race: Callable[..., Any], tmp_path: Path, format: str) -> None:
+def test_a_race_without_a_pair_that_counts(raced: Callable[..., Any], tmp_path: Path, format: str) -> None:
     if format == "parquet":
         pytest.importorskip("pyarrow")
-    folder = race("backend=fast,crashes").export(format, tmp_path / "race")
+    folder = raced("backend=fast,crashes").export(format, tmp_path / "race")
     pairs, rounds = read(folder, "pairs"), read(folder, "rounds")
     assert list(rounds.columns) == list(BY_TABLE["rounds"])
     assert not len(rounds)

@@ -161,8 +161,8 @@ def test_command_writes(call: Callable[..., Result], tmp_path: Path, format: str
     assert call(str(OLD / "null-eigen"), "--format", format, "-o", "out", "--force").exit_code == 0
 
 
-def test_command_takes_a_race(call: Callable[..., Result], race: Callable[..., Any]) -> None:
-    found = race("backend=fast,slow")
+def test_command_takes_a_race(call: Callable[..., Result], raced: Callable[..., Any]) -> None:
+    found = raced("backend=fast,slow")
     done = call(found.folder.name, "--format", "github-action")
     assert [one["value"] for one in json.loads(done.stdout)] == [
         level["estimate"] for level in found.to_json()["levels"].values()

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import fakes
 import pytest
 from fakes import FakeEngine
 
 from timetrial.errors import InputError
-from timetrial.experiment.experiment import load_words
-from timetrial.races import Race, RaceInterrupted, run_race
+from timetrial.races import Race, RaceInterrupted
 
 Raced = Callable[..., Race]
-
-
-@pytest.fixture
-def raced(results_folder: Path, fake: FakeEngine) -> Raced:
-    def run(*words: str, **keys: Any) -> Race:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
-
-    return run
 
 
 def contradicting(plan: Any) -> float:

@@ -22,15 +22,6 @@ from timetrial.races.loading import load
 Raced = Callable[..., Race]
 
 
-@pytest.fixture
-def raced(results_folder: Path, fake: FakeEngine) -> Raced:
-    def run(*words: str, **keys: Any) -> Race:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
-
-    return run
-
-
 def second_is(factor: float, *, from_pair: int = 0, to_pair: int = 1000) -> Callable[[Any], float]:
     """The second of two equal sides takes so many times longer, in these pairs."""
     return lambda plan: factor if plan.case.repeat == 2 and from_pair <= plan.block < to_pair else 1.0

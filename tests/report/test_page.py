@@ -19,7 +19,7 @@ from timetrial.cli.main import app
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment, run_experiment
-from timetrial.races import Race, RaceInterrupted, run_race
+from timetrial.races import Race, RaceInterrupted
 from timetrial.records.model import Parity
 from timetrial.records.results import Results
 from timetrial.report.numbers import duration, ratio_words
@@ -44,15 +44,6 @@ def measure(fake: FakeEngine, results_folder: Path) -> Measured:
         return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
 
     return measure
-
-
-@pytest.fixture
-def raced(results_folder: Path, fake: FakeEngine) -> Raced:
-    def run(*words: str, **keys: Any) -> Race:
-        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
-        return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
-
-    return run
 
 
 class Page(HTMLParser):
