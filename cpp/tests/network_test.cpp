@@ -228,6 +228,8 @@ TEST(Network, RefusesWrongGraphs) {
     specs = lenet5();
     specs[0].kind = "convolution";
     EXPECT_WORDS(refusal(specs), "unknown kind 'convolution'. Known: avg_pool2d, conv2d");
+    specs[0].kind = "cnov2d";
+    EXPECT_WORDS(refusal(specs), "unknown kind 'cnov2d'. Did you mean 'conv2d'?");
     specs[0].kind = "gelu";  // no slip of "relu"
     EXPECT_WORDS(refusal(specs), "unknown kind 'gelu'. Known: ");
     EXPECT_WORDS(refusal(specs), "callable=\"package.module:make_step\"");

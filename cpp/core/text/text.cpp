@@ -23,6 +23,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+std::string sorted(std::string_view word) {
+    std::string letters(word);
+    std::sort(letters.begin(), letters.end());
+    return letters;
+}
+
 }  // namespace
 
 std::string join(std::span<const std::string> words, std::string_view separator) {
@@ -52,7 +58,10 @@ std::string nearest(std::string_view word, std::vector<std::string> known) {
     const auto closest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
         return edit_distance(word, a) < edit_distance(word, b);
     });
-    // Who mistypes hits the first letter nearly always: "gelu" is no slip of "relu".
+    // The same letters in another order; or few others: who mistypes hits the first letter nearly always
+    // ("gelu" is no slip of "relu").
+    for (const std::string& one : known)
+        if (sorted(one) == sorted(word)) return " Did you mean '" + one + "'?";
     const bool same_start = !word.empty() && word.front() == closest->front();
     const std::size_t tolerated = std::max<std::size_t>(1, std::max(word.size(), closest->size()) / 4);
     if (same_start && edit_distance(word, *closest) <= tolerated) return " Did you mean '" + *closest + "'?";
