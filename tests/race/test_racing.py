@@ -16,7 +16,7 @@ from fakes import FakeEngine
 from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
-from timetrial.races import Race, RaceInterrupted, run_race
+from timetrial.races import Race, RaceInterrupted, resume_race, run_race
 from timetrial.races.loading import load
 
 Raced = Callable[..., Race]
@@ -49,6 +49,47 @@ def test_a_damaged_launch_is_named_and_the_rest_stands(raced: Raced, name: str, 
     assert [str(file) in words for words in found.damaged] == [True]
     assert str(file) in "".join(repr(found).split())
     assert sum(map(len, found.launches.values())) == launches - 1
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("content", [b"{", b"", b"[]", b"\xff", b'{"number": 0}'])
+def test_a_damaged_pair_is_named_and_there_is_no_verdict_without_it(raced: Raced, content: bytes) -> None:
+    whole = raced("backend=fast,slow")
+    file = whole.folder / "pairs" / "001" / "pair.json"
+    file.write_bytes(content)
+    found = Race(whole.folder)
+    assert len(found.pairs) == len(whole.pairs) - 1
+    assert found.verdict is None
+    assert found.duels[0].reason == "the records of 1 of its pairs are damaged"
+    assert str(file) in "".join(repr(found).split())
+    assert found.level(found.cases[0].id) is not None  # what can be read is shown
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("content", [b"{", b"", b"[]", b'{"seconds": "long"}'])
+def test_a_damaged_end_is_named_and_the_pairs_stand(raced: Raced, content: bytes) -> None:
+    whole = raced("backend=fast,slow")
+    (whole.folder / "ended.json").write_bytes(content)
+    found = Race(whole.folder)
+    assert (found.verdict, found.effect) == (whole.verdict, whole.effect)
+    assert "ended.json" in found.damaged[0]
+    assert "damaged, and left out" in " ".join(repr(found).split())
+
+
+@pytest.mark.attempt
+def test_a_race_with_a_damaged_pair_is_not_gone_on_with(raced: Raced, fake: FakeEngine) -> None:
+    def interrupt(plan: Any) -> None:
+        if plan.purpose == "race" and plan.block == 3:
+            raise KeyboardInterrupt
+
+    fake.before = interrupt
+    with pytest.raises(RaceInterrupted) as stopped:
+        raced("backend=fast,slow")
+    folder = stopped.value.race.folder
+    (folder / "pairs" / "001" / "pair.json").write_text("{")
+    with pytest.raises(InputError, match="Remove the pair's folder"):
+        resume_race(folder, quiet=True, engine=fake.engine())
 
 
 def test_equals_whose_proof_fails_are_not_raced(raced: Raced, fake: FakeEngine) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
-from timetrial.errors import MeasurementError
+from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
@@ -142,6 +142,8 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     engine = engine or real_engine()
     before = Race(folder)
     check_resumable(folder, "race")
+    if before.damaged_pairs:
+        raise InputError(f"{before.damaged_pairs[0]} Remove the pair's folder to have it raced again.")
     record = before.record
     experiment = experiment_of(record.experiment)
     ensure_open_files(len(experiment.cases))

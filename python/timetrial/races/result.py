@@ -73,8 +73,9 @@ class Race:
     def __init__(self, folder: Path):
         self.folder = folder
         self.record = records.read_race(folder)
-        self.end = records.read_end(folder)
-        self.pairs: list[PairRecord] = records.read_pairs(folder)
+        self.end, self._damaged_end = _end_of(folder)
+        self.pairs: list[PairRecord]
+        self.pairs, self.damaged_pairs = records.read_pairs(folder)
         self.cases: list[CaseRecord] = self.record.experiment.cases
         self.names = side_names(self.cases)
 
@@ -141,9 +142,10 @@ class Race:
 
     @property
     def damaged(self) -> list[str]:
-        """What is to be said of launches whose records or samples are not as they were written. Verdicts
-        stand on what pairs found when they ended."""
-        return self._read[1]
+        """What is to be said of pairs and launches whose records or samples are not as they were written.
+        Verdicts stand on what pairs found when they ended; without all of these there is none."""
+        said = [*self._damaged_end, *self.damaged_pairs]
+        return [*(f"damaged, and left out: {one}" for one in said), *self._read[1]]
 
     @cached_property
     def _read(self) -> tuple[dict[str, list[LaunchFiles]], list[str]]:
@@ -309,6 +311,8 @@ class Race:
         )
 
     def _judge(self, values: list[float]) -> Decision | None:
+        if self.damaged_pairs:  # looks at other sets of pairs than were planned
+            return None
         found = judge(values, self.rule, GOOD[self.metric])
         if found is not None or not self._out_of_time or len(values) < FEWEST:
             return found
@@ -337,6 +341,8 @@ class Race:
     def _why_not_judged(self, case: CaseRecord) -> str:
         if case.unavailable is not None:
             return f"unavailable: {case.unavailable}"
+        if self.damaged_pairs:
+            return f"the records of {len(self.damaged_pairs)} of its pairs are damaged"
         if self.end is None:
             return f"the race was ended from outside{self._so_far(case)}"
         if self.end.stop_reason == "interrupted":
@@ -366,6 +372,14 @@ class Race:
             for name in dict.fromkeys([*base, *other])
             if base.get(name) != other.get(name)
         ]
+
+
+def _end_of(folder: Path) -> tuple[records.RaceEnd | None, list[str]]:
+    """How it ended, and what is to be said if that cannot be read: pairs still say what they found."""
+    try:
+        return records.read_end(folder), []
+    except InputError as error:
+        return None, [str(error)]
 
 
 def so_far(log_ratios: Sequence[float], rule: Rule) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from timetrial.errors import InputError
 from timetrial.records.files import write_once
 from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, Model
@@ -103,9 +104,15 @@ def read_race(folder: Path) -> RaceRecord:
     return read_record(folder / RACE_FILE, RaceRecord)
 
 
-def read_pairs(folder: Path) -> list[PairRecord]:
-    """All pairs that ended, in order."""
-    return [read_record(file, PairRecord) for file in sorted(folder.glob(f"pairs/*/{PAIR_FILE}"))]
+def read_pairs(folder: Path) -> tuple[list[PairRecord], list[str]]:
+    """All pairs that ended, in order; and what is to be said of those whose record cannot be read."""
+    pairs, damaged = [], []
+    for file in sorted(folder.glob(f"pairs/*/{PAIR_FILE}")):
+        try:
+            pairs.append(read_record(file, PairRecord))
+        except InputError as error:
+            damaged.append(str(error))
+    return pairs, damaged
 
 
 def read_end(folder: Path) -> RaceEnd | None:
