@@ -172,7 +172,7 @@ def _cut_short(experiment: ExperimentRecord, rows: Sequence[Row]) -> list[str]:
     if not experiment.spec.get("measure", {}).get("budget") or most >= experiment.launches:
         return []
     return [
-        f"its time was over after {most} of {experiment.launches} launches each: more tells more (budget)"
+        f"its time was over after {most} of {experiment.launches} launches each: more time tells more (budget)"
     ]
 
 
