@@ -171,9 +171,8 @@ def _cut_short(experiment: ExperimentRecord, rows: Sequence[Row]) -> list[str]:
     most = max((row.ok for row in rows), default=0)
     if not experiment.spec.get("measure", {}).get("budget") or most >= experiment.launches:
         return []
-    return [
-        f"its time was over after {most} of {experiment.launches} launches each: more time tells more (budget)"
-    ]
+    words = f"its time was over after {most} of {experiment.launches} launches each"
+    return [f"{words}: more time tells more (budget)"]
 
 
 def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
