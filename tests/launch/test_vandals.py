@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from launching import make_plan, words
 from liars import liar_plan
 from test_outcomes import PLANTED, processes_of
 
+from timetrial.errors import MeasurementError
+from timetrial.launch import folder as launch_folder
 from timetrial.launch import run_launch
 from timetrial.launch.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
+from timetrial.records.model import LaunchRecord
 from timetrial.records.results import LaunchFiles, analyzed
 from timetrial.records.store import read_launch
 
@@ -155,3 +159,38 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+@pytest.mark.parametrize(("vandal", "outcome"), [("plants a record", "crash"), ("takes the folder", "ok")])
+def test_what_happens_while_the_record_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vandal: str, outcome: str
+) -> None:
+    plan, calls = make_plan(tmp_path / "launch", "null"), 0
+    write = launch_folder.write_launch
+
+    def disturbed(place: Path, record: LaunchRecord) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1 and vandal == "plants a record":
+            (place / "record.json").write_text("{}")
+        elif calls == 1:
+            shutil.rmtree(place)
+            raise MeasurementError("'record.json' cannot be written: No such file or directory.")
+        write(place, record)
+
+    monkeypatch.setattr(launch_folder, "write_launch", disturbed)
+    assert run_launch(plan).outcome == outcome
+    assert calls == 2
+    assert read_launch(tmp_path / "launch").outcome in (
+        outcome,
+        "damaged",
+    )  # its samples went with the folder
+
+
+def test_what_happens_again_and_again_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(place: Path, record: LaunchRecord) -> None:
+        raise MeasurementError("no room")
+
+    monkeypatch.setattr(launch_folder, "write_launch", never)
+    with pytest.raises(MeasurementError, match="no room"):
+        run_launch(make_plan(tmp_path / "launch", "null"))

@@ -269,6 +269,19 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.attempt
+@pytest.mark.parametrize("axis", ["backend", "network", "threads", "task"])
+def test_a_record_whose_axes_lack_one_is_shown(measured: Results, axis: str) -> None:
+    file = measured.path / "experiment.json"
+    document = json.loads(file.read_text())
+    for case in document["cases"]:
+        del case["axes"][axis]
+    file.write_text(json.dumps(document))
+    found = Results(measured.path)
+    assert "fast" in repr(found)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
 def test_the_schema_page_has_every_field() -> None:
     page = Path(store.__file__).with_name("SCHEMA.md").read_text(encoding="utf-8")
     for record in (model.ExperimentRecord, model.CaseRecord, model.LaunchRecord, model.Segment, model.Parity,

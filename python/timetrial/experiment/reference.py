@@ -20,6 +20,7 @@ def facts_of(case: Case | CaseRecord) -> dict[str, Any]:
     """Everything that a reference may name or that may separate two cases."""
     workload = case.workload if isinstance(case, Case) else case
     return {
+        "backend": case.backend,  # and from the axes: of a damaged record these may lack it
         "dataset": workload.dataset,
         "batch_size": workload.batch_size,
         **{f"optimizer.{key}": value for key, value in workload.optimizer.items()},

@@ -9,10 +9,12 @@ from pathlib import Path
 from timetrial.errors import MeasurementError
 from timetrial.launch.left import files_below, printable, remove
 from timetrial.records.files import explained
-from timetrial.records.store import RECORD_FILE
+from timetrial.records.model import LaunchRecord
+from timetrial.records.store import RECORD_FILE, write_launch
 
 OWN = ("home", "tmp")
 _NAMED = 3  # files in the warning
+_TRIES = 3
 
 
 def make_folder(folder: Path) -> None:
@@ -39,6 +41,20 @@ def remove_unfinished(folder: Path) -> None:
             remove(launch)
         else:
             remove_own_folders(launch)
+
+
+def write_record(folder: Path, record: LaunchRecord) -> LaunchRecord:
+    """record.json; who puts another one there before is a crash. MeasurementError: it cannot be written."""
+    for tries_left in reversed(range(_TRIES)):
+        if words := room_for_record(folder):
+            record = record.model_copy(update={"outcome": "crash", "reason": words})
+        try:
+            write_launch(folder, record)
+            break
+        except MeasurementError:  # somebody took the folder away, or put a record there, just now?
+            if tries_left == 0:
+                raise
+    return record
 
 
 def room_for_record(folder: Path) -> str | None:

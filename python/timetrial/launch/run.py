@@ -21,7 +21,7 @@ from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.environment import Environment, build_environment
 from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
 from timetrial.launch.explained import in_segment, with_libraries
-from timetrial.launch.folder import make_folder, remove_own_folders, room_for_record, written_to_home
+from timetrial.launch.folder import make_folder, remove_own_folders, write_record, written_to_home
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
 from timetrial.launch.job import make_job, write_job
@@ -70,7 +70,7 @@ from timetrial.records.model import (
     Subnormals,
     Turn,
 )
-from timetrial.records.store import LAYERS_FILE, write_launch
+from timetrial.records.store import LAYERS_FILE
 
 
 def run_launch(
@@ -94,10 +94,7 @@ def run_launch(
     finally:
         launch.forget()
         remove_own_folders(plan.folder)
-    if words := room_for_record(plan.folder):
-        record = record.model_copy(update={"outcome": "crash", "reason": words})
-    write_launch(plan.folder, record)
-    return record
+    return write_record(plan.folder, record)
 
 
 class _Launch:
