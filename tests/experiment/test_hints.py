@@ -55,3 +55,12 @@ def test_another_device_is_a_row_that_says_so() -> None:
     [one] = load_words(["network=mlp", "backend=eigen", "device=cuda"]).cases
     assert "only 'cpu'" in str(one.unavailable)
     assert 'callable="package.module:make_step"' in str(one.unavailable)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    "word", ["threads=[]", "optimizer.momentum=[]", "backend=[]", "callable=[]", "launches=[]"]
+)
+def test_an_empty_list_is_no_value(word: str) -> None:
+    with pytest.raises(InputError, match="has no value"):
+        load_words(["network=mlp", word])

@@ -270,6 +270,24 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.attempt
+def test_stamps_that_go_backward_are_damaged_without_marks_too(measured: Results) -> None:
+    """As in records that are older than the marks."""
+    file = sorted(measured.path.glob("launches/*/record.json"))[0]
+    document = json.loads(file.read_text())
+    del document["files"]
+    file.write_text(json.dumps(document))
+    assert store.read_launch(file.parent).outcome == "ok"
+    stamps = file.with_name("stamps.bin")
+    data = bytearray(stamps.read_bytes())
+    data[80:88] = bytes(8)
+    stamps.write_bytes(bytes(data))
+    record = store.read_launch(file.parent)
+    assert record.outcome == "damaged"
+    assert "goes backward" in str(record.reason)
+    assert "damaged" in repr(Results(measured.path))
+
+
+@pytest.mark.attempt
 @pytest.mark.parametrize("axis", ["backend", "network", "threads", "task"])
 def test_a_record_whose_axes_lack_one_is_shown(measured: Results, axis: str) -> None:
     file = measured.path / "experiment.json"

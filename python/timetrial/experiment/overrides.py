@@ -39,6 +39,9 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
 def _check(overrides: Overrides, where: str) -> None:
     keys = [key for key in overrides if key not in EXPERIMENT_KEYS and not key.startswith("environment.")]
     check_keys(keys, where, also=EXPERIMENT_KEYS)
+    for key, values in overrides.items():
+        if not values:
+            raise InputError(f"{where}: '{key}' has no value: an empty list says nothing.")
 
 
 def _single(key: str, values: list[Any], where: str) -> Any:

@@ -120,6 +120,8 @@ def _damage(folder: Path, record: LaunchRecord) -> str | None:
             with contextlib.suppress(OSError):
                 if (size := (folder / name).stat().st_size) != 8 * numbers:
                     return f"'{folder / name}' has {size} bytes; {8 * numbers} were written"
+        if np.any(np.diff((read_stamps(folder) >> np.uint64(8)).astype(np.int64)) < 0):
+            return f"'{folder / STAMPS_FILE}' is of a clock that goes backward: it was changed"
     return None
 
 
