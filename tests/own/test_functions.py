@@ -152,8 +152,10 @@ def test_sides_may_be_functions_lists_and_tables() -> None:
     closure = CARRIED["closure"]()
     sides = sides_of([closure, [make_step, {"callable": make_step}], "eigen"])
     assert [side.keys.get("callable") for side in sides] == [
-        word_of(closure), "test_functions:make_step", "test_functions:make_step", None,
+        word_of(closure), "test_functions:make_step", make_step, None,
     ]  # fmt: skip
+    mapped = experiment_of(sides[1:3], {}, 1).cases
+    assert [one.case.backend for one in mapped] == ["test_functions:make_step"] * 2
     cases = experiment_of(sides_of([closure, make_step]), {"threads": 1}, 1).cases
     assert [one.case.settings["threads"] for one in cases] == ["1", "1"]
     twice = experiment_of(sides_of([closure, closure]), {}, 1).cases

@@ -27,6 +27,16 @@ def second_is(factor: float, *, from_pair: int = 0, to_pair: int = 1000) -> Call
     return lambda plan: factor if plan.case.repeat == 2 and from_pair <= plan.block < to_pair else 1.0
 
 
+def interrupt_at(pair: int) -> Callable[[Any], None]:
+    """Ctrl-C when this pair, from 0, begins."""
+
+    def before(plan: Any) -> None:
+        if plan.purpose == "race" and plan.block == pair:
+            raise KeyboardInterrupt
+
+    return before
+
+
 def test_equals_are_the_same(raced: Raced, fake: FakeEngine) -> None:
     found = raced("backend=fast,fast")
     assert found.verdict == "same"
@@ -79,11 +89,7 @@ def test_a_damaged_end_is_named_and_the_pairs_stand(raced: Raced, content: bytes
 
 @pytest.mark.attempt
 def test_a_race_with_a_damaged_pair_is_not_gone_on_with(raced: Raced, fake: FakeEngine) -> None:
-    def interrupt(plan: Any) -> None:
-        if plan.purpose == "race" and plan.block == 3:
-            raise KeyboardInterrupt
-
-    fake.before = interrupt
+    fake.before = interrupt_at(3)
     with pytest.raises(RaceInterrupted) as stopped:
         raced("backend=fast,slow")
     folder = stopped.value.race.folder
@@ -305,11 +311,7 @@ def test_crashes_in_the_confirmation_leave_no_verdict(
 
 
 def test_interrupted_after_a_look_it_says_so(raced: Raced, fake: FakeEngine) -> None:
-    def interrupt(plan: Any) -> None:
-        if plan.purpose == "race" and plan.block == 8:
-            raise KeyboardInterrupt
-
-    fake.factor, fake.before = undecided, interrupt
+    fake.factor, fake.before = undecided, interrupt_at(8)
     with pytest.raises(RaceInterrupted) as stopped:
         raced("backend=fast,fast")
     assert stopped.value.race.verdict is None
@@ -317,11 +319,7 @@ def test_interrupted_after_a_look_it_says_so(raced: Raced, fake: FakeEngine) -> 
 
 
 def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> None:
-    def interrupt(plan: Any) -> None:
-        if plan.purpose == "race" and plan.block == 3:
-            raise KeyboardInterrupt
-
-    fake.before = interrupt
+    fake.before = interrupt_at(3)
     with pytest.raises(RaceInterrupted) as stopped:
         raced("backend=fast,slow")
     assert len(stopped.value.race.pairs) == 3
@@ -330,11 +328,7 @@ def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> No
 
 
 def test_an_interval_so_far_is_no_verdict(raced: Raced, fake: FakeEngine) -> None:
-    def interrupt(plan: Any) -> None:
-        if plan.purpose == "race" and plan.block == 5:
-            raise KeyboardInterrupt
-
-    fake.before, fake.factor = interrupt, second_is(1.10)
+    fake.before, fake.factor = interrupt_at(5), second_is(1.10)
     with pytest.raises(RaceInterrupted) as stopped:
         raced("backend=fast,fast")
     [duel] = stopped.value.race.duels

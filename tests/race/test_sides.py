@@ -22,7 +22,7 @@ def test_words_and_mappings() -> None:
     side = Side({"backend": "eigen", "threads": 1})
     assert side.replace(threads=2).keys == {"backend": "eigen", "threads": 2}
     assert side.keys["threads"] == 1
-    assert side_of(side) == side
+    assert side_of(side) is side
 
 
 @pytest.fixture

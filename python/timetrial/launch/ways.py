@@ -86,8 +86,9 @@ class Guide:
                         part = {name: share * values for name, values in turn.difference.items()}
                         trial = {**turned, step: _added(part, turned.get(step))}
                         other = self.way(stream, len(losses), trial)
-                        if other.errors(losses)[late] < NEARER * nearest:
-                            nearest = other.errors(losses)[late]
+                        error = other.errors(losses)[late]
+                        if error < NEARER * nearest:
+                            nearest = error
                             best = (trial, other, said)
             if best is None:
                 return own

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
-from timetrial.experiment.functions import with_words
 from timetrial.races.racing import RaceInterrupted, RaceStoppedError, resume_race, run_race
 from timetrial.races.result import Duel, Race
 from timetrial.races.side import AnySide, Side, experiment_of, sides_of
@@ -54,7 +53,7 @@ def race(
     sizes may differ) or peak_memory. `confirm`: a verdict of `confirms` is raced once more before it is said.
     `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
     """
-    experiment = experiment_of(sides_of(sides), with_words(keys), seed)
+    experiment = experiment_of(sides_of(sides), keys, seed)
     return run_race(
         experiment,
         Path(results),

@@ -9,7 +9,7 @@ from typing import Any
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.functions import with_words, word_of
+from timetrial.experiment.functions import word_of
 from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.reference import facts_of
 from timetrial.records.metric import Metric
@@ -57,7 +57,7 @@ def side_of(given: AnySide) -> Side:
     """A side from any of its forms: a function and a word with a colon are the user's own step, another word
     is a backend. InputError: it is none of them."""
     if isinstance(given, Side):
-        return Side(with_words(given.keys))
+        return given
     if callable(given):
         return Side({"callable": word_of(given)})
     if isinstance(given, Results):
@@ -72,7 +72,7 @@ def side_of(given: AnySide) -> Side:
             f"A side is {given!r}; expected a function that makes a step, its word "
             '("package.module:make_step"), a backend\'s name, a mapping of keys, or results of one row.'
         )
-    return Side(with_words(given))
+    return Side(dict(given))
 
 
 AnySide = Side | Results | Mapping[str, Any] | str | Callable[[], Any]
