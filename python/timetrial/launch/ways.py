@@ -85,14 +85,14 @@ class Guide:
                     for share in () if known else turn.shares:
                         part = {name: share * values for name, values in turn.difference.items()}
                         trial = {**turned, step: _added(part, turned.get(step))}
-                        other = self.way(stream, len(losses), trial)
-                        error = other.errors(losses)[late]
+                        error = self.way(stream, late + 1, trial).errors(losses)[late]
                         if error < NEARER * nearest:
                             nearest = error
-                            best = (trial, other, said)
+                            best = (trial, said)
             if best is None:
                 return own
-            turned, way, found = best
+            turned, found = best
+            way = self.way(stream, len(losses), turned)
             words.append(found)
         if _first_off(way, losses) is not None:
             return own
