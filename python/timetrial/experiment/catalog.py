@@ -13,6 +13,16 @@ from timetrial.toml import read_toml
 
 Entries = dict[str, str]  # name -> words
 
+# Native backends, each with what it is.
+NATIVE_WORDS = {
+    "cblas": "any CBLAS library, opened by its path",
+    "eigen": "products by Eigen, header-only",
+    "libtorch": "ATen and autograd of LibTorch, without Python; built at first use",
+    "null": "no arithmetic: tests the instrument against a known truth",
+    "onednn": "oneDNN, in blocked formats from layer to layer",
+    "reference": "double precision in plain loops: the judge of the others",
+}
+
 
 def catalog(what: str | None = None) -> dict[str, Entries]:
     """title -> entries, of one list or of all."""
@@ -47,7 +57,8 @@ def _backends() -> Entries:
             continue
         try:
             contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
-            found[name] = f"{contender.kind}, ready{f' ({contender.isa})' if contender.isa else ''}"
+            isa = f" ({contender.isa})" if contender.isa else ""
+            found[name] = f"native, ready{isa}: {NATIVE_WORDS[name]}"
         except launch.NotBuiltYet as waiting:
             found[name] = f"native, {waiting}"
         except Unavailable as lacking:
@@ -74,7 +85,7 @@ def _networks() -> Entries:
     return found
 
 
-_DATASET_WORDS = {
+DATASET_WORDS = {
     "digits8": "scikit-learn's handwritten digits, 1x8x8",
     "digits28": "the same, resized to 1x28x28",
     "mnist": "IDX files from your folder: dataset_folder=FOLDER",
@@ -88,7 +99,7 @@ _DATASET_WORDS = {
 def _datasets() -> Entries:
     from timetrial.workloads import DATASETS
 
-    return {name: _DATASET_WORDS.get(name, "") for name in DATASETS}
+    return {name: DATASET_WORDS[name] for name in DATASETS}
 
 
 def _libraries() -> Entries:
@@ -111,14 +122,23 @@ def _settings() -> Entries:
         f"parallel={','.join(PARALLEL)}",
         "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
         "flush_to_zero": "whether subnormal numbers count as zero: flush_to_zero=on,off",
-        "malloc.top_pad": "bytes that glibc keeps at hand; also malloc.trim_threshold, malloc.mmap_max",
         "isa": "which variant of a native backend: isa=avx2",
         "mode": "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
         "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
         "python": "the interpreter of a framework or of your own step: python=/path/to/python",
+        "malloc.trim_threshold": "bytes free at the heap's end before glibc gives them back to the kernel",
+        "malloc.top_pad": "bytes that glibc takes from the kernel, or leaves, beyond what is needed",
+        "malloc.mmap_max": "arrays that may live outside glibc's heap: malloc.mmap_max=0",
+        "malloc.mmap_threshold": "bytes from which on an array lives outside glibc's heap",
         **libraries,
         "blas.core_type": "the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX",
         "onednn.max_cpu_isa": "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",
         "torch.memory_format": "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
+        "torch.mkldnn": "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false",
         "null.work_units": "about microseconds of work in a step of `null`: null.work_units=20",
+        "null.step_us": "microseconds that a step of `null` lasts, by the clock: null.step_us=100",
+        "null.fail": "how `null` fails: throw, abort, segv, exit, hang, nan, oom, grow, print, "
+        "wrong_threads, unsupported_layer, slow_start",
+        "null.fail_at": "where `null` fails: null.fail_at=step,build",
+        "null.fail_after": "steps of `null` that go well before one fails: null.fail_after=3",
     }

@@ -8,13 +8,34 @@ from typing import Any
 
 from timetrial.errors import InputError, nearest
 
-WORKLOAD_KEYS = ("network", "dataset", "dataset_folder", "batch_size")
+# Each key with its meaning, which the reference prints.
+WORKLOAD_KEYS = {
+    "network": "what is trained: a name, a .toml file, or `package.module:function`",
+    "dataset": "what it is trained on: a name; unless told otherwise the network's own",
+    "dataset_folder": "your folder with the files of `mnist`, `cifar10` or `cifar100`",
+    "batch_size": "samples in a step; unless told otherwise the network's own",
+}
 OPTIMIZER_PREFIX = "optimizer."
-OPTIMIZER_KEYS = tuple(
-    f"{OPTIMIZER_PREFIX}{key}" for key in ("name", "learning_rate", "momentum", "weight_decay")
-)
-CONTENDER_KEYS = ("backend", "callable")  # who computes: one of the two
-CASE_KEYS = (*CONTENDER_KEYS, "task", "device", "dtype", "semantics")
+OPTIMIZER_KEYS = {
+    f"{OPTIMIZER_PREFIX}name": "`sgd`, the only one yet: `v = momentum * v + gradient + weight_decay * w`, "
+    "`w = w - learning_rate * v`",
+    f"{OPTIMIZER_PREFIX}learning_rate": "the rate; unless told otherwise the network's own",
+    f"{OPTIMIZER_PREFIX}momentum": "how much of the last change is kept: from 0 to below 1",
+    f"{OPTIMIZER_PREFIX}weight_decay": "times the weight is added to the gradient; from 0",
+}
+# Who computes: one of the two.
+CONTENDER_KEYS = {
+    "backend": "a name of `timetrial list backends`, `NAME@VERSION`, a plug-in's path, an adapter's folder; "
+    "`installed`: every framework that is there",
+    "callable": "a function of yours that makes a step: `package.module:function`, from Python the function",
+}
+CASE_KEYS = {
+    **CONTENDER_KEYS,
+    "task": "what a step does: `train`, `gradient` (no update) or `forward` (inference)",
+    "device": "where it computes: `cpu`, the only one yet",
+    "dtype": "type of the numbers: `f32`, the only one yet",
+    "semantics": "`equal`, the only one yet: every contender does the same arithmetic",
+}
 PROCESS_SETTINGS = (
     "threads",
     "parallel",

@@ -33,24 +33,59 @@ class _Table(BaseModel):
 class Train(_Table):
     """[train]: with it, learning launches run the recipe to its end and accuracy is reported."""
 
-    epochs: StrictInt = Field(ge=1, le=100_000)
+    epochs: StrictInt = Field(
+        ge=1, le=100_000, description="how often a learning launch goes over the training images"
+    )
 
 
 class Measure(_Table):
     """[measure]"""
 
-    effort: Effort = "quick"
-    reference: dict[str, Any] | None = None
-    launches: StrictInt | None = Field(default=None, ge=1, le=1000)
-    learning_seeds: StrictInt | None = Field(default=None, ge=1, le=1000)
-    # Who learns: one of the cases that differ only in what cannot change it, or every case.
-    learning: Literal["once", "every"] = "once"
-    # Each launch has the machine to itself, instead of turns beside those that do the same work.
-    isolated: StrictBool = False
-    most_cases: StrictInt = Field(default=MOST_CASES, ge=1)
-    budget: float | None = None  # seconds for proofs and speed, or for a race; "2m" is taken too
-    start_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # import, build, first step
-    progress_timeout_s: StrictInt | None = Field(default=None, ge=1, le=86_400)  # any later step
+    effort: Effort = Field(
+        default="quick", description="how finely ratios are to be known: to 3 %, 1 % or 0.5 %"
+    )
+    reference: dict[str, Any] | None = Field(
+        default=None,
+        description="what the others are compared with: a backend, or keys and values of one case; "
+        "unless told otherwise the first contender that is ok",
+    )
+    launches: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="speed launches of each case, exactly; otherwise `effort` decides",
+    )
+    learning_seeds: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="how many seeds each contender learns with; otherwise `effort` decides",
+    )
+    learning: Literal["once", "every"] = Field(
+        default="once",
+        description="who learns: one of the cases that differ only in what cannot change it, or every case",
+    )
+    isolated: StrictBool = Field(
+        default=False,
+        description="each launch has the machine to itself, instead of turns beside others of the same work",
+    )
+    most_cases: StrictInt = Field(
+        default=MOST_CASES, ge=1, description="more cases than this are refused: a value too many"
+    )
+    budget: float | None = Field(
+        default=None,
+        description="the best answer in this time, for proofs and speed, or for a race: seconds, "
+        "or `90s`, `2m`, `1h`",
+    )
+    start_timeout_s: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=86_400,
+        description="seconds for import, building and first step; 300 unless told otherwise",
+    )
+    progress_timeout_s: StrictInt | None = Field(
+        default=None, ge=1, le=86_400, description="seconds for any later step; 60 unless told otherwise"
+    )
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -71,15 +106,29 @@ class Measure(_Table):
 class Spec(_Table):
     """One experiment. `workload`, `contender` and `axes` have flat, dotted keys; a list value spans."""
 
-    name: StrictStr = Field(min_length=1)
-    question: StrictStr | None = None
-    seed: StrictInt = Field(default=1, ge=0, lt=2**63)
-    workload: dict[str, Any] = Field(default_factory=dict)
-    train: Train | None = None
-    contender: list[dict[str, Any]] = Field(default_factory=list)
-    axes: dict[str, Any] = Field(default_factory=dict)
-    measure: Measure = Measure()
-    environment: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    name: StrictStr = Field(min_length=1, description="of the experiment, in the first line of its table")
+    question: StrictStr | None = Field(default=None, description="that it answers, for `timetrial list`")
+    seed: StrictInt = Field(
+        default=1, ge=0, lt=2**63, description="decides weights, data order and the order of launches"
+    )
+    workload: dict[str, Any] = Field(
+        default_factory=dict, description="network, dataset, batch size and optimizer: one value each"
+    )
+    train: Train | None = Field(
+        default=None, description="with it, learning launches run to their end and accuracy is reported"
+    )
+    contender: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="one table for each who computes, with keys of its own; a list spans",
+    )
+    axes: dict[str, Any] = Field(
+        default_factory=dict, description="keys whose values every contender gets in turn; a list spans"
+    )
+    measure: Measure = Field(default=Measure(), description="how finely, how long and in what way")
+    environment: dict[StrictStr, StrictStr] = Field(
+        default_factory=dict,
+        description="variables that contenders get beside those made from scratch: `environment.DATA=/data`",
+    )
 
     @field_validator("workload", "axes", mode="before")
     @classmethod
