@@ -214,7 +214,7 @@ class FakeEngine:
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
         records = []
         for plan in plans:
-            records.append(self.launch(plan))
+            records.append(self.launch(dataclasses.replace(plan, at_once=at_once)))
             done(records[-1])
         return records
 

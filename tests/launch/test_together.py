@@ -68,6 +68,14 @@ def test_one_is_alive_while_another_is_judged(tmp_path: Path, monkeypatch: pytes
     assert alive.all == 6  # a proof is two launches
 
 
+def test_proofs_side_by_side_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive = Alive(monkeypatch)
+    records = launch_together(plans(tmp_path, 3, "proof"), 2, lambda record: None)
+    assert [record.outcome for record in records] == ["ok"] * 3, [words(record) for record in records]
+    assert alive.most == 2
+    assert {record.at_once for record in records} == {2}
+
+
 def test_several_learn_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alive = Alive(monkeypatch)
     records = launch_together(plans(tmp_path, 4, "learning"), 2, lambda record: None)

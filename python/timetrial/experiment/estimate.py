@@ -13,6 +13,7 @@ from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
+from timetrial.experiment.memory import proofs_at_once
 from timetrial.experiment.validate import ReadyCase
 
 # Rough by nature: only for the estimate, never for a result.
@@ -50,7 +51,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
-    seconds = sum(proof_s(one) for one in proofs.values())
+    seconds = sum(proof_s(one) for one in proofs.values()) / proofs_at_once(len(proofs))
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from timetrial.experiment.validate import ReadyCase
 from timetrial.records.store import read_launch
 
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
+UNKNOWN_BYTES = 4 * 2**30  # left to each proof: nobody knows yet what it needs
 
 
 def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
@@ -36,6 +38,12 @@ def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("
 def _value_of(name: str, file: Path) -> int:
     lines = file.read_text().splitlines() if file.is_file() else []
     return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def proofs_at_once(proofs: int) -> int:
+    """How many of them may run side by side: one for each processor, where memory is plenty."""
+    room = available_bytes() // UNKNOWN_BYTES
+    return max(1, min(proofs, len(os.sched_getaffinity(0)), room))
 
 
 def needed_bytes(folder: Path, one: ReadyCase) -> int:

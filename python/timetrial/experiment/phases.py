@@ -26,7 +26,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import available_bytes, needed_bytes
+from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress
@@ -150,12 +150,12 @@ def _is_proven(run: Run, one: ReadyCase) -> bool:
 
 
 def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
-    """One contender is alive at a time: what import and compiling cost when nothing is compiled is seen here,
-    and nobody knows yet how much memory they need. While it is judged, the next one runs."""
+    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs."""
     seed = run.experiment.spec.seed
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
+    at_once = proofs_at_once(len(missing))
     waiting = iter([_words("proof", one, 0) for one in missing])
-    run.progress.next(next(waiting, ""))
+    run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
 
     def plan(place: int, one: ReadyCase) -> LaunchPlan:
         return _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, place)
@@ -164,7 +164,7 @@ def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
         run.progress.done(record)
         run.progress.next(next(waiting, "proofs are judged"))
 
-    for one, record in _together(run, cases, "proof", 0, plan, 1, done):
+    for one, record in _together(run, cases, "proof", 0, plan, at_once, done):
         if record.outcome == "ok":
             run.proofs[one.case.content_id] = record.parity
 

@@ -60,6 +60,7 @@ class LaunchPlan:
     heat: int | None = None  # its number in the experiment, where the launch takes turns with others
     heat_size: int | None = None  # launches in that heat
     position: int = 0
+    at_once: int = 1  # contenders that may be alive with it, running: several where nothing is timed
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names

@@ -193,6 +193,7 @@ class _Launch:
             others=self.watch.others if self.watch else {},
             compile_cache=self.cache,
             first_call_ns=self.first_call_ns,
+            at_once=plan.at_once,
             environment=self.environment.variables,
             dropped_environment=self.environment.dropped,
             files=self.files,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from functools import partial
 
 from timetrial.launch.heat import Course, SeatedLaunch, run_heat
@@ -24,7 +25,9 @@ def launch_together(
     with ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch") as pool:
         futures: list[Future[LaunchRecord]] = []
         try:
-            futures += [pool.submit(partial(run_launch, cancel=cancel, alive=alive), plan) for plan in plans]
+            for plan in plans:
+                launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
+                futures.append(pool.submit(launch))
             for future in as_completed(futures):
                 done(future.result())
         except BaseException:

@@ -17,7 +17,7 @@ from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.memory import room_for_all
+from timetrial.experiment.memory import proofs_at_once, room_for_all
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress, progress, say
@@ -249,27 +249,28 @@ def _write_race(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Ver
 def _prove_all(ride: _Ride) -> list[str]:
     """Leaves in `sides` those that may be raced; says of the others why not. Equal sides share a proof."""
     failed: dict[str, str] = {}  # by content id: why
-    refused, kept = [], []
+    plans: dict[str, LaunchPlan] = {}  # by content id: of those that have no record of an earlier session
     for position, one in enumerate(ride.sides):
-        case = one.case
+        name, folder = one.case.content_id, ride.folder / "proof" / one.case.content_id
         if one.unavailable is not None:
-            failed[case.content_id] = f"unavailable: {one.unavailable}"
-        elif case.content_id not in {**ride.proofs, **failed}:
-            folder = ride.folder / "proof" / case.content_id
-            if (folder / store.RECORD_FILE).is_file():  # of an earlier session
-                record = store.read_launch(folder)
-            else:
-                ride.progress.next(f"proof · {ride.names[case.id]}")
-                record = ride.engine.launch(_plan(ride, one, "proof", folder, 0, position, {}))
-            if record.outcome == "ok":
-                ride.proofs[case.content_id] = record.parity
-            else:
-                failed[case.content_id] = f"{record.outcome}: {record.reason}"
-        if case.content_id in failed:
-            refused.append(f"{ride.names[case.id]} is {failed[case.content_id]}")
+            failed[name] = f"unavailable: {one.unavailable}"
+        elif name not in plans and not (folder / store.RECORD_FILE).is_file():
+            plans[name] = _plan(ride, one, "proof", folder, 0, position, {})
+    if plans:
+        ride.progress.next("proofs")
+        ride.engine.together(list(plans.values()), proofs_at_once(len(plans)), lambda record: None)
+    for name in {one.case.content_id: one for one in ride.sides if one.case.content_id not in failed}:
+        record = store.read_launch(ride.folder / "proof" / name)
+        if record.outcome == "ok":
+            ride.proofs[name] = record.parity
         else:
-            kept.append(one)
-    ride.sides = kept
+            failed[name] = f"{record.outcome}: {record.reason}"
+    refused = [
+        f"{ride.names[one.case.id]} is {failed[one.case.content_id]}"
+        for one in ride.sides
+        if one.case.content_id in failed
+    ]
+    ride.sides = [one for one in ride.sides if one.case.content_id not in failed]
     return refused
 
 

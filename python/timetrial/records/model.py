@@ -238,6 +238,7 @@ class LaunchRecord(Model):
     others: dict[str, float] = Field(default_factory=dict)  # CPUs that other programs used, by name
     compile_cache: CompileCache | None = None  # None: a record older than this field
     first_call_ns: int | None = None  # of a proof: its first command that computes, compiling included
+    at_once: int = 1  # contenders that could run while this one did: its phases took longer for it
     environment: dict[str, str] = Field(default_factory=dict)
     dropped_environment: list[str] = Field(default_factory=list)
     files: dict[str, FileMark] = Field(default_factory=dict)  # beside it; {}: a record older than this field
