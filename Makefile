@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CXX ?= g++
 JOBS ?= $(shell nproc)
 NATIVE_SOURCES := $(shell find cpp cmake -type f -not -path 'cpp/tests/*') CMakeLists.txt pyproject.toml
-PYTHON_FILES := python tests benchmarks tools
+PYTHON_FILES := python tests benchmarks tools docs
 # Runs a command and adds its time to that of a stage, for the table at the end of `make test`.
 STAGE = $(PYTHON) tools/times.py run
 TIMES := $(CURDIR)/build/times
@@ -30,7 +30,7 @@ APT_LINE := sudo apt install g++ make python3-dev python3-venv
 export CXX
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: help demo test test-all stages lint ctest pytest frameworks loaded notebooks format coverage stubs self dist clean machine
+.PHONY: help demo test test-all stages lint ctest pytest frameworks loaded notebooks notebooks-outputs docs format coverage stubs self dist clean machine
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -98,7 +98,7 @@ torch: | $(VENV)/bin/python
 	fi
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.installed
-	$(STAGE) install -- $(PIP) install --quiet $$($(BIN)/python tools/extras.py test lint)
+	$(STAGE) install -- $(PIP) install --quiet $$($(BIN)/python tools/extras.py test lint docs)
 	@$(MAKE) --no-print-directory torch
 	@touch $@
 
@@ -174,6 +174,9 @@ coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Pytho
 	-$(COVER) -n $(JOBS) --dist worksteal -m "full and not alone"
 	-$(COVER) -m "alone and full"
 	$(call COVERAGE_REPORT,test-all)
+
+docs: $(VENV)/.installed $(VENV)/.test  ## the site, with the reference from the code: build/docs/index.html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/docs-trees docs build/docs
 
 stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.pyi anew
 	$(BIN)/python tools/stubs.py

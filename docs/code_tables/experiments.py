@@ -1,0 +1,113 @@
+"""What an experiment may name: keys, settings, backends, networks, data sets, libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from code_tables.entry import Entry, Table
+from timetrial import environments
+from timetrial.experiment import catalog
+from timetrial.experiment.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WORKLOAD_KEYS
+from timetrial.experiment.spec import Measure, Spec, Train
+from timetrial.libraries import known_libraries
+
+_NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}
+
+
+def experiment_keys() -> Table:
+    """Of the file's own tables."""
+    entries = []
+    for table, model in (("", Spec), *_NESTED.items()):
+        properties = model.model_json_schema()["properties"]
+        for name, field in model.model_fields.items():
+            path = f"{table}.{name}" if table else name
+            value = "a table" if path in _NESTED else _value(properties[name])
+            entries.append(Entry(path, field.description or "", (value, _short(path))))
+    return Table(("key", "value", "as a word", "what it is"), entries)
+
+
+def _short(path: str) -> str:
+    """How it is said on the command line."""
+    words = [word for word, place in EXPERIMENT_KEYS.items() if ".".join(place) == path]
+    return f"`{min(words, key=len)}=`" if words else ""
+
+
+def _value(schema: Mapping[str, Any]) -> str:
+    """'a whole number, 1 to 1000' of a JSON schema."""
+    kinds = [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
+    kind = kinds[0]
+    if "enum" in kind:
+        words = " or ".join(f"`{one}`" for one in kind["enum"])
+    else:
+        words = {
+            "integer": "a whole number",
+            "boolean": "`true` or `false`",
+            "string": "words",
+            "number": "a number",
+        }.get(str(kind.get("type")), "a list of tables" if kind.get("type") == "array" else "a table")
+    low, high = kind.get("minimum"), kind.get("maximum")
+    if high is not None:
+        words += f", {low} to {high}"
+    elif low is not None:
+        words += f", from {low}"
+    default = schema.get("default")
+    if default is None or isinstance(default, dict | list):
+        return words
+    return f"{words}; default `{str(default).lower()}`"
+
+
+def case_keys() -> Table:
+    """Of the workload and of who computes it."""
+    keys = {**CASE_KEYS, **WORKLOAD_KEYS, **OPTIMIZER_KEYS}
+    return Table(("key", "what it is"), _entries(keys))
+
+
+def settings() -> Table:
+    """Of libraries and of the process."""
+    return Table(("setting", "what it is"), _entries(catalog.catalog("settings")["settings"]))
+
+
+def experiments() -> Table:
+    """That come along."""
+    return Table(("experiment", "question"), _entries(catalog.catalog("experiments")["experiments"]))
+
+
+def native_backends() -> Table:
+    """Of C++."""
+    return Table(("backend", "what it is"), _entries(catalog.NATIVE_WORDS))
+
+
+def frameworks() -> Table:
+    """By environment.toml, whatever is installed here."""
+    entries = []
+    for name, framework in environments.shipped_frameworks().items():
+        versions = [
+            f"`{version.version}`" + (f" ({', '.join(version.modes)})" if version.modes else "")
+            for version in framework.versions
+        ]
+        entries.append(Entry(name, ", ".join(versions), (framework.title,)))
+    return Table(("backend", "framework", "versions (modes, the default first)"), entries)
+
+
+def networks() -> Table:
+    """By name, and of one's own."""
+    return Table(("network", "what it is"), _entries(catalog.catalog("networks")["networks"]))
+
+
+def datasets() -> Table:
+    """By name."""
+    return Table(("data set", "what it is"), _entries(catalog.catalog("datasets")["datasets"]))
+
+
+def libraries() -> Table:
+    """By name, whatever is installed here."""
+    return Table(
+        ("library", "what it is"), [Entry(name, one.words) for name, one in known_libraries().items()]
+    )
+
+
+def _entries(words: Mapping[str, str]) -> list[Entry]:
+    return [Entry(name, said) for name, said in words.items()]
