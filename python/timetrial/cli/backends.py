@@ -11,7 +11,10 @@ import typer
 def listing(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Show what every native backend is on this machine. Builds nothing."""
+    """Show what every native backend is on this machine. Builds nothing.
+
+    Exit code: 0 shown, whatever is missing.
+    """
     from timetrial.building.listing import backend_states
 
     states = backend_states()

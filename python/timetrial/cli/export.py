@@ -22,7 +22,10 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
-    """Write a run or race in the format of another tool: tables, Google Benchmark, Bencher, GitHub action."""
+    """Write a run or race in the format of another tool: tables, Google Benchmark, Bencher, GitHub action.
+
+    Exit code: 0 written, 1 it could not be written, 2 bad input.
+    """
     from timetrial.exports.formats import WITHOUT_FAILED, check_format
 
     check_format(format)

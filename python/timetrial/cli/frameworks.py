@@ -21,7 +21,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 def listing(names: Names = None, as_json: Json = False) -> None:
-    """Show every version of every framework: installed, available, or what is lacking and its cure."""
+    """Show every version of every framework: installed, available, or what is lacking and its cure.
+
+    Exit code: 0 shown, whatever is missing, 2 bad input.
+    """
     from timetrial import environments
 
     states = [environments.state_of(*one) for one in _chosen(names or [], every=not names)]
@@ -82,7 +85,10 @@ def check(names: Names = None, as_json: Json = False) -> None:
 
 
 def remove(names: Names = None, everything: All = False) -> None:
-    """Remove environments. One that was adopted is only forgotten: its files are the user's."""
+    """Remove environments. One that was adopted is only forgotten: its files are the user's.
+
+    Exit code: 0 it is not there any more, 1 it could not be removed, 2 bad input.
+    """
     from timetrial import environments
     from timetrial.errors import InputError
 

@@ -25,7 +25,10 @@ def listing(
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
     all_of_them: Annotated[bool, typer.Option("--all", help=f"All results, not the last {MOST}.")] = False,
 ) -> None:
-    """List what can be named: experiments, backends, networks, datasets, libraries, settings; or results."""
+    """List what can be named: experiments, backends, networks, datasets, libraries, settings; or results.
+
+    Exit code: 0 listed, 2 there is no such list.
+    """
     if what == "results":
         _list_results(results, None if all_of_them else MOST, as_json=as_json)
         return

@@ -17,7 +17,10 @@ def report(
     title: Annotated[str, typer.Option(help="Of the page.")] = "",
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
-    """Write results as one page of HTML that needs no network and no scripts."""
+    """Write results as one page of HTML that needs no network and no scripts.
+
+    Exit code: 0 written, 1 it could not be written, 2 bad input.
+    """
     from timetrial.report.page.page import write_report
 
     typer.echo(write_report(records, output, title=title, results=results))

@@ -17,7 +17,10 @@ def show(
     cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
-    """Show an earlier run, profile or race: the table, then the details."""
+    """Show an earlier run, profile or race: the table, then the details.
+
+    Exit code: 0 shown, 1 it cannot be read, 2 bad input.
+    """
     from timetrial.records import store
     from timetrial.records.race import is_race
     from timetrial.records.results import Results
