@@ -35,9 +35,9 @@ DIFFERENT = 0.01  # chance that any of the rows that compute the same is set apa
 class Discordance:
     """Images on which two rows are not equally often right, and the exact two-sided p-value of that split."""
 
-    only_first: int
-    only_second: int
-    p_value: float
+    only_first: int  # images that the first row had right more often
+    only_second: int  # images that the second row had right more often
+    p_value: float  # exact sign test, two-sided (McNemar)
 
 
 def accuracy_of(right: Right, confidence: float = CONFIDENCE) -> Estimate | None:

@@ -22,14 +22,14 @@ FEWEST_PAIRS = 4
 class Contrast:
     """What the step times of two rows say. `effect` is challenger over base minus 1."""
 
-    base: str
-    challenger: str
+    base: str  # label of the row that is compared with
+    challenger: str  # label of the row that is compared
     verdict: Verdict | None  # None: it cannot be judged, and `reason` says why
-    reason: str | None
-    effect: Effect | None
+    reason: str | None  # why there is no verdict, in words
+    effect: Effect | None  # challenger over base minus 1
     pairs: int  # blocks in which both are ok
-    p_value: float | None
-    minimal_detectable_effect: float | None
+    p_value: float | None  # two-sided, that there is no effect
+    minimal_detectable_effect: float | None  # a fraction: what so many pairs find in 9 of 10 comparisons
     log_ratios: list[float]  # ln(challenger / base), by block
 
     def __repr__(self) -> str:

@@ -21,13 +21,12 @@ from timetrial.analysis.step_times import PERCENTILES, StepTimes
 class Distribution:
     """Of the steady steps. None: the launches cannot carry it."""
 
-    steps: int
+    steps: int  # how many count
     effective: float  # independent samples that these steps are worth
-    mean_ns: Estimate | None
+    mean_ns: Estimate | None  # over launches
     percentiles_ns: dict[int, Estimate | None]  # by percent; of launches of which each carries it
-    spread_within: (
-        float  # standard deviation over mean of the steps of a launch; root mean square over launches
-    )
+    # Standard deviation over mean of the steps of a launch; root mean square over launches.
+    spread_within: float
     spread_within_robust: float  # the same from median absolute deviations: outliers do not move it
     outliers_mild: int  # steps more than 1.5 interquartile ranges outside the quartiles of their launch
     outliers_severe: int  # more than 3

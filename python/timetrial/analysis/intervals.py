@@ -24,11 +24,11 @@ Method = Literal["trimmed mean", "geometric mean", "seeds and images", "single v
 class Estimate:
     """An estimate with its interval; `low` and `high` are None where n cannot carry one."""
 
-    estimate: float
-    low: float | None
-    high: float | None
-    n: int
-    method: Method
+    estimate: float  # in the unit of what is estimated
+    low: float | None  # lower end of the interval; None: there is none
+    high: float | None  # upper end of the interval
+    n: int  # launches, or what else is counted
+    method: Method  # by which the interval was made
     df: int | None = None  # degrees of freedom of the interval
     borrowed: int = 0  # of them, from other rows
 

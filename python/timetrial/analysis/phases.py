@@ -21,8 +21,8 @@ _BEFORE = {"import": "start", "build": "import"}
 class Phases:
     """Seconds. None: the launch did not get so far, or has no such phase."""
 
-    import_s: float | None = None
-    build_s: float | None = None
+    import_s: float | None = None  # importing the framework [s]
+    build_s: float | None = None  # building the network [s]
     first_step_s: float | None = None  # of a proof: its first command that computes
     to_steady_s: float | None = None  # from the beginning of the first step to that of the first steady one
     resets_s: float | None = None  # all resets together, between the passes of steps that are timed

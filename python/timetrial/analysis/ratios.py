@@ -91,9 +91,9 @@ class Parts:
     """What the ratios of a row scatter by from heat to heat, as fractions; `turns` is what longer heats would
     make smaller, `launches` what only more of them average."""
 
-    heats: float
-    turns: float
-    launches: float
+    heats: float  # from heat to heat, in all
+    turns: float  # of that, by turns
+    launches: float  # of that, by launches
 
 
 def parts_of_scatter(row: Row, base: Row) -> Parts | None:

@@ -26,13 +26,13 @@ class Steps:
     whether it is the first behind a reset to the initial state, and whether it is left out because others
     disturbed its turn."""
 
-    duration_ns: npt.NDArray[np.int64]
+    duration_ns: npt.NDArray[np.int64]  # as stamped
     end_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
-    loss: npt.NDArray[np.float64]
-    segment: npt.NDArray[np.int64]
-    first_in_segment: npt.NDArray[np.bool_]
-    first_in_pass: npt.NDArray[np.bool_]
-    disturbed: npt.NDArray[np.bool_]
+    loss: npt.NDArray[np.float64]  # NaN: the step gave none
+    segment: npt.NDArray[np.int64]  # number of its segment
+    first_in_segment: npt.NDArray[np.bool_]  # whether a step is the first of its segment
+    first_in_pass: npt.NDArray[np.bool_]  # whether it is the first behind a reset
+    disturbed: npt.NDArray[np.bool_]  # whether others disturbed its turn
     kinds: tuple[SegmentKind, ...]  # of the segments
 
     def __len__(self) -> int:

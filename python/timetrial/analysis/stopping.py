@@ -25,10 +25,10 @@ StopReason = Literal["converged", "budget", "max_steps", "no_steady_state"]
 class StopRule:
     """What is enough for one launch. `half_width` is a fraction of the median, of its 95 % interval."""
 
-    half_width: float
+    half_width: float  # of the interval of the median, a fraction
     min_steps: int = 100  # after warm-up
-    min_effective: float = 50
-    growth: float = 1.25
+    min_effective: float = 50  # steps, counted as independent ones
+    growth: float = 1.25  # of the steps between two looks
 
     def next_look(self, steps: int) -> int:
         """At how many steps to look again, after a look at `steps` (0: none yet)."""

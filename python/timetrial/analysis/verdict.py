@@ -36,9 +36,9 @@ EARLY = 0.8  # of an equal share of the error: what each look but the last may s
 class Rule:
     """When a race ends and what it may say. Effects are fractions."""
 
-    min_effect: float = 0.03
-    equivalence: float = 0.05
-    looks: tuple[int, ...] = (6, 10, 16, 24)
+    min_effect: float = 0.03  # smallest difference that is worth a verdict, a fraction
+    equivalence: float = 0.05  # what lies within ± this is the same, a fraction
+    looks: tuple[int, ...] = (6, 10, 16, 24)  # pairs after which a verdict may come
     confidence: float = 0.995  # of the intervals, two-sided, on average over looks
 
     @property
@@ -57,9 +57,9 @@ class Rule:
 class Effect:
     """Challenger over base minus 1, with the interval that decided."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: float  # a fraction: 0.05 is 5 % more
+    low: float  # lower end of the interval
+    high: float  # upper end of the interval
 
 
 @dataclass(frozen=True)

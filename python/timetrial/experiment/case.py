@@ -33,12 +33,12 @@ class Case:
     """workload x backend x settings. Values of settings are the words the user gave ("2", "0-1")."""
 
     backend: str  # a known name, a path to a plug-in (.so) or to an adapter's folder, the word of a callable
-    workload: Workload
-    task: str = "train"
-    device: str = "cpu"
-    dtype: str = "f32"
-    semantics: str = "equal"
-    settings: Mapping[str, str] = field(default_factory=dict)
+    workload: Workload  # what is trained
+    task: str = "train"  # train, gradient or forward
+    device: str = "cpu"  # where it computes
+    dtype: str = "f32"  # type of the numbers
+    semantics: str = "equal"  # equal: the same arithmetic for all
+    settings: Mapping[str, str] = field(default_factory=dict)  # name -> word, as asked
     axes: Mapping[str, Any] = field(
         default_factory=dict
     )  # what the table shows: reserved axes and all that vary

@@ -34,8 +34,8 @@ Point = dict[str, Any]  # flat key -> one value
 class PlannedCase:
     """A case, or why it cannot be launched on this machine."""
 
-    case: Case
-    unavailable: str | None = None
+    case: Case  # what will be measured
+    unavailable: str | None = None  # why it cannot be, in words; None: it can
 
 
 def names_no_network(spec: Spec) -> bool:

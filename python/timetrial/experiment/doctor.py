@@ -34,22 +34,22 @@ _MODULES = {
 class Check:
     """One thing that was looked at."""
 
-    name: str
-    state: State
-    detail: str
-    cure: str | None = None
+    name: str  # what was looked at
+    state: State  # ready, missing or broken
+    detail: str  # where it is, which version, or what is wrong
+    cure: str | None = None  # the command that mends it
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """Everything `timetrial doctor` says."""
 
-    checks: list[Check]
-    machine: dict[str, Any]
+    checks: list[Check]  # one per thing that was looked at
+    machine: dict[str, Any]  # facts about it, as in records
     clock_ns: float | None  # cost of reading the clock
     peak_flops: dict[str, float]  # measured f32 peak, by number of threads
     two_threads: float | None  # work of two threads over that of one, in the same time; None: one CPU
-    advice: list[str]
+    advice: list[str]  # what makes timings restless here
 
     @property
     def healthy(self) -> bool:

@@ -26,14 +26,14 @@ class Sizes:
 
     launches: int  # speed launches of a case where their number is fixed, one per block
     fewest_heats: int  # of a case: blocks
-    most_heats: int
+    most_heats: int  # of a case
     half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
     rounds: int  # of a heat, each with a turn of every case
     turns_warmup_ns: int  # before a launch takes its turns, at most
     turns_ns: int  # of all its turns, at most: whoever is slow rides in fewer rounds
     rule: StopRule  # of a launch that is alone, as are the next two
-    min_ns: int
-    budget_ns: int
+    min_ns: int  # of a launch that is alone, at least
+    budget_ns: int  # of a launch that is alone, at most
     warmup_ns: int  # of a profile launch
     steady_ns: int  # of a profile launch: its plain steps
     learning_seeds: int  # learning launches, one seed each; only with [train]

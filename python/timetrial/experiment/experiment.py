@@ -42,8 +42,8 @@ class Experiment:
     Experiment.from_dict({...}) takes what a TOML file would hold.
     """
 
-    spec: Spec
-    cases: tuple[PlannedCase, ...]
+    spec: Spec  # what was asked, validated
+    cases: tuple[PlannedCase, ...]  # its cases, in the order of the table
     again: str | None  # the words that say the same again behind a verb; None: made from Python
 
     @classmethod

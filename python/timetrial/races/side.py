@@ -32,7 +32,7 @@ class Side:
     Side({"callable": "package.module:make_step", "python": "env/bin/python"}).
     """
 
-    keys: Mapping[str, Any]
+    keys: Mapping[str, Any]  # of one case: backend or callable, network, threads, other settings
 
     def replace(self, **keys: Any) -> Side:
         """The same with other values."""

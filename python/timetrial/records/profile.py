@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class CaseProfile:
     """A case of `timetrial profile`: its row, and its profile where the profile launch was ok."""
 
-    row: Row
-    step: StepProfile | None = None
-    launch: LaunchFiles | None = None
+    row: Row  # as in the results of a run
+    step: StepProfile | None = None  # None: the profile launch was not ok
+    launch: LaunchFiles | None = None  # None: there was none
 
     @property
     def proven(self) -> bool:
