@@ -117,6 +117,10 @@ ctest: $(VENV)/.installed $(VENV)/.test  ## GoogleTest: as installed, then with 
 	  --output-junit $(TIMES)/ctest.xml
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers, build" -- sh -c 'cmake --preset debug && cmake --build --preset debug'
 	$(CTEST) "GoogleTest with sanitizers" -- ctest $(LABELS) --preset debug -j $(JOBS) --output-junit $(TIMES)/ctest-sanitizers.xml
+ifeq ($(FULL),1)
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "ThreadSanitizer, build" -- sh -c 'cmake --preset threads && cmake --build --preset threads'
+	$(CTEST) "ThreadSanitizer" -- ctest -LE full --preset threads -j $(JOBS) --output-junit $(TIMES)/ctest-threads.xml
+endif
 
 # Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS: three for `make test`, for
 # `make test-all` every one that comes from packages. What this machine has no interpreter for is left out; tests of
@@ -176,7 +180,7 @@ coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Pytho
 	$(call COVERAGE_REPORT,test-all)
 
 docs: $(VENV)/.installed $(VENV)/.test  ## the site, with the reference from the code: build/docs/index.html
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/docs-trees docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d build/docs-trees docs build/docs
 
 stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.pyi anew
 	$(BIN)/python tools/stubs.py

@@ -16,6 +16,7 @@ version = release = timetrial.__version__
 extensions = ["myst_parser", "extension"]
 exclude_patterns = ["code_tables"]
 root_doc = "index"
+smartquotes = False
 
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 3

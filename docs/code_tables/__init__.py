@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from code_tables import cells, commands, experiments, numbers, python_names, testing
+from code_tables import cells, commands, experiments, numbers, python_text, testing
 from code_tables.entry import Table
 
 TABLES: dict[str, Callable[[], Table]] = {
@@ -36,6 +36,6 @@ TABLES: dict[str, Callable[[], Table]] = {
 # What is not a table: text made in the same way.
 TEXTS: dict[str, Callable[[], str]] = {
     "commands": commands.text,
-    "python": python_names.text,
+    "python": python_text.text,
     "pytest-marker": testing.marker,
 }

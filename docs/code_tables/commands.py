@@ -51,7 +51,9 @@ class Parameter:
         words = self.told.help or ""
         if self.is_argument:
             return Entry(self.argument.removesuffix("..."), words)
-        names = ", ".join(self.told.param_decls or (f"--{self.name.replace('_', '-')}",))
+        # Inside Annotated the first name stands where a default would.
+        first = [self.told.default] if isinstance(self.told.default, str) else []
+        names = ", ".join([*first, *(self.told.param_decls or ())] or [f"--{self.name.replace('_', '-')}"])
         if words and self.default not in (None, "", False, inspect.Parameter.empty):
             words += f" Unless told otherwise: `{self.default}`."
         return Entry(f"{names} {self.value}".strip(), words)
