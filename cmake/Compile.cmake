@@ -8,11 +8,16 @@ endif()
 if(TIMETRIAL_WERROR)
   target_compile_options(timetrial_compile INTERFACE -Werror)
 endif()
-if(TIMETRIAL_SANITIZE)
+if(TIMETRIAL_SANITIZE STREQUAL "threads")
+  target_compile_options(timetrial_compile INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(timetrial_compile INTERFACE -fsanitize=thread)
+elseif(TIMETRIAL_SANITIZE STREQUAL "memory")
   # A target of others' templates (TIMETRIAL_TEMPLATES) would take minutes to compile with all checks.
   target_compile_options(timetrial_compile INTERFACE -fsanitize=address -fno-sanitize-recover=all -fno-omit-frame-pointer
                          $<$<NOT:$<BOOL:$<TARGET_PROPERTY:TIMETRIAL_TEMPLATES>>>:-fsanitize=undefined>)
   target_link_options(timetrial_compile INTERFACE -fsanitize=address,undefined)
+elseif(TIMETRIAL_SANITIZE)
+  message(FATAL_ERROR "TIMETRIAL_SANITIZE is '${TIMETRIAL_SANITIZE}'; expected memory, threads or nothing")
 endif()
 
 # One object, one ISA: the flags of a variant, and what the CPU must have (names of /proc/cpuinfo).

@@ -1,4 +1,5 @@
 // What cblas asks of a library before it multiplies with it, and what it can tell one of them.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "controllers/openblas_cores.h"
@@ -41,6 +42,12 @@ TEST(Cblas, RefusesWhatIsNoCblas) {
     expect_words({{"blas.library", plugin_path("reference")}}, "exports no cblas_sgemm");
     expect_words({{"blas.library", test_blas()}, {"blas.core_type", "Pentium"}}, "has no such core type");
     expect_words({{"blas.library", test_blas()}, {"blas.size", "1"}}, "has no setting 'blas.size'");
+}
+
+TEST(Cblas, ALibraryThatIsRefusedIsNotKept) {
+    const std::string path = TIMETRIAL_TEST_PLUGINS_DIR "/complete.so";
+    expect_words({{"blas.library", path}}, "exports no cblas_sgemm");
+    EXPECT_EQ(dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD), nullptr);
 }
 
 TEST(Cblas, SaysWhatItOpened) {

@@ -91,6 +91,16 @@ TEST(PluginContext, SurvivesTextWithoutEndAndImpossibleTensors) {
     EXPECT_THROW(context.tensors(TT_STATE), BackendError);
 }
 
+TEST(PluginContext, TensorsThatCannotBeCountedAreNotNone) {
+    PluginContext context{Plugin(plugin_path("count-fails"))};
+    try {
+        context.tensors(TT_PARAMETER);
+        FAIL();
+    } catch (const BackendError& error) {
+        EXPECT_STREQ(error.what(), "lost count");
+    }
+}
+
 TEST(PluginContext, WhatThePluginLacksIsUnsupported) {
     PluginContext context{Plugin(plugin_path("complete"))};
     tt_tensor prediction{};

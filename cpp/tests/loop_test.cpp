@@ -250,6 +250,13 @@ TEST_F(Loop, RefusesPartsThatMakeNoStep) {
     EXPECT_EQ(calls, 0);
 }
 
+TEST_F(Loop, ALimitBeyondTheClockIsNone) {
+    Losses losses{{5, 4, 3, 2, 1}};
+    segment_.max_ns = std::numeric_limits<std::uint64_t>::max();
+    ASSERT_EQ(run({{TT_STEP, Losses::call, &losses}}), 0);
+    EXPECT_EQ(segment_.steps, 5u);
+}
+
 TEST(Gather, FollowsTheOrderAndStartsAgain) {
     const std::vector<float> images{0, 1, 10, 11, 20, 21, 30, 31};
     const std::vector<std::int64_t> labels{0, 1, 2, 3};

@@ -1,16 +1,24 @@
 // The pieces of the supervisor. The whole program is tested from outside: tests/process/test_exec.py.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstring>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "process/cpu_list.h"
 #include "process/descendants.h"
 #include "process/limits.h"
+#include "process/small_file.h"
 
 namespace timetrial {
 namespace {
@@ -52,6 +60,33 @@ TEST(Affinity, BindsTheCallingThread) {
 }
 
 TEST(Limits, NoneChangesNothing) { EXPECT_NO_THROW(Limits{}.apply()); }
+
+TEST(SmallFile, IsReadToItsEndWhateverInterrupts) {
+    const std::string path = testing::TempDir() + "interrupted-" + std::to_string(getpid());
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    struct sigaction action{};
+    action.sa_handler = [](int) {};  // without SA_RESTART: what waits is interrupted
+    sigaction(SIGUSR1, &action, nullptr);
+    const pthread_t reader = pthread_self();
+    const auto disturb = [&] {
+        for (int i = 0; i < 20; ++i) {
+            pthread_kill(reader, SIGUSR1);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    };
+    std::thread writer([&] {
+        disturb();  // while it opens
+        const int fd = open(path.c_str(), O_WRONLY);
+        for (const char* words : {"first, ", "last"}) {
+            ASSERT_GT(write(fd, words, std::strlen(words)), 0);
+            disturb();
+        }
+        close(fd);
+    });
+    EXPECT_EQ(read_small_file(path), "first, last");
+    writer.join();
+    unlink(path.c_str());
+}
 
 TEST(Descendants, ThoseInOtherSessionsCountToo) {
     EXPECT_TRUE(descendants(getpid()).empty());

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "controllers/openblas_cores.h"
 #include "timetrial/backend.hpp"
@@ -109,7 +110,10 @@ void open(const std::string& path, int threads, const std::string& core_type) {
     }
     announce_threads(threads);
     announce_core_type(core_type);
-    void* handle = dlopen(path.c_str(), open_flags());
+    // Unmapped again if it is refused: two in one process would be mistaken for one another.
+    std::unique_ptr<void, decltype([](void* library) { dlclose(library); })> loaded(
+        dlopen(path.c_str(), open_flags()));
+    void* const handle = loaded.get();
     if (!handle) refuse(path, std::string("cannot be loaded: ") + dlerror());
     const auto names = find_names(handle);
     if (!names)
@@ -131,6 +135,7 @@ void open(const std::string& path, int threads, const std::string& core_type) {
     check_product(found.dgemm, path, names->of("dgemm"));
     found.path = file_of(reinterpret_cast<void*>(found.sgemm));
     opened = found;
+    loaded.release();  // for as long as the process lives
 }
 
 const Library& library() { return opened; }

@@ -133,6 +133,7 @@ void PluginContext::reset() { check(plugin_.table().reset(context_)); }
 std::vector<TensorInfo> PluginContext::tensors(tt_role role) {
     std::vector<TensorInfo> found;
     const std::uint32_t count = plugin_.table().tensor_count(context_, role);
+    if (count == TT_COUNT_FAILED) check(TT_FAILED);
     for (std::uint32_t index = 0; index < count; ++index) {
         tt_tensor info{};
         info.size = sizeof info;

@@ -75,7 +75,8 @@ int run_segment(Recorder& recorder, const tt_loop_part* parts, std::uint32_t n_p
     const tt_loop_part* const end = parts + n_parts;
     double* const losses = recorder.losses();
     const std::uint64_t start_ns = recorder.stamp_unchecked(TT_SEGMENT);
-    const std::uint64_t stop_ns = segment.max_ns == 0 ? UINT64_MAX : start_ns + segment.max_ns;
+    const bool has_limit = segment.max_ns != 0 && segment.max_ns <= UINT64_MAX - start_ns;
+    const std::uint64_t stop_ns = has_limit ? start_ns + segment.max_ns : UINT64_MAX;
     bool full = false;
     std::uint32_t step = 0;
     while (step < max_steps) {

@@ -25,6 +25,7 @@ extern "C" {
 
 #define TT_BACKEND_ABI 1u
 #define TT_MAX_RANK 6
+#define TT_COUNT_FAILED UINT32_MAX
 
 typedef enum tt_status {
     TT_OK = 0,
@@ -204,8 +205,9 @@ typedef struct tt_backend {
     /* Back to the initial weights and an empty optimizer. */
     tt_status (*reset)(tt_context* context);
 
+    /* TT_COUNT_FAILED: they could not be counted, see last_error(). */
     uint32_t (*tensor_count)(tt_context* context, uint32_t role);
-    /* Name, dtype and shape (data is NULL) of tensor `index` of a role. */
+    /* Name, dtype and shape (data is NULL) of tensor `index` of a role, into info->size bytes. */
     tt_status (*tensor_info)(tt_context* context, uint32_t role, uint32_t index, tt_tensor* info);
     /* Copies into (out of) tensor->data; name, role, dtype and shape as tensor_info gave them. */
     tt_status (*read_tensor)(tt_context* context, tt_tensor* tensor);

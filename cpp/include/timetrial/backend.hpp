@@ -10,6 +10,7 @@
 #ifndef TIMETRIAL_BACKEND_HPP
 #define TIMETRIAL_BACKEND_HPP
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -416,14 +417,16 @@ inline tt_status reset(tt_context* context) {
     return guarded(context->error, [&] { context->backend->reset(); });
 }
 inline uint32_t tensor_count(tt_context* context, uint32_t role) {
-    uint32_t count = 0;
+    uint32_t count = TT_COUNT_FAILED;
     guarded(context->error, [&] { count = static_cast<uint32_t>(context->backend->tensors(role).size()); });
     return count;
 }
 inline tt_status tensor_info(tt_context* context, uint32_t role, uint32_t index, tt_tensor* info) {
     return guarded(context->error, [&] {
-        *info = context->backend->tensors(role).at(index);
-        info->data = nullptr;
+        tt_tensor found = context->backend->tensors(role).at(index);
+        found.size = info->size;  // the caller's struct, as long as it says
+        found.data = nullptr;
+        std::memcpy(info, &found, std::min<std::size_t>(info->size, sizeof found));
     });
 }
 inline tt_status read_tensor(tt_context* context, tt_tensor* tensor) {

@@ -10,6 +10,9 @@
 #ifndef STEP
 #define STEP step
 #endif
+#ifndef COUNT
+#define COUNT (role == TT_STATE ? 1 : 0)
+#endif
 #ifndef DESCRIPTION
 #define DESCRIPTION &description
 #endif
@@ -52,7 +55,10 @@ tt_status build(tt_context*, const tt_build*) { return TT_OK; }
 }
 tt_status wait(tt_context*) { return TT_OK; }
 tt_status reset(tt_context*) { return TT_OK; }
-uint32_t tensor_count(tt_context*, uint32_t role) { return role == TT_STATE ? 1 : 0; }
+uint32_t tensor_count(tt_context* context, [[maybe_unused]] uint32_t role) {
+    context->words = "lost count";
+    return COUNT;
+}
 tt_status tensor_info(tt_context*, uint32_t, uint32_t, tt_tensor* info) {
     info->rank = TT_MAX_RANK + 1;
     return TT_OK;
