@@ -102,12 +102,12 @@ $(VENV)/.test: pyproject.toml | $(VENV)/.installed
 	@$(MAKE) --no-print-directory torch
 	@touch $@
 
-lint: $(VENV)/.installed $(VENV)/.test  ## ruff, mypy, clang-format, stripped notebooks, up-to-date stubs, file sizes
+lint: $(VENV)/.installed $(VENV)/.test  ## ruff, mypy, clang-format, outputs of notebooks, up-to-date stubs, file sizes
 	$(STAGE) lint -- $(BIN)/ruff check $(PYTHON_FILES)
 	$(STAGE) lint -- $(BIN)/ruff format --check $(PYTHON_FILES)
 	$(STAGE) lint -- $(BIN)/mypy
 	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | $(STAGE) lint -- xargs $(BIN)/clang-format --dry-run --Werror
-	$(STAGE) lint -- $(BIN)/nbstripout --verify notebooks/*.ipynb
+	$(STAGE) lint -- $(BIN)/python tools/notebooks.py check notebooks/*.ipynb
 	$(STAGE) lint -- $(BIN)/python tools/stubs.py --check
 	$(STAGE) lint -- $(BIN)/python tools/sizes.py
 
@@ -149,14 +149,13 @@ RUNS ?= 10
 loaded: $(VENV)/.installed $(VENV)/.test frameworks  ## the everyday tests RUNS times on a busy machine: two suites side by side
 	$(BIN)/python tools/loaded.py $(RUNS)
 
-notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the notebooks
+notebooks: $(VENV)/.installed $(VENV)/.test  ## execute the code of the notebooks, quickly
 	TIMETRIAL_NOTEBOOK_QUICK=1 $(STAGE) notebooks -- $(PYTEST) --nbmake --nbmake-timeout=300 notebooks --junitxml=$(TIMES)/pytest-notebooks.xml
 
 format: $(VENV)/.test  ## format all code
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
 	$(BIN)/ruff format $(PYTHON_FILES)
 	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | xargs $(BIN)/clang-format -i
-	$(BIN)/nbstripout notebooks/*.ipynb
 
 # The difference between the two reports is what everyday tests miss. Contenders get a clean environment: what runs
 # in them only (adapters, timetrial/runtime) counts for C++ and not for Python.
@@ -178,6 +177,12 @@ coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Pytho
 	-$(COVER) -n $(JOBS) --dist worksteal -m "full and not alone"
 	-$(COVER) -m "alone and full"
 	$(call COVERAGE_REPORT,test-all)
+
+# On a quiet machine, with PyTorch: the outputs are what readers see. The long notebook takes folders of earlier runs
+# from TIMETRIAL_FRAMEWORKS and TIMETRIAL_OVERHEAD. NOTEBOOKS=notebooks/first-race.ipynb: only that one.
+NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
+notebooks-outputs: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## execute the notebooks for real and keep their outputs
+	$(BIN)/python tools/notebooks.py run $(NOTEBOOKS)
 
 docs: $(VENV)/.installed $(VENV)/.test  ## the site, with the reference from the code: build/docs/index.html
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d build/docs-trees docs build/docs
