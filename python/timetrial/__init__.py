@@ -12,6 +12,7 @@
     tt.race(make_before, make_after).plot()             # of two functions of yours that make a training step
     results = tt.load("last")                           # an earlier run or race; also by folder or id
     results = tt.resume("7f3a")                         # what is missing of one that was ended
+    tt.compare("7f3a", "last")                          # what changed from an earlier one, and which rows moved
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
 An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
@@ -31,6 +32,8 @@ _HOMES = {
     "race": "timetrial.races",
     "load": "timetrial.races.loading",
     "resume": "timetrial.races.loading",
+    "compare": "timetrial.changes.comparison",
+    "Comparison": "timetrial.changes.comparison",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
@@ -45,6 +48,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Experiment",
     "InputError",
     "MeasurementError",
@@ -56,6 +60,7 @@ __all__ = [
     "TimetrialError",
     "Unavailable",
     "__version__",
+    "compare",
     "doctor",
     "load",
     "profile",
@@ -65,6 +70,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from timetrial.changes.comparison import Comparison, compare
     from timetrial.core import Recorder
     from timetrial.errors import InputError, MeasurementError, TimetrialError, Unavailable
     from timetrial.experiment.doctor import doctor

@@ -11,6 +11,7 @@ import typer
 
 from timetrial.cli import (
     backends,
+    compare,
     doctor,
     export,
     frameworks,
@@ -61,6 +62,7 @@ app.command("profile")(guarded(profile.profile))
 app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
 app.command("export")(guarded(export.export))
+app.command("compare")(guarded(compare.compare, NOT_JUDGED))
 app.command("list")(guarded(listing.listing))
 app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))

@@ -4,6 +4,7 @@ Syntax and modules of Python 3.6.
 """
 
 import functools
+import hashlib
 import importlib
 import inspect
 import os
@@ -194,6 +195,7 @@ def facts_of(factory):
         facts["callable.file"] = inspect.getsourcefile(inspect.unwrap(factory)) or ""
     except TypeError:
         facts["callable.file"] = getattr(sys.modules.get(factory.__module__), "__file__", None) or ""
+    facts["callable.sha256"] = _hash_of(facts["callable.file"])
     versions = []
     for name, module in sorted(sys.modules.items()):
         version = getattr(module, "__version__", None)
@@ -201,6 +203,15 @@ def facts_of(factory):
             versions.append("{} {}".format(name, version))
     facts["callable.packages"] = ", ".join(versions)
     return {name: words for name, words in facts.items() if words}
+
+
+def _hash_of(path):
+    """Of a file's content; '' where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _is_standard(module):
