@@ -36,20 +36,20 @@ def test_neighbours_are_counted_and_named() -> None:
         launch(),
         launch("proof", steal_ratio=0.9),
     ]
-    assert noise(launches) == [
+    assert [one.text for one in noise(launches)] == [
         "4 of 5 timed launches disturbed (other programs (make, yes) used up to 0.8 of the 2 CPUs; "
         "the hypervisor took up to 3 %; throttled by a quota for up to 120 ms): kept, marked"
     ]
 
 
 def test_one_launch_needs_no_up_to() -> None:
-    assert noise([launch(others={"make": 0.7}, others_cpus=0.8, cpus=2, wall_s=1.0)]) == [
-        "1 of 1 timed launches disturbed (another program (make) used 0.8 of the 2 CPUs): kept, marked"
-    ]
+    assert [
+        one.text for one in noise([launch(others={"make": 0.7}, others_cpus=0.8, cpus=2, wall_s=1.0)])
+    ] == ["1 of 1 timed launches disturbed (another program (make) used 0.8 of the 2 CPUs): kept, marked"]
 
 
 def test_clocks_that_wander_are_named() -> None:
     assert noise([launch(frequency_hz=3.5e9), launch(frequency_hz=3.4e9)]) == []
-    assert noise([launch(frequency_hz=3.5e9), launch(frequency_hz=2.8e9)]) == [
+    assert [one.text for one in noise([launch(frequency_hz=3.5e9), launch(frequency_hz=2.8e9)])] == [
         "the clock frequency was 2.8 to 3.5 GHz at the ends of timed launches: some were slower for that"
     ]

@@ -13,7 +13,7 @@ from timetrial.experiment.runner import run_experiment
 from timetrial.records.results import Results
 from timetrial.report.detail import CaseDetail, ExperimentDetail
 from timetrial.report.numbers import duration, memory, plus_minus, ratio_words, seconds
-from timetrial.report.table import to_html, to_text, warnings
+from timetrial.report.table import to_html, to_text
 
 
 @pytest.fixture
@@ -193,12 +193,3 @@ def test_an_interval_that_says_nothing_is_no_number() -> None:
 )
 def test_ratios_in_words(estimate: float, low: float | None, high: float | None, words: str) -> None:
     assert ratio_words(Estimate(estimate, low, high, 6, "order statistics")) == words
-
-
-def test_what_several_rows_say_is_said_once_with_all_its_launches(measure) -> None:  # type: ignore[no-untyped-def]
-    results = measure("backend=fast,slow,other", "launches=6", "threads=1")
-    said = ({"it waited": 3, "only me": 2}, {"it waited": 1}, {"it waited": 2})
-    for row, counts in zip(results.rows, said, strict=True):
-        row.warnings.clear()
-        row.warnings.update(counts)
-    assert warnings(results)[-2:] == ["3 rows: it waited (6 launches)", "fast 1: only me (2 launches)"]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from timetrial.cautions import Caution
+
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row
 
@@ -40,9 +42,11 @@ def idle_threads(rows: Sequence[Row]) -> list[str]:
         if used is None or least is None or used < MORE_CPUS * least or ratio < 1 - LEAST_GAIN:
             continue
         found.append(
-            f"{row.case.who} with {row.case.settings['threads']} threads uses {used:.1f} CPUs and takes "
-            f"{ratio:.2f} times as long as with one: its threads may only wait, spinning (timetrial doctor "
-            "says what two threads do here)"
+            Caution.IDLE_THREADS.words(
+                who=f"{row.case.who} with {row.case.settings['threads']} threads",
+                cpus=f"{used:.1f}",
+                times=f"{ratio:.2f}",
+            )
         )
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
+from timetrial.cautions import Caution
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row
@@ -31,10 +32,7 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
             if is_alike:
                 found[row.case.id] = replace(own, accuracy=figure, accuracy_rows=sum(alike))
             else:
-                words = (
-                    "its answers to test images differ, beyond chance, from those of most of the "
-                    f"{len(group)} rows that were proven to compute the same: its accuracy is its own"
-                )
+                words = Caution.OTHER_ANSWERS.words(rows=len(group))
                 found[row.case.id] = replace(own, warnings=own.warnings + Counter([words]))
     teachers = {row.case.training: found[row.case.id] for row in rows if row.case.training and _learned(row)}
     return [_taught(_against(found[row.case.id], right), teachers) for row in rows]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from timetrial.cautions import Caution, Remark
 from timetrial.records.model import TIMED, LaunchRecord
 
 STEAL_LIMIT = 0.02  # of the CPUs that the contender used
@@ -87,22 +88,28 @@ def is_disturbed(record: LaunchRecord) -> bool:
     return bool(causes_of(record))
 
 
-def noise(records: Sequence[LaunchRecord]) -> list[str]:
-    """What to say about all timed launches; nothing if they were left alone."""
+def noise(records: Sequence[LaunchRecord]) -> list[Remark]:
+    """What to say about all timed launches, and of which cases; nothing if they were left alone."""
     timed = [record for record in records if record.purpose in (*TIMED, "race")]
     said = []
-    found = [causes for record in timed if (causes := causes_of(record))]
+    found = [(causes, record) for record in timed if (causes := causes_of(record))]
     if found:
-        said.append(
-            f"{len(found)} of {len(timed)} timed launches disturbed ({in_words(found)}): kept, marked"
+        words = Caution.DISTURBED.words(
+            disturbed=len(found), timed=len(timed), how=in_words([causes for causes, _ in found])
         )
-    speeds = [hz for record in timed if (hz := record.witnesses.get("frequency_hz"))]
-    if speeds and min(speeds) < FREQUENCY_LIMIT * max(speeds):
-        said.append(
-            f"the clock frequency was {min(speeds) / 1e9:.2g} to {max(speeds) / 1e9:.2g} GHz at the ends of "
-            "timed launches: some were slower for that"
-        )
+        said.append(Remark(words, _cases(record for _, record in found)))
+    speeds = [(hz, record) for record in timed if (hz := record.witnesses.get("frequency_hz"))]
+    most = max((hz for hz, _ in speeds), default=0.0)
+    slow = [(hz, record) for hz, record in speeds if hz < FREQUENCY_LIMIT * most]
+    if slow:
+        least = min(hz for hz, _ in slow)
+        words = Caution.FREQUENCY.words(lowest=f"{least / 1e9:.2g}", highest=f"{most / 1e9:.2g}")
+        said.append(Remark(words, _cases(record for _, record in slow)))
     return said
+
+
+def _cases(records: Iterable[LaunchRecord]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.case for record in records))
 
 
 def in_words(found: Sequence[Causes]) -> str:

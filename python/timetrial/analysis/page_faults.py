@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from timetrial.cautions import Caution
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,8 +32,4 @@ def unequal_page_faults(launches: Sequence[Launch]) -> list[str]:
     (fewest, step_ns), (most, _) = known[0], known[-1]
     if (most - fewest) * FAULT_NS < WORTH_SAYING * step_ns:
         return []
-    return [
-        "launches differ in page faults: the allocator gives memory back and takes it anew, or not, by "
-        "accident (malloc.top_pad, malloc.trim_threshold and malloc.mmap_max settle it). How many: "
-        "timetrial show"
-    ]
+    return [Caution.PAGE_FAULTS.words()]

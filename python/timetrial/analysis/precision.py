@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from timetrial.cautions import Caution
+
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Row
 
@@ -27,7 +29,10 @@ def too_wide(rows: Sequence[Row], asked: float | None) -> list[str]:
         return []
     what = "ratios" if any(row.ratio for row in rows) else "step times"
     return [
-        f"the {what} are known to ±{100 * width:.2g} % (the median row), ±{100 * asked:.2g} % was asked for: "
-        "launches of a contender differ, or the machine does. More of them: "
-        f"launches={2 * max(row.ok for row in rows)}"
+        Caution.TOO_WIDE.words(
+            what=what,
+            width=f"{100 * width:.2g}",
+            asked=f"{100 * asked:.2g}",
+            cure=f"launches={2 * max(row.ok for row in rows)}",
+        )
     ]

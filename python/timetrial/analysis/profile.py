@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.summary import beyond_peak
+from timetrial.cautions import Caution
 from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -76,14 +77,14 @@ class StepProfile:
     """A profiled case: its rows in the order of the network, and what they should add up to."""
 
     steps: int  # profiled
-    rows: list[LayerRow]
+    rows: list[LayerRow]  # one per layer and direction
     layers_ns: float  # the rows' medians together
     profiled_step_ns: Quartiles  # of the sums of single steps
     plain_step_ns: Quartiles | None  # of the steps of the same launch that were not profiled
     plain_cpu_ns: float | None  # CPU time of such a step, all threads: without what others took in between
     peak_flops: float | None  # measured, at the case's threads
     multiply_accumulates: int | None  # of a step
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what a reader must know
 
     @property
     def overhead(self) -> float | None:
@@ -182,7 +183,4 @@ def _disturbed(total_ns: float, typical_sum_ns: float) -> list[str]:
     """Medians of layers leave disturbances out that fall on another layer in each step; sums do not."""
     if typical_sum_ns <= (1 + DISTURBED) * total_ns:
         return []
-    return [
-        f"the layers' medians add up to {100 * total_ns / typical_sum_ns:.0f} % of the median profiled step: "
-        "single layers were disturbed. Measure again on a quiet machine"
-    ]
+    return [Caution.LAYERS_DISTURBED.words(percent=f"{100 * total_ns / typical_sum_ns:.0f}")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from timetrial.cautions import Caution
 from timetrial.records.model import TIMED, LaunchRecord
 
 FLUSH = "flush_to_zero"
@@ -26,11 +27,8 @@ def unequal_steps(launches: Iterable[tuple[str, LaunchRecord]]) -> list[str]:
     found = []
     if repeats[True] and repeats[False]:
         names = ", ".join(sorted(repeats[False]))
-        found.append(
-            f"not the same steps: {names} trains on and on, the others repeat their first steps. A step of "
-            "your own takes part with an attribute `reset`"
-        )
+        found.append(Caution.OTHER_STEPS.words(names=names))
     if len(flushes) > 1:
         words = "; ".join(f"{mode}: {', '.join(sorted(who))}" for mode, who in sorted(flushes.items()))
-        found.append(f"subnormal numbers are not treated alike ({FLUSH} {words})")
+        found.append(Caution.FLUSHES.words(modes=f"{FLUSH} {words}"))
     return found

@@ -27,6 +27,7 @@ from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
+from timetrial.cautions import Caution, Remark
 from timetrial.experiment.grammar import as_values
 from timetrial.experiment.reference import default_reference, facts_of, matches
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
@@ -36,10 +37,10 @@ from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchR
 class Launch:
     """A launch as the analysis sees it. `times`: of its steady steps, None where it has none."""
 
-    record: LaunchRecord
-    times: StepTimes | None = None
-    folder: str = ""
-    phases: Phases = field(default_factory=Phases)
+    record: LaunchRecord  # as it was written
+    times: StepTimes | None = None  # step times, of a launch that was timed
+    folder: str = ""  # that has its files
+    phases: Phases = field(default_factory=Phases)  # what comes before the steady steps
     # Of one that learned: predicted and true class of every test image (2, images).
     answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
     turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
@@ -65,14 +66,14 @@ class Launch:
 class Row:
     """A case with all that was found out. None: not measured, or it cannot be known."""
 
-    case: CaseRecord
+    case: CaseRecord  # what was asked
     outcome: str | None  # None: no launch of it finished (interrupted)
-    reason: str | None
-    outcomes: dict[str, int]
-    asked: int
-    ok: int
+    reason: str | None  # why it is not ok, in words
+    outcomes: dict[str, int]  # outcome -> how many launches ended so
+    asked: int  # speed launches asked
+    ok: int  # speed launches that are ok
     reference: str | None  # id of the case it is compared with; its own id if it is a reference
-    step_time_ns: Estimate | None = None
+    step_time_ns: Estimate | None = None  # what a step takes when nobody disturbs
     ratio: Estimate | None = None  # this case over its reference: below 1 is faster
     scatter_parts: Parts | None = None  # of its ratios
     alike: str | None = None  # letters: rows of the same work that share one cannot be told apart
@@ -86,14 +87,14 @@ class Row:
     accuracy_own: Estimate | None = None  # of this row alone
     accuracy_from: str | None = None  # id of the case that learned for it
     accuracy_against: Discordance | None = None  # this row's answers against its reference's
-    parity: Parity | None = None
-    settings: list[Setting] = field(default_factory=list)
-    stop_reason: str | None = None
+    parity: Parity | None = None  # what the proof said; None: there was none
+    settings: list[Setting] = field(default_factory=list)  # as asked and as in force
+    stop_reason: str | None = None  # why measuring ended
     steady: str | None = None  # a label of steady.py, or `inconsistent`; None: no launch could tell
     warnings: Counter[str] = field(default_factory=Counter)  # how many launches say each; 1: of the row
     phases: Phases = field(default_factory=Phases)  # of timed launches, what was compiled before at hand
     cold: Phases = field(default_factory=Phases)  # of the proof, with nothing compiled before
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)  # all that finished, with what their stamps say
 
     def __repr__(self) -> str:
         from timetrial.report.table import row_words
@@ -139,7 +140,7 @@ class Summary:
 
     rows: list[Row]
     reference: dict[str, Any] | None
-    warnings: list[str]
+    remarks: list[Remark]
 
 
 def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summary:
@@ -162,7 +163,8 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     unequal = unequal_steps([(case.who, one.record) for case in experiment.cases for one in by_case[case.id]])
     wide = too_wide(compared, experiment.half_width)
     short = _cut_short(experiment, compared)
-    said = [*experiment.warnings, *short, *warnings, *unequal, *restless, *wide, *idle_threads(compared)]
+    before = map(Remark, [*experiment.warnings, *short, *warnings, *unequal])
+    said = [*before, *restless, *map(Remark, [*wide, *idle_threads(compared)])]
     return Summary(compared, fixed, said)
 
 
@@ -171,8 +173,7 @@ def _cut_short(experiment: ExperimentRecord, rows: Sequence[Row]) -> list[str]:
     most = max((row.ok for row in rows), default=0)
     if not experiment.spec.get("measure", {}).get("budget") or most >= experiment.launches:
         return []
-    words = f"its time was over after {most} of {experiment.launches} launches each"
-    return [f"{words}: more time tells more (budget)"]
+    return [Caution.OUT_OF_TIME.words(most=most, asked=experiment.launches)]
 
 
 def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
@@ -209,9 +210,7 @@ def choose_reference(
     new = ", ".join(f"{value}" if key == "backend" else f"{key}={value}" for key, value in chosen.items())
     first = next((row for row, own in zip(rows, facts, strict=True) if matches(own, asked)), None)
     why = f"{first.outcome}: {_first_line(first.reason)}" if first and first.reason else "not ok"
-    return chosen, [
-        f"the reference {name} is {why}. Ratios are against {new}, the first contender that is ok"
-    ]
+    return chosen, [Caution.OTHER_REFERENCE.words(name=name, why=why, other=new)]
 
 
 def _is_proven(row: Row) -> bool:
@@ -278,6 +277,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
                 *_unsteady(timed),
                 *_two_levels(timed),
                 *_hidden(stretch),
+                *_cuda_build(last, experiment),
                 *beyond_peak(percent),
             ]
         )
@@ -322,27 +322,28 @@ def peak_flops_of(
     return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
 
 
+_BELIEVED = {"adjusted": Caution.ADJUSTED, "unverifiable": Caution.UNVERIFIABLE}
+_NOTES = {"flips": Caution.FLIPS, "ties": Caution.TIES}
+
+
 def _of_launches(launches: Sequence[Launch], parity: Parity | None) -> list[str]:
     """What the records of its launches and its proof give reason to say."""
     # A proof has no steady steps, so that less is known of its threads.
     timed = [launch for launch in launches if launch.record.purpose in TIMED] or launches
     adjusted = {
-        f"{one.name} asked {one.asked}, effective {one.effective}: {one.status}"
+        _BELIEVED[one.status].words(name=one.name, asked=one.asked, effective=one.effective)
         for launch in timed
         for one in launch.record.settings
-        if one.status in ("adjusted", "unverifiable") and one.asked is not None
+        if one.status in _BELIEVED and one.asked is not None
     }
     said: list[str] = []
     slow = sorted({one.tensor for launch in timed for one in launch.record.subnormals or ()})
     if slow:
-        said.append(
-            f"subnormal numbers at the end of a launch in {', '.join(slow)}: arithmetic on them is slower. "
-            "How many: timetrial show"
-        )
+        said.append(Caution.SUBNORMAL.words(tensors=", ".join(slow)))
     said += unequal_page_faults(timed)
-    notes = [f"parity: {note}" for note in parity.notes] if parity else []
+    notes = [_NOTES[note].words() for note in parity.notes if note in _NOTES] if parity else []
     if parity and parity.deterministic is False:
-        notes.append("not deterministic: five steps, taken twice from the same weights, differ")
+        notes.append(Caution.CHANCE.words())
     return said + sorted(adjusted) + notes
 
 
@@ -353,40 +354,41 @@ def _hidden(stretch: Estimate | None) -> list[str]:
     """A warning where the median step hides time that was spent."""
     if stretch is None or stretch.estimate <= HIDDEN:
         return []
-    return [
-        f"its steady part took {stretch.estimate:.2f} times its median step for each step: some steps stall, "
-        "collect or do what others put off. samples/s counts that time, the median step does not"
-    ]
+    return [Caution.STALLS.words(times=f"{stretch.estimate:.2f}")]
+
+
+CUDA = "torch.cuda"  # the fact: for which CUDA it was built
+
+
+def _cuda_build(launch: LaunchRecord | None, experiment: ExperimentRecord) -> list[str]:
+    """Records of versions that did not count GPUs say nothing of them."""
+    cuda = launch.facts.get(CUDA) if launch else None
+    if cuda is None or experiment.machine.get("gpus") != 0:
+        return []
+    return [Caution.CUDA_BUILD.words(library=f"its torch (CUDA {cuda})")]
 
 
 def beyond_peak(percent: float | None) -> list[str]:
     """What it means that more than the peak was reached."""
     if percent is None or percent <= 100:
         return []
-    return [
-        "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "
-        "(Winograd, FFT), it multiplies in a shorter type, or something ran while the peak was measured"
-    ]
+    return [Caution.BEYOND_PEAK.words()]
 
 
 def _unsteady(timed: Sequence[Launch]) -> list[str]:
-    """Where half or more of the launches that can tell have no steady state. In words that do not differ
-    from case to case, so that the table says them once."""
+    """Where half or more of the launches that can tell have no steady state."""
     seen = [one.times.steady for one in timed if one.times and one.times.steady]
     known = [one for one in seen if one.label is not None]
     if not known or 2 * sum(not one.accepted for one in known) < len(known):
         return []
-    return [
-        "no steady state in half or more of the launches that can tell: its time changes, or its neighbors' "
-        "does. Which, and why: timetrial show"
-    ]
+    return [Caution.NO_STEADY_STATE.words()]
 
 
 def _two_levels(timed: Sequence[Launch]) -> list[str]:
     apart = two_levels([one.step_time_ns for one in timed if one.step_time_ns])
     if apart is None:
         return []
-    return [f"its launches form two groups, {100 * apart:.0f} % apart: one number says little about either"]
+    return [Caution.TWO_GROUPS.words(apart=f"{100 * apart:.0f}")]
 
 
 def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]:
@@ -394,7 +396,7 @@ def _missing(speed: Sequence[Launch], experiment: ExperimentRecord) -> list[str]
     failed = any(one.record.outcome != "ok" for one in speed)
     if not speed or failed or len(speed) >= experiment.launches:
         return []
-    return [f"{len(speed)} of {experiment.launches} launches measured"]
+    return [Caution.LAUNCHES_MISSING.words(count=len(speed), asked=experiment.launches)]
 
 
 def _common(words: Sequence[str | None]) -> str | None:

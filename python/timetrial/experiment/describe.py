@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from timetrial.cautions import Caution
 from timetrial.experiment.case import NO_NETWORK
 from timetrial.experiment.cases import DEFAULT_NETWORK, names_no_network
 from timetrial.experiment.effort import planned
@@ -81,7 +82,7 @@ def experiment_record(
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,
-        warnings=[f"no network is named: {DEFAULT_NETWORK} is taken"] if names_no_network(spec) else [],
+        warnings=[Caution.NO_NETWORK.words(network=DEFAULT_NETWORK)] if names_no_network(spec) else [],
         peak_flops=measured_peaks(counts, engine.peak_flops) if peaks else {},
         harness=engine.harness(),
     )

@@ -33,9 +33,15 @@ def machine_facts() -> dict[str, Any]:
         "transparent_hugepage": _chosen(_read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))),
         "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "cpu_quota": quota_cpus(cpu_groups()),  # in CPUs
+        "gpus": gpus(Path("/dev")),
         "load_1min": os.getloadavg()[0],
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def gpus(devices: Path) -> int:
+    """How many a CUDA library could use: one for each device of NVIDIA's driver, or what Windows lends."""
+    return len(list(devices.glob("nvidia[0-9]*"))) or int((devices / "dxg").exists())
 
 
 def short_cpu_name(model: str) -> str:

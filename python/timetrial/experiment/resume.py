@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
@@ -168,5 +169,5 @@ def look_at_unfinished(
             continue
         if record.spec == asked and not record.profiles:
             place = near(folder.absolute())
-            words.append(f"{place} is the same, begun and not finished: {sessions.resuming(folder, verb)}")
+            words.append(Caution.BEGUN.words(place=place, cure=sessions.resuming(folder, verb)))
     return words

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.cautions import Caution
 from timetrial.core.observer import Observation
 from timetrial.launch.outcome import LaunchError
 from timetrial.records.model import Segment, SegmentKind
@@ -93,7 +94,7 @@ class Accounts:
         """Where a step sleeps instead of computing."""
         if self.stamped_ns < FEWEST_NS or self.awake_ns >= AWAKE_SHARE * self.stamped_ns:
             return None
-        return "asleep for a fifth of its step time or more: a step of it waits instead of computing"
+        return Caution.ASLEEP.words()
 
 
 def remembers(
@@ -113,10 +114,7 @@ def remembers(
         return None
     if not _is_far_above(first_ns, float(np.quantile(timed_ns, KNOWN_SHARE))):
         return None
-    return (
-        f"a step on a batch that it had never seen took {new_ns / 1e6:.3g} ms of CPU time, those that were "
-        f"timed {known_ns / 1e6:.3g} ms: it may remember results of steps that come again"
-    )
+    return Caution.REMEMBERS.words(new_ms=f"{new_ns / 1e6:.3g}", known_ms=f"{known_ns / 1e6:.3g}")
 
 
 def _is_far_above(new_ns: float, known_ns: float) -> bool:

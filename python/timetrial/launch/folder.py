@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from timetrial.cautions import Caution
 from timetrial.errors import MeasurementError
 from timetrial.launch.left import files_below, printable, remove
 from timetrial.records.files import explained
@@ -77,4 +78,4 @@ def written_to_home(home: Path) -> list[str]:
     total = sum(size for size, _ in files)
     named = ", ".join(f"{printable(path.relative_to(home))} {size}" for size, path in files[:_NAMED])
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return [f"it wrote {total} bytes into its home folder, which every launch gets anew: {named}{more}"]
+    return [Caution.WROTE_HOME.words(total=total, files=f"{named}{more}")]

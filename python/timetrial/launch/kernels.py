@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from timetrial.cautions import Caution
 from timetrial.core.cpu import openblas_core_missed, openblas_core_problem
 from timetrial.launch.events import LoadedLibrary
 from timetrial.records.model import Setting, SettingStatus
@@ -83,8 +84,11 @@ def old_kernels(loaded: Loaded, said: Iterable[str], known: Iterable[str], *, as
             continue
         where = f" ({', '.join(files)})" if files else " (a copy inside another library)"
         no_better = core.lower() in (_GENERIC, "haswell", "zen") or openblas_core_problem("Haswell")
-        cure = "; blas.core_type=Haswell asks for newer ones" if matters and not no_better else ""
-        found.append(f"kernel: {core} on an {missed} CPU{where}{cure}")
+        seen = {"core": core, "cpu": missed, "where": where}
+        if matters and not no_better:
+            found.append(Caution.OLD_KERNEL_TO_CHOOSE.words(**seen, cure=f"{CORE_TYPE}=Haswell"))
+        else:
+            found.append(Caution.OLD_KERNEL.words(**seen))
     return found
 
 

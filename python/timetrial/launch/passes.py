@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.analysis.steps import RESET_BOUNDARY, STEP_BOUNDARY
+from timetrial.cautions import Caution
 from timetrial.core.recorder import gave_no_loss
 from timetrial.launch.outcome import LaunchError
 from timetrial.records.model import Passes, Purpose, Segment
@@ -117,10 +118,7 @@ class PassCheck:
                 self._differs(step, float(loss), first)
 
     def _differs(self, step: int, loss: float, first: float) -> None:
-        words = (
-            f"after a reset the loss of step {step + 1} is {loss:.9g}, in the first pass it was {first:.9g}: "
-            "the reset does not lead back to the initial state"
-        )
+        words = Caution.RESET_DIFFERS.words(step=step + 1, loss=f"{loss:.9g}", first=f"{first:.9g}")
         if self._proven:
             raise LaunchError("wrong", words)
         self.warning = self.warning or words
@@ -148,10 +146,7 @@ def check_resets(resets_ns: NDArray[np.int64], steps_ns: float, *, proven: bool)
     share = reset_ns / steps_ns if steps_ns > 0 else 0.0
     if share <= RESETS_SAID:
         return None
-    words = (
-        f"its resets took {reset_ns / 1e6:.3g} ms and its steps {steps_ns / 1e6:.3g} ms: "
-        "work in a reset is outside the clock"
-    )
+    words = Caution.RESET_WORKS.words(resets_ms=f"{reset_ns / 1e6:.3g}", steps_ms=f"{steps_ns / 1e6:.3g}")
     if proven and share > RESETS_WRONG:
         raise LaunchError("wrong", words)
     return words

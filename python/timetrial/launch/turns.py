@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timetrial.analysis.steady import FEWEST_BLOCKS, find_steady
+from timetrial.cautions import Caution
 from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.launch.heat import Report
@@ -74,4 +75,4 @@ def run_turns(
         runner.run_stage(Stage("turn", ride.steps))
     watch.end_steady([one for one in runner.segments if one.kind == "turn"], stopped_ns=stopped_ns)
     process.resume()
-    return "took its turns before its steps were steady" if unsteady else None
+    return Caution.TURNS_UNSTEADY.words() if unsteady else None

@@ -14,6 +14,7 @@ from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
 from timetrial.analysis.trimmed import FEWEST, trimmed_mean
 from timetrial.analysis.verdict import Decision, Effect, Rule, Verdict, decide
+from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.races.side import side_names
 from timetrial.records import race as records
@@ -37,18 +38,18 @@ EXIT_CODES: dict[Verdict | None, int] = {"same": 0, "better": 0, "worse": 1, "in
 class Duel:
     """One challenger against the base. `effect` is challenger over base minus 1."""
 
-    base: str
-    challenger: str
+    base: str  # name of the side that is compared with
+    challenger: str  # name of the side that is compared
     case: str  # id of the challenger's
     verdict: Verdict | None  # None: it could not be judged, and `reason` says why
-    reason: str | None
-    effect: Effect | None
+    reason: str | None  # why there is no verdict, or why it is unsure
+    effect: Effect | None  # of the metric; None: not judged
     pairs: int  # that the verdict stands on
     void: int  # pairs in which a side failed
-    p_value: float | None
-    minimal_detectable_effect: float | None
+    p_value: float | None  # two-sided, that there is no effect
+    minimal_detectable_effect: float | None  # a fraction: what so many pairs find in 9 of 10 races
     confirmed: bool | None  # of a difference: by an independent second race; None: not asked for or needed
-    log_ratios: list[float]
+    log_ratios: list[float]  # ln(challenger / base) of each pair it stands on
     other_statistics: dict[str, float]  # what the mean and the lower quartile of turns say, as effects
     settings: list[str]  # effective settings that differ, in words
 
@@ -145,7 +146,7 @@ class Race:
         """What is to be said of pairs and launches whose records or samples are not as they were written.
         Verdicts stand on what pairs found when they ended; without all of these there is none."""
         said = [*self._damaged_end, *self.damaged_pairs]
-        return [*(f"damaged, and left out: {one}" for one in said), *self._read[1]]
+        return [*(Caution.DAMAGED.words(error=one) for one in said), *self._read[1]]
 
     @cached_property
     def _read(self) -> tuple[dict[str, list[LaunchFiles]], list[str]]:
@@ -157,10 +158,10 @@ class Race:
                 try:
                     record = store.read_launch(folder)
                 except InputError as error:
-                    damaged.append(f"damaged, and left out: {error}")
+                    damaged.append(Caution.DAMAGED.words(error=error))
                     continue
                 if record.outcome == "damaged":
-                    damaged.append(f"damaged, and left out: {record.reason}")
+                    damaged.append(Caution.DAMAGED.words(error=record.reason))
                 else:
                     found[side].append(LaunchFiles(record, folder))
         return found, damaged
@@ -327,12 +328,14 @@ class Race:
         """A difference stands only if a second race, with pairs of its own, says the same. None: that race
         ended before it could say anything."""
         second = self._judge(self.log_ratios(case.id, "confirm"))
-        found = f"a first race found {100 * first.effect.estimate:+.1f} %, an independent second one"
+        found = f"{100 * first.effect.estimate:+.1f}"
         if second is None:
-            return None, False, f"{found} was not judged: {self._why_not_judged(case)}"
+            then = f"was not judged: {self._why_not_judged(case)}"
+            return None, False, Caution.NOT_REPEATED.words(first=found, second=then)
         if second.verdict == first.verdict:
             return first, True, None
-        reason = f"{found} found {100 * second.effect.estimate:+.1f} %"
+        then = f"found {100 * second.effect.estimate:+.1f} %"
+        reason = Caution.NOT_REPEATED.words(first=found, second=then)
         unsure = Decision(
             "inconclusive", first.effect, first.pairs, first.p_value, first.minimal_detectable_effect
         )

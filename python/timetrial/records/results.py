@@ -16,6 +16,7 @@ from timetrial.analysis.phases import phases_of
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import Steps, steady_before_turns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
+from timetrial.cautions import Caution, Remark
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.reference import facts_of
 from timetrial.records import sessions, store
@@ -37,8 +38,8 @@ PandasKind = Literal["cases", "launches", "steps"]
 class LaunchFiles:
     """A finished launch: its record, and its folder with the arrays."""
 
-    record: LaunchRecord
-    folder: Path
+    record: LaunchRecord  # as it was written
+    folder: Path  # with the arrays
 
     def steps(self) -> Steps:
         """Every step of the launch."""
@@ -67,7 +68,7 @@ class Results:
             try:
                 found.append(LaunchFiles(store.read_launch(folder), folder))
             except InputError as error:
-                damaged.append(f"damaged, and left out: {error}")
+                damaged.append(Caution.DAMAGED.words(error=error))
         return found, damaged
 
     @cached_property
@@ -100,9 +101,15 @@ class Results:
     @property
     def warnings(self) -> list[str]:
         """What concerns the whole experiment."""
+        return [one.text for one in self.remarks]
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What concerns the whole experiment, each with the cases that it is about, if not all."""
         anew = f"`{self.experiment.again}` measures anew"
         cure = anew if self.experiment.profiles else sessions.resuming(self.path, "run")
-        return [*sessions.said_of(self.path, cure), *self.whole._read[1], *self.whole._summary.warnings]
+        said = [*sessions.said_of(self.path, cure), *self.whole._read[1]]
+        return [*map(Remark, said), *self.whole._summary.remarks]
 
     def sel(self, **axes: Any) -> Results:
         """The cases with these values of axes or settings; a list takes any of its values. `callable` may be

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.records.files import explained, near, write_once
 from timetrial.records.model import Model
@@ -111,15 +112,15 @@ def said_of(folder: Path, cure: str) -> list[str]:
     words = []
     now = state(folder)
     if now == "running":
-        words.append("still running: this is what has finished so far")
+        words.append(Caution.RUNNING.words())
     if now in ("unfinished", "unknown"):
-        words.append(f"unfinished: {cure}")
+        words.append(Caution.UNFINISHED.words(cure=cure))
     for file in _files_of(folder):
         try:
             one = read_record(file, Resumed)
         except InputError as error:
-            words.append(f"resumed; {error}")
+            words.append(Caution.RESUMED_UNREAD.words(error=error))
             continue
         changed = f"; meanwhile {', '.join(one.changed)}" if one.changed else ""
-        words.append(f"resumed {one.at} after {one.launches} launches{changed}")
+        words.append(Caution.RESUMED.words(at=one.at, launches=one.launches, changed=changed))
     return words

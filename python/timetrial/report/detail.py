@@ -16,6 +16,7 @@ from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
+from timetrial.cautions import advice_for, sentences
 from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
 
@@ -130,8 +131,9 @@ class CaseDetail:
             )
         if first.dropped_environment:
             yield "environment dropped", f"{len(first.dropped_environment)} variables of the caller"
-        for warning in row.warning_lines:
-            yield "warning", warning
+        for text, launches in row.warnings.items():
+            counted = f"{text} ({launches} launches)" if launches > 1 else text
+            yield "warning", sentences(counted, advice_for(text))
 
     def _accuracy(self) -> Iterator[tuple[str, str]]:
         """The table's figure, the row's own if that is another, and the comparison with the reference."""
@@ -183,7 +185,9 @@ class CaseDetail:
     def _before_steady(self) -> Iterator[tuple[str, str]]:
         """Import, build, first step and warm-up; in the proof with nothing compiled before."""
         row = self._row
-        for name, phases in (("before the steps", row.phases), ("the same, in the proof", row.cold)):
+        crowded = any(one.record.purpose == "proof" and one.record.at_once > 1 for one in row.launches)
+        proof = "in the proof, beside another" if crowded else "in the proof"
+        for name, phases in (("before the steps", row.phases), (proof, row.cold)):
             known = {
                 "import": phases.import_s,
                 "build": phases.build_s,

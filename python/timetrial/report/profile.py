@@ -9,8 +9,10 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.profile import ALL_LAYERS, LayerRow, Quartiles, StepProfile
+from timetrial.cautions import advised
 from timetrial.report.columns import aligned, closing_lines, column_widths, outcome_style
 from timetrial.report.numbers import UNIT_NS, duration, first_line
+from timetrial.report.remarks import remark_lines
 from timetrial.report.table import common_facts
 
 if TYPE_CHECKING:
@@ -43,10 +45,12 @@ class ProfileTable:
             for line in block:
                 style = "bold" if line[0] in (_SUM, _PLAIN) else ""
                 yield aligned([(cell, style) for cell in line], widths, _RIGHT)
-            yield from _warnings(case, case.step)
+            yield from _overhead_line(case.step)
+            yield from remark_lines(
+                map(advised, [*case.step.warnings, *case.row.warnings]), options.max_width
+            )
         yield Text()
-        for warning in profile.warnings:
-            yield Text(f"! {warning}", style="yellow")
+        yield from remark_lines(profile_remarks(profile), options.max_width)
         yield Text("  time: median of the profiled steps; spread: half of their middle half", style="dim")
         yield closing_lines(profile.path, profile.experiment.again, options.max_width)
 
@@ -123,16 +127,19 @@ def _spread(time: Quartiles) -> str:
     return f"±{100 * time.half_width:.{1 if time.half_width < 0.095 else 0}f} %"
 
 
-def _warnings(case: CaseProfile, step: StepProfile) -> Iterator[Text]:
-    """What the clocks cost, then what to beware of."""
+def profile_remarks(profile: Profile) -> list[str]:
+    """What a reader must know of the whole, with what to do about it. What concerns a case stands there."""
+    return [advised(text) for text in profile.warnings]
+
+
+def _overhead_line(step: StepProfile) -> Iterator[Text]:
+    """What the clocks cost."""
     if step.plain_step_ns is not None and step.overhead is not None:
         profiled, plain = duration(step.profiled_step_ns.median), duration(step.plain_step_ns.median)
         if step.plain_cpu_ns:
             plain += f" ({duration(step.plain_cpu_ns)} of CPU time)"
         words = f"a profiled step takes {profiled}, a plain one {plain}: {_overhead(step.overhead)}"
         yield Text(f"  {words}", style="dim")
-    for warning in [*step.warnings, *case.row.warning_lines]:
-        yield Text(f"! {warning}", style="yellow")
 
 
 def _overhead(fraction: float) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -12,11 +13,13 @@ from rich.text import Text
 from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.noise import noise
 from timetrial.analysis.verdict import DIFFERENT, Effect
+from timetrial.cautions import Caution, advice_for, advised, sentences
 from timetrial.records.files import near
 from timetrial.records.sessions import resuming, said_of
 from timetrial.report.columns import aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
+from timetrial.report.remarks import remark_lines, sides_words
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
@@ -47,8 +50,7 @@ class RaceTable:
         widths = column_widths([[text for text, _ in line] for line in lines])
         for line in lines:
             yield aligned(line, widths, [False] * len(widths))
-        for note in notes(race):
-            yield Text(f"! {note}", style="yellow")
+        yield from remark_lines(notes(race), options.max_width)
         yield closing_lines(race.folder, race.again, options.max_width)
 
     def lines(self) -> Iterator[list[tuple[str, str]]]:
@@ -146,52 +148,67 @@ def _percent(fraction: float) -> str:
 
 
 def notes(race: Race) -> list[str]:
-    """What a reader must know besides the verdicts."""
+    """What a reader must know besides the verdicts, of which sides, and what to do about it."""
     found = [*said_of(race.folder, resuming(race.folder, "race")), *race.damaged]
     if race.record.isolated:
-        why = f": {race.record.why_isolated}" if race.record.why_isolated else ", as asked"
-        found.append(f"whole launches in alternation{why}")
+        why = race.record.why_isolated
+        found.append(Caution.ALTERNATE_FOR_MEMORY.words(why=why) if why else Caution.ALTERNATE.words())
     if race.end is not None and race.end.stop_reason == "budget":
-        found.append(f"{race.end.reason}: more time may tell more (budget)")
+        found.append(Caution.RACE_OUT_OF_TIME.words(pairs=len(race.pairs)))
     contents = [case.id.split("-")[0] for case in race.cases]
     if len(set(contents)) < len(contents):
-        found.append("a case against itself (A/A): any difference that is found here is the instrument's")
+        found.append(Caution.AGAINST_ITSELF.words())
+    said = [advised(text) for text in found]
     for duel in race.duels:
-        if duel.reason and duel.effect is not None:
-            found.append(f"{duel.challenger}: {duel.reason}")
-        if duel.confirmed:
-            found.append(f"{duel.challenger}: confirmed by an independent second race")
-        elif duel.verdict in DIFFERENT:
-            found.append(f"{duel.challenger}: not raced a second time, so not confirmed")
-        if duel.effect is not None and any(
-            abs(math.log1p(value) - math.log1p(duel.effect.estimate)) > math.log1p(race.rule.min_effect)
-            for value in duel.other_statistics.values()
-        ):
-            others = ", ".join(
-                f"{_STATISTICS[name]} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()
-            )
-            found.append(
-                f"{duel.challenger}: {100 * duel.effect.estimate:+.1f} % by median steps, {others}: some "
-                "steps stall now and then, or a few are much faster. race.rounds() has every turn"
-            )
+        said += [f"{duel.challenger}: {advised(text)}" for text in _of_duel(race, duel)]
     for case in race.cases:
         apart = two_levels(race.values(case.id))
         if apart is not None:
-            found.append(f"{race.names[case.id]}: its launches are of two kinds, {100 * apart:.0f} % apart")
+            words = Caution.TWO_KINDS.words(apart=f"{100 * apart:.0f}")
+            said.append(f"{race.names[case.id]}: {advised(words)}")
     tick_ns = race.coarse_tick_ns()
     if tick_ns is not None:
-        found.append(f"ties: the clock has ticks of {tick_ns} ns, and medians see no difference within one")
+        said.append(advised(Caution.TICKS.words(ticks=tick_ns)))
     for pair in race.pairs:
         if pair.void is not None:
-            found.append(f"pair {pair.number + 1} is void: {first_line(pair.void)}")
-    found += noise([one.record for launches in race.launches.values() for one in launches])
-    warned: dict[str, int] = {}
-    for launches in race.launches.values():
+            said.append(advised(Caution.VOID.words(pair=pair.number + 1, why=first_line(pair.void))))
+    for remark in noise([one.record for launches in race.launches.values() for one in launches]):
+        said.append(f"{_sides(race, remark.cases)}: {advised(remark.text)}")
+    return [*said, *_of_launches(race)]
+
+
+def _of_duel(race: Race, duel: Duel) -> Iterator[str]:
+    if duel.reason and duel.effect is not None:
+        yield duel.reason
+    if duel.confirmed:
+        yield Caution.CONFIRMED.words()
+    elif duel.verdict in DIFFERENT:
+        yield Caution.RACED_ONCE.words()
+    if duel.effect is not None and any(
+        abs(math.log1p(value) - math.log1p(duel.effect.estimate)) > math.log1p(race.rule.min_effect)
+        for value in duel.other_statistics.values()
+    ):
+        others = ", ".join(
+            f"{_STATISTICS[name]} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()
+        )
+        yield Caution.SKEWED.words(gate=f"{100 * duel.effect.estimate:+.1f}", others=others)
+
+
+def _of_launches(race: Race) -> Iterator[str]:
+    """What launches of sides say, each text once."""
+    warned: dict[str, Counter[str]] = {}
+    for case, launches in race.launches.items():
         for one in launches:
             for text in one.record.warnings:
-                warned[text] = warned.get(text, 0) + 1
-    found += [text if count == 1 else f"{text} ({count} launches)" for text, count in warned.items()]
-    return found
+                warned.setdefault(text, Counter())[case] += 1
+    for text, counts in warned.items():
+        launches_saying = sum(counts.values())
+        counted = f"{text} ({launches_saying} launches)" if launches_saying > len(counts) else text
+        yield f"{_sides(race, counts)}: {sentences(counted, advice_for(text))}"
+
+
+def _sides(race: Race, cases: Collection[str]) -> str:
+    return sides_words([race.names[case.id] for case in race.cases if case.id in cases], race.names.values())
 
 
 def explain(race: Race, duel: Duel) -> str:

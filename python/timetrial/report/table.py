@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +25,7 @@ from timetrial.report.numbers import (
     ratio_words,
 )
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
+from timetrial.report.remarks import remark_lines, remarks_of
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
@@ -94,8 +94,7 @@ class CasesTable:
         columns = legend(self._results.rows)
         if columns:
             yield Text(f"  {columns}", style="dim", overflow="fold")
-        for warning in warnings(self._results):
-            yield Text(f"! {warning}", style="yellow")
+        yield from remark_lines(warnings(self._results), options.max_width)
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
     @property
@@ -263,26 +262,8 @@ def reference_name(results: Results) -> str:
 
 
 def warnings(results: Results) -> list[str]:
-    """What a reader must know, each with how many rows it concerns."""
-    where: dict[str, list[str]] = {}
-    launches: Counter[str] = Counter()
-    axes = _shown_axes(results.rows)
-    for row in results.rows:
-        name = " ".join(_axis(row, axis) for axis in axes)
-        for said in row.warnings:
-            where.setdefault(said, []).append(name)
-        launches += row.warnings
-    lines = list(results.warnings)
-    for said, names in where.items():
-        place = names[0] if len(names) == 1 else f"{len(names)} rows"
-        more = f" ({launches[said]} launches)" if launches[said] > len(names) else ""
-        lines.append(f"{place}: {said}{more}")
-    methods = {
-        row.step_time_ns.in_words() for row in results.rows if row.step_time_ns and row.outcome == "ok"
-    }
-    if any("one launch" in words for words in methods):
-        lines.append("one launch per case: no interval, no way to tell a difference from chance")
-    return lines
+    """What a reader must know, each with the rows it concerns and what to do about it."""
+    return remarks_of(results.rows, results.remarks, _shown_axes(results.rows), _axis)
 
 
 def _axis(row: Row, axis: str) -> str:

@@ -1,5 +1,7 @@
 """The BLAS and OpenMP copies of this process, as facts. Syntax and modules of Python 3.6."""
 
+import sys
+
 
 def facts_of(libraries):
     """Name -> words for the record: 'blas.<file>' with version, kernel and threads. `libraries`: what the
@@ -14,6 +16,14 @@ def facts_of(libraries):
         name = "{}.{}".format(one["kind"], place(one["path"]))
         facts[name] = ", ".join(word for word in words if word) or "it tells nothing of itself"
     return facts
+
+
+def cuda_of(modules=None):
+    """{'torch.cuda': '12.8'} where the torch of this process was built for CUDA: its libraries for GPUs are
+    loaded with it, whether there is a GPU or not."""
+    torch = (sys.modules if modules is None else modules).get("torch")
+    cuda = getattr(getattr(torch, "version", None), "cuda", None)
+    return {"torch.cuda": str(cuda)} if cuda else {}
 
 
 def place(path):

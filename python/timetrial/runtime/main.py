@@ -150,6 +150,7 @@ def serve(job_path, doing):
     ready["libraries"] = runtime.libraries()
     ready["facts"] = contender.facts()
     ready["facts"].update(loaded.facts_of(ready["libraries"]))
+    ready["facts"].update(loaded.cuda_of())
     if job.callable is not None:
         ready["facts"].update(own_step.facts_of(factory))
     if changed:

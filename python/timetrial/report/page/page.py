@@ -17,7 +17,7 @@ from timetrial.races.loading import load
 from timetrial.races.result import Race
 from timetrial.records import store
 from timetrial.report.page.figures import figures_available
-from timetrial.report.page.parts import Section
+from timetrial.report.page.parts import Block, Section
 from timetrial.report.page.race_section import race_section
 from timetrial.report.page.run_section import run_section
 from timetrial.report.page.together import Found, machines_block, over_time_block
@@ -55,12 +55,17 @@ def page(folders: Sequence[Path], title: str = "") -> str:
         sections.append(section)
         whole += [found] if found is not None else []
     shared = [machines_block(whole), over_time_block(whole)]
-    return template.render(
-        title=title or (sections[0].title if len(sections) == 1 else f"{len(sections)} results"),
-        sections=sections,
-        shared=[block for block in shared if block],
-        version=timetrial.__version__,
-    )
+    title = title or (sections[0].title if len(sections) == 1 else f"{len(sections)} results")
+    return _rendered(template, title, sections, [block for block in shared if block])
+
+
+def rendered(title: str, sections: Sequence[Section], shared: Sequence[Block]) -> str:
+    """The HTML of these sections. Unavailable: there is no Jinja."""
+    return _rendered(_template(), title, sections, shared)
+
+
+def _rendered(template: Template, title: str, sections: Sequence[Section], shared: Sequence[Block]) -> str:
+    return template.render(title=title, sections=sections, shared=shared, version=timetrial.__version__)
 
 
 def _section(folder: Path, anchor: str) -> tuple[Section, Found | None]:

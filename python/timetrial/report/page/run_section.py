@@ -10,6 +10,7 @@ from timetrial.report.page.answer import answers
 from timetrial.report.page.figures import drawn
 from timetrial.report.page.parts import Block, Cell, Section, Table, cell, from_rich, merged, pairs
 from timetrial.report.plots_data import case_labels
+from timetrial.report.profile import profile_remarks
 from timetrial.report.table import CasesTable, header, legend, proof_state, to_text, warnings
 
 # Which facts of a case answer which question; the names are those of `timetrial show`.
@@ -43,7 +44,7 @@ def run_section(results: Results, anchor: str) -> Section:
         environment(experiment_facts(experiment), data_facts(experiment)),
         again(experiment.again, str(results.path)),
     ]
-    notes = results.profile.warnings if profiled else warnings(results)
+    notes = profile_remarks(results.profile) if profiled else warnings(results)
     return Section(
         anchor, experiment.name, experiment.question or "", header(results), answers(results), notes,
         [block for block in blocks if block],

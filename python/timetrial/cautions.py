@@ -1,0 +1,294 @@
+"""Everything that a reader of a table may have to know, as one closed list: what was seen, and what to do.
+
+Records and JSON keep what was seen, as text. What to do about it is looked up by that text whenever it is
+shown, so that records of older versions say it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_MOST_VALUES = 3  # of a word that differs from row to row
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know about a whole experiment; `cases`: ids of those it concerns, none where all."""
+
+    text: str  # in words
+    cases: tuple[str, ...] = ()  # ids of the cases that it concerns
+
+
+class Caution(Enum):
+    """(what was seen, what to do about it). A field in braces is filled in when it is seen; one that is
+    called `cure` says what to do by itself. Where two fit a text, the first one counts."""
+
+    # Of one launch, written into its record.
+    TURNS_UNSTEADY = (
+        "took its turns before its steps were steady",
+        "Ratios allow for it; for its own time, isolated=true warms each launch up for as long as it needs.",
+    )
+    ASLEEP = (
+        "asleep for a fifth of its step time or more: a step of it waits instead of computing",
+        "Look for a sleep, a lock or input and output in the step.",
+    )
+    REMEMBERS = (
+        "a step on a batch that it had never seen took {new_ms} ms of CPU time, those that were timed "
+        "{known_ms} ms: it may remember results of steps that come again",
+        "Look for a cache of results in the step: without it, the time is another one.",
+    )
+    RESET_DIFFERS = (
+        "after a reset the loss of step {step} is {loss}, in the first pass it was {first}: the reset does "
+        "not lead back to the initial state",
+        "Let `reset` restore all that the first step began with: parameters, states, position in the data.",
+    )
+    RESET_WORKS = (
+        "its resets took {resets_ms} ms and its steps {steps_ms} ms: work in a reset is outside the clock",
+        "Move work of the training from `reset` into the step.",
+    )
+    WROTE_HOME = (
+        "it wrote {total} bytes into its home folder, which every launch gets anew: {files}",
+        "If that is a cache to be kept, name a folder for it under [environment].",
+    )
+    OLD_KERNEL_TO_CHOOSE = (
+        "kernel: {core} on an {cpu} CPU{where}; {cure} asks for newer ones",
+        "",
+    )
+    OLD_KERNEL = (
+        "kernel: {core} on an {cpu} CPU{where}",
+        "Only a newer build of that library uses all that this CPU has.",
+    )
+    # Of one row.
+    CUDA_BUILD = (
+        "{library} is a CUDA build, and this machine has no GPU: libraries for GPUs count in its memory",
+        "Install its CPU build (a version that ends with +cpu) before comparing memory.",
+    )
+    LAUNCHES_MISSING = (
+        "{count} of {asked} launches measured",
+        "Read its interval, which is wider for it; more time or --resume brings the others.",
+    )
+    NO_STEADY_STATE = (
+        "no steady state in half or more of the launches that can tell: its time changes, or its neighbors' "
+        "does",
+        "timetrial show says in which, and how; measure again on a quieter machine.",
+    )
+    TWO_GROUPS = (
+        "its launches form two groups, {apart} % apart: one number says little about either",
+        "Look in timetrial show for what else differs between them, and take more launches.",
+    )
+    STALLS = (
+        "its steady part took {times} times its median step for each step: some steps stall, collect or do "
+        "what others put off",
+        "Compare samples/s too: that counts all time, the median step does not.",
+    )
+    BEYOND_PEAK = (
+        "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "
+        "(Winograd, FFT), it multiplies in a shorter type, or something ran while the peak was measured",
+        "Do not read it as a share of what the machine can do.",
+    )
+    SUBNORMAL = (
+        "subnormal numbers at the end of a launch in {tensors}: arithmetic on them is slower",
+        "timetrial show says how many; flush_to_zero=on,off says what they cost.",
+    )
+    PAGE_FAULTS = (
+        "launches differ in page faults: the allocator gives memory back and takes it anew, or not, by "
+        "accident",
+        "Settle it with malloc.top_pad, malloc.trim_threshold or malloc.mmap_max (timetrial show counts).",
+    )
+    ADJUSTED = (
+        "{name} asked {asked}, effective {effective}: adjusted",
+        "Read the row as one with what is in force.",
+    )
+    UNVERIFIABLE = (
+        "{name} asked {asked}, effective {effective}: unverifiable",
+        "Do not conclude from this row what the setting does: nobody could see that it took effect.",
+    )
+    FLIPS = (
+        "proven, though rounding turned single decisions of it (flips)",
+        "Nothing to do: each was traced to rounding; timetrial show lists them.",
+    )
+    TIES = (
+        "proven, though of equal values it takes another one (ties)",
+        "Nothing to do: either is right; timetrial show lists where.",
+    )
+    CHANCE = (
+        "not deterministic: five steps, taken twice from the same weights, differ",
+        "Judge its accuracy by several seeds, never by one launch.",
+    )
+    OTHER_ANSWERS = (
+        "its answers to test images differ, beyond chance, from those of most of the {rows} rows that were "
+        "proven to compute the same: its accuracy is its own",
+        "Train it with more seeds (learning_seeds=) before calling it more or less accurate.",
+    )
+    # Of a whole run.
+    ONE_LAUNCH = (
+        "one launch per case: no interval, no way to tell a difference from chance",
+        "Take several: launches=6.",
+    )
+    NO_NETWORK = ("no network is named: {network} is taken", "Name the one you mean: network=lenet5.")
+    OUT_OF_TIME = (
+        "its time was over after {most} of {asked} launches each: more time tells more (budget)",
+        "Give it a larger --budget, or none.",
+    )
+    OTHER_REFERENCE = (
+        "the reference {name} is {why}. Ratios are against {other}, the first contender that is ok",
+        "Mend that, or name another one: reference=NAME.",
+    )
+    OTHER_STEPS = (
+        "not the same steps: {names} trains on and on, the others repeat their first steps",
+        "A step of your own repeats them as well if it has an attribute `reset`.",
+    )
+    FLUSHES = (
+        "subnormal numbers are not treated alike ({modes})",
+        "Ask the same of all: flush_to_zero=on, or off.",
+    )
+    DISTURBED = (
+        "{disturbed} of {timed} timed launches disturbed ({how}): kept, marked",
+        "End what else runs here and measure again if intervals are too wide.",
+    )
+    FREQUENCY = (
+        "the clock frequency was {lowest} to {highest} GHz at the ends of timed launches: some were slower "
+        "for that",
+        "Hold it (governor `performance`, no boost) or take more launches.",
+    )
+    TOO_WIDE = (
+        "the {what} are known to ±{width} % (the median row), ±{asked} % was asked for: launches of a "
+        "contender differ, or the machine does. More of them: {cure}",
+        "",
+    )
+    IDLE_THREADS = (
+        "{who} uses {cpus} CPUs and takes {times} times as long as with one: its threads may only wait, "
+        "spinning",
+        "timetrial doctor says what two threads do on this machine.",
+    )
+    RUNNING = ("still running: this is what has finished so far", "Show it again when it has ended.")
+    UNFINISHED = ("unfinished: {cure}", "")
+    BEGUN = ("{place} is the same, begun and not finished: {cure}", "")
+    RESUMED_UNREAD = (
+        "resumed; {error}",
+        "Do not compare rows of before and after: the machine is not known.",
+    )
+    RESUMED = (
+        "resumed {at} after {launches} launches{changed}",
+        "If rows of before and after differ, race them.",
+    )
+    DAMAGED = (
+        "damaged, and left out: {error}",
+        "Take the folder from a copy, or measure again.",
+    )
+    # Of a profile.
+    LAYERS_DISTURBED = (
+        "the layers' medians add up to {percent} % of the median profiled step: single layers were disturbed",
+        "Measure again on a quiet machine.",
+    )
+    # Of a race.
+    ALTERNATE = (
+        "whole launches in alternation, as asked",
+        "Without --isolated they take turns, which show smaller differences.",
+    )
+    ALTERNATE_FOR_MEMORY = (
+        "whole launches in alternation: {why}",
+        "With more memory, or a smaller batch_size, they take turns, which show smaller differences.",
+    )
+    RACE_OUT_OF_TIME = (
+        "its time was over after {pairs} pairs: more time may tell more (budget)",
+        "Give it a larger --budget, or none.",
+    )
+    AGAINST_ITSELF = (
+        "a case against itself (A/A): any difference that is found here is the instrument's",
+        "timetrial self-check counts how often that happens on this machine.",
+    )
+    NOT_REPEATED = (
+        "a first race found {first} %, an independent second one {second}",
+        "Race again on a quieter machine: one of the two was chance, or the machine changed in between.",
+    )
+    CONFIRMED = ("confirmed by an independent second race", "Nothing to do.")
+    RACED_ONCE = ("not raced a second time, so not confirmed", "Race with --confirm before acting on it.")
+    SKEWED = (
+        "{gate} % by median steps, {others}: some steps stall now and then, or a few are much faster",
+        "Look at every turn: race.rounds().",
+    )
+    TWO_KINDS = (
+        "its launches are of two kinds, {apart} % apart",
+        "Look in timetrial show for what else differs between them, and race more pairs.",
+    )
+    TICKS = (
+        "ties: the clock has ticks of {ticks} ns, and medians see no difference within one",
+        "Put more work into a step, or several of them into one.",
+    )
+    VOID = ("pair {pair} is void: {why}", "It counts for nothing; if many are, mend what made them fail.")
+
+    @property
+    def seen(self) -> str:
+        """What was seen, with fields."""
+        return str(self.value[0])
+
+    @property
+    def advice(self) -> str:
+        """What to do about it; empty where the words say it."""
+        return str(self.value[1])
+
+    def words(self, **fields: object) -> str:
+        """What was seen here."""
+        return self.seen.format(**fields)
+
+    def fields_of(self, text: str) -> dict[str, str] | None:
+        """Of words() that it has said; None: it has not."""
+        found = _pattern(self).fullmatch(text)
+        return None if found is None else found.groupdict()
+
+
+@cache
+def _pattern(caution: Caution) -> re.Pattern[str]:
+    pieces = _FIELD.split(caution.seen)
+    names = [f"(?P<{piece}>.*?)" if place % 2 else re.escape(piece) for place, piece in enumerate(pieces)]
+    return re.compile("".join(names), re.DOTALL)
+
+
+@cache
+def caution_of(text: str) -> Caution | None:
+    """Which one has said this; None: words of a version that had others."""
+    return next((one for one in Caution if one.fields_of(text) is not None), None)
+
+
+def advice_for(text: str) -> str:
+    """What to do about it; empty: the words say it, or nobody knows them any more."""
+    caution = caution_of(text)
+    return caution.advice if caution else ""
+
+
+def advised(text: str) -> str:
+    """What was seen, and what to do about it, as sentences."""
+    return sentences(text, advice_for(text))
+
+
+def sentences(text: str, advice: str) -> str:
+    """Both, one behind the other."""
+    return f"{text}{'' if text.endswith(('.', '!', '?', '`')) else '.'} {advice}" if advice else text
+
+
+def together(texts: Sequence[str]) -> str:
+    """One text for what one caution has said in several: numbers as 'a to b', words side by side."""
+    distinct = list(dict.fromkeys(texts))
+    caution = caution_of(distinct[0])
+    if len(distinct) == 1 or caution is None:
+        return distinct[0]
+    fields = [caution.fields_of(text) or {} for text in distinct]
+    return caution.words(**{name: _merged(one[name] for one in fields) for name in fields[0]})
+
+
+def _merged(values: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return distinct[0]
+    try:
+        ordered = sorted(distinct, key=float)
+    except ValueError:
+        more = len(distinct) - _MOST_VALUES
+        return " / ".join(distinct[:_MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
+    return f"{ordered[0]} to {ordered[-1]}"
