@@ -190,7 +190,7 @@ docs: $(VENV)/.installed $(VENV)/.test  ## the site, with the reference from the
 stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.pyi anew
 	$(BIN)/python tools/stubs.py
 
-self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring itself: the figures of the README
+self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring itself: the figures of the docs
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/editable --target stamp_cost
 	$(BIN)/python benchmarks/self/run.py
 

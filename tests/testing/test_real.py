@@ -27,7 +27,7 @@ def make_step():
 
     return step
 '''
-# The ten lines of README, for a package of one's own.
+# The ten lines of docs/how-to/pytest.md, for a package of one's own.
 TESTS = """
 def test_my_step_is_not_slower(bench):
     mine = bench.step("research.after:make_step", threads=1)
