@@ -13,6 +13,7 @@
     results = tt.load("last")                           # an earlier run or race; also by folder or id
     results = tt.resume("7f3a")                         # what is missing of one that was ended
     tt.compare("7f3a", "last")                          # what changed from an earlier one, and which rows moved
+    tt.history("history.jsonl").plot()                  # numbers over time, as CI and pytest append them
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
 An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
@@ -34,6 +35,8 @@ _HOMES = {
     "resume": "timetrial.races.loading",
     "compare": "timetrial.changes.comparison",
     "Comparison": "timetrial.changes.comparison",
+    "history": "timetrial.changes.history",
+    "History": "timetrial.changes.history",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.records.results",
@@ -50,6 +53,7 @@ _HOMES = {
 __all__ = [
     "Comparison",
     "Experiment",
+    "History",
     "InputError",
     "MeasurementError",
     "Profile",
@@ -62,6 +66,7 @@ __all__ = [
     "__version__",
     "compare",
     "doctor",
+    "history",
     "load",
     "profile",
     "race",
@@ -71,6 +76,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from timetrial.changes.comparison import Comparison, compare
+    from timetrial.changes.history import History, history
     from timetrial.core import Recorder
     from timetrial.errors import InputError, MeasurementError, TimetrialError, Unavailable
     from timetrial.experiment.doctor import doctor

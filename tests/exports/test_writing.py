@@ -156,6 +156,9 @@ def test_command_writes(call: Callable[..., Result], tmp_path: Path, format: str
     assert "written: out" in done.stderr
     assert (tmp_path / "out").is_dir() is (format in ("csv", "parquet"))
     again = call(str(OLD / "null-eigen"), "--format", format, "-o", "out")
+    if format == "history":
+        assert again.exit_code == 0, "it is appended to"
+        return
     assert again.exit_code == 2
     assert "exists" in again.stderr
     assert call(str(OLD / "null-eigen"), "--format", format, "-o", "out", "--force").exit_code == 0
@@ -174,7 +177,7 @@ def test_command_takes_a_race(call: Callable[..., Result], raced: Callable[..., 
     [
         (("nothing", "--format", "csv", "-o", "out"), "There are no records at 'nothing'"),
         (("nothing", "--format", "parqet"), "There is no format 'parqet'. Did you mean 'parquet'?"),
-        (("nothing", "--format", "xml"), "Known: bencher, csv, github-action, google-benchmark, parquet."),
+        (("nothing", "--format", "xml"), "Known: bencher, csv, github-action, google-benchmark, history, "),
         ((".", "--format", "csv"), "is not a record"),
         ((str(OLD / "null-eigen"), "--format", "csv"), "give the folder that they go into, -o FOLDER"),
         ((str(OLD / "null-eigen"),), "Missing option '--format'"),

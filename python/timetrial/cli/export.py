@@ -13,11 +13,15 @@ def export(
     record: Annotated[str, typer.Argument(help="The folder of a record, its id under --results, or `last`.")],
     format: Annotated[
         str,
-        typer.Option("--format", help="csv, parquet, google-benchmark, bencher or github-action."),
+        typer.Option("--format", help="csv, parquet, google-benchmark, bencher, github-action or history."),
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="The file, or the folder of csv and parquet; not given: print."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="The file (a history is appended to), or the folder of csv and parquet; not given: print.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),

@@ -15,6 +15,7 @@ from timetrial.cli import (
     doctor,
     export,
     frameworks,
+    history,
     listing,
     profile,
     race,
@@ -63,6 +64,7 @@ app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
 app.command("export")(guarded(export.export))
 app.command("compare")(guarded(compare.compare, NOT_JUDGED))
+app.command("history")(guarded(history.history))
 app.command("list")(guarded(listing.listing))
 app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))

@@ -7,6 +7,7 @@
 | `google-benchmark` | one JSON file | step time of each case, in ns; failed cases as errors         |
 | `bencher`          | one JSON file | Bencher Metric Format: time in ns, samples/s, memory in bytes |
 | `github-action`    | one JSON file | github-action-benchmark, `customSmallerIsBetter`: time in ns  |
+| `history`          | JSON lines    | a line for each number, appended (changes/entry.py)           |
 
 Only what is `ok` has numbers. The first two keep failed rows, with their outcome, and `dictionary.csv`
 explains their columns; in CSV an empty field is null, so read it with the empty word as the only null (one

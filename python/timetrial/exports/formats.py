@@ -6,7 +6,8 @@ from timetrial.errors import InputError, nearest
 
 FOLDERS = ("csv", "parquet")  # several files each
 WITHOUT_FAILED = ("bencher", "github-action")  # no place for a row without a number
-FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED)
+HISTORY = "history"  # lines that are appended to a file
+FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED, HISTORY)
 
 
 def check_format(name: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports import bencher, github_action, google_benchmark
 from timetrial.exports.dictionary import dictionary
-from timetrial.exports.formats import FOLDERS, check_format
+from timetrial.exports.formats import FOLDERS, HISTORY, check_format
 from timetrial.exports.lines import sheet_of
 from timetrial.exports.tables import tables_of
 from timetrial.paths import user_path
@@ -37,7 +37,7 @@ def export(
 ) -> Path | str:
     """Writes a run, its selected cases only, or a race: csv and parquet into the folder `path`, other formats
     into the file `path`, which is returned; without a path the text of a JSON format is. `force`: over files
-    that exist.
+    that exist; a history is appended to.
 
     InputError, before anything is written: no such format, csv or parquet without a path, a path that is
     taken or cannot be written to, or a metric that the format has no place for. Unavailable: pandas or
@@ -45,6 +45,8 @@ def export(
     """
     check_format(format)
     record = found.path if isinstance(found, Results) else found.folder
+    if format == HISTORY:
+        return _appended(found, path, record)
     if format not in FOLDERS:
         target = None if path is None else user_path(path)
         file = None if target is None else _file(target, record, force)
@@ -62,6 +64,18 @@ def export(
     files = [encode(table) for table in tables.values()]
     files.append(_dictionary(tables))
     return _written(dict(zip(targets, files, strict=True)), folder)
+
+
+def _appended(found: Results | Race, path: str | Path | None, record: Path) -> Path | str:
+    from timetrial.changes.entry import entries_of
+    from timetrial.changes.history import append
+
+    entries = entries_of(found)
+    if path is None:
+        return "".join(f"{one.model_dump_json()}\n" for one in entries)
+    target = user_path(path)
+    _file(target, record, force=True)
+    return append(target, entries)
 
 
 def _file(path: Path, record: Path, force: bool) -> Path:
