@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import importlib.util
+import io
 import json
 import subprocess
 import sys
@@ -122,6 +124,26 @@ def test_what_is_kept(tool: ModuleType, good: dict[str, Any], tmp_path: Path) ->
     assert kept["cells"][2] == good["cells"][2]
     assert tool.cleaned(copy.deepcopy(kept), root=tmp_path, quick=False) == kept
     assert tool.cleaned(ran, root=tmp_path, quick=True)["metadata"]["timetrial"]["quick"] is True
+
+
+def test_a_figure_becomes_smaller_and_looks_the_same(tool: ModuleType) -> None:
+    np = pytest.importorskip("numpy")
+    image = pytest.importorskip("PIL.Image")
+    drawn = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3))
+    axes = drawn.subplots()
+    for number in range(5):
+        axes.plot(np.sin(np.linspace(0, 6 + number, 100)), linewidth=1 + number)
+    data = io.BytesIO()
+    drawn.savefig(data, format="png")
+    colors = np.asarray(image.open(data).convert("RGB")).astype(int)
+    figure = base64.b64encode(data.getvalue()).decode()
+    small = tool.smaller(figure)
+    assert len(small) < 0.7 * len(figure)
+    seen = np.asarray(image.open(io.BytesIO(base64.b64decode(small))).convert("RGB")).astype(int)
+    assert abs(seen - colors).mean() < 0.5
+    assert abs(seen - colors).max() < 32  # of 255, at edges of lines
+    assert seen[0, 0].tolist() == [255, 255, 255]
+    assert tool.smaller(small) == small  # once more changes nothing
 
 
 def test_the_command(good: dict[str, Any], tmp_path: Path) -> None:
