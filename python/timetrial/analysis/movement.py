@@ -22,9 +22,9 @@ from timetrial.analysis.multiplicity import holm
 class Movement:
     """New over old minus 1, with its 95 % interval, as fractions."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: float  # later over earlier, minus 1
+    low: float  # lower end of the interval
+    high: float  # upper end of the interval
     apart: bool  # neither interval reaches the other
     p_value: float  # two-sided, that nothing moved
 

@@ -40,15 +40,15 @@ class Pair:
     """A row that both have. `ratio`: how far its ratio to the reference moved; `level`: its own metric, None
     of two machines. `changes`: of what it stands on."""
 
-    name: str
-    old: Finding
-    new: Finding
-    state: State
+    name: str  # of the row, in both results
+    old: Finding  # what the earlier result found
+    new: Finding  # what the later one found
+    state: State  # whether and how it moved
     reason: str | None  # why it is not known, or what failed
-    ratio: Movement | None
-    level: Movement | None
+    ratio: Movement | None  # of the ratio to its reference; None: not known
+    level: Movement | None  # of the number itself; None: not known
     reference: str | None  # the name of what the ratio is to
-    changes: Changes = field(default_factory=dict)
+    changes: Changes = field(default_factory=dict)  # what changed around this row
     level_moved: bool = False  # beyond both intervals, and beyond chance
 
     @property

@@ -25,15 +25,15 @@ Key = tuple[tuple[str, str], ...]  # what a case is, as far as it was asked
 class Finding:
     """A case of a run, or a side of a race. None: it has none, and `reason` may say why."""
 
-    case: CaseRecord
+    case: CaseRecord  # what was asked
     outcome: str | None  # None: not measured
-    reason: str | None
+    reason: str | None  # why it is not ok, in words
     level: Estimate | None = None  # the metric, in its unit
     ratio: Estimate | None = None  # to the case `against`, from launches that were alive together
-    against: CaseRecord | None = None
-    proven: bool = False
+    against: CaseRecord | None = None  # its reference, or the base of its race; None: there is none
+    proven: bool = False  # whether it was shown to compute what it should
     verdict: str | None = None  # of a race
-    launches: list[LaunchRecord] = field(default_factory=list)
+    launches: list[LaunchRecord] = field(default_factory=list)  # those it stands on
 
     @property
     def key(self) -> Key:

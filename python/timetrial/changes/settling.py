@@ -35,8 +35,8 @@ _SETTING, _LIBRARY = "setting ", ".library"
 class Settling:
     """`command`: to type; None: there is no such race here. `words`: what it tells, or why there is none."""
 
-    command: str | None
-    words: str
+    command: str | None  # the race; None: there is none to run
+    words: str  # what it would settle, or why there is none
 
 
 class _NoRaceError(Exception):
