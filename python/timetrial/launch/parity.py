@@ -99,11 +99,12 @@ def compare(
 
 
 def merged(first: Parity, second: Parity) -> Parity:
-    """One verdict of two: of those that failed the one that says most, otherwise both."""
+    """One verdict of two: of those that failed the one that says most; passed only where both did."""
     failed = [one for one in (first, second) if one.status == "failed"]
     # An activation or a gradient names the layer that is wrong; a loss or a change only says that one is.
     failed.sort(key=lambda one: not any(kind in (one.tensor or "") for kind in ("activation ", "gradient ")))
-    named = failed[0] if failed else max((first, second), key=lambda one: one.max_error or 0.0)
+    unproven = [one for one in (first, second) if one.status == "unproven"]
+    named = next(iter([*failed, *unproven]), max((first, second), key=lambda one: one.max_error or 0.0))
     return first.model_copy(
         update={
             "status": named.status,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 SCHEMA_VERSION = 1
 
@@ -183,6 +183,34 @@ class Parity(Model):
     comparisons: list[Comparison] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
     deterministic: bool | None = None  # five steps taken twice gave the same bits; None: nobody looked
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_better_than_its_parts(cls, data: Any) -> Any:
+        """Whoever asks for the status must hear what the comparisons say. Those beyond their tolerance are
+        allowed in records of versions that noted a turned decision and did not yet show each."""
+        if not isinstance(data, dict) or data.get("status") != "passed":
+            return data
+        if data.get("notes") and not data.get("turned"):
+            return data
+        beyond = [
+            name for name, passed in map(_name_and_passed, _items(data.get("comparisons"))) if not passed
+        ]
+        if not beyond:
+            return data
+        reason = f"{beyond[0]} is beyond its tolerance, though the record says that the proof passed"
+        return {**data, "status": "failed", "tensor": beyond[0], "reason": reason}
+
+
+def _items(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _name_and_passed(one: Any) -> tuple[str, bool]:
+    """Of a comparison, or of what should become one."""
+    if isinstance(one, Comparison):
+        return one.tensor, one.passed
+    return (str(one.get("tensor")), one.get("passed") is not False) if isinstance(one, dict) else ("", True)
 
 
 class ProfiledLayer(Model):

@@ -18,7 +18,7 @@ from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
 from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
-from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, memory
+from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
 
 if TYPE_CHECKING:
     from timetrial.records.results import Results
@@ -208,6 +208,8 @@ class CaseDetail:
         parity = self._row.parity
         assert parity is not None
         words = f"{parity.status}{f' against {parity.judge}' if parity.judge else ''}"
+        if parity.status == "passed" and self._row.outcome == "wrong":
+            words += f", but a timed launch did not repeat it: {first_line(self._row.reason)}"
         if parity.max_error is not None:
             words += f", largest error {parity.max_error:.2g} ({parity.tensor})"
         yield "proof", f"{words}{f': {parity.reason}' if parity.reason else ''}"
