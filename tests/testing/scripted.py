@@ -17,6 +17,7 @@ from typing import Any
 from timetrial.analysis.verdict import Effect, Rule, Verdict
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Duel, Side
+from timetrial.records.race import RaceEnd
 from timetrial.testing.engine import Ran
 
 LOG = "engine.log"  # one JSON line per call, in the folder of the records
@@ -29,6 +30,9 @@ class ScriptedRace:
     duels: list[Duel]
     metric: str
     rule: Rule
+    end: RaceEnd
+    folder: str = "records/race"
+    seconds: float = 120.0
 
     @property
     def verdict(self) -> str | None:
@@ -70,6 +74,10 @@ def _duel(base: Side, challenger: Side) -> Duel:
         "same": duel("same", 0.004, -0.011, 0.02, sides=sides),
         "faster": duel("better", -0.31, -0.33, -0.29, sides=sides),
         "unclear": duel("inconclusive", 0.019, -0.02, 0.061, sides=sides),
+        "late": duel("inconclusive", 0.019, -0.02, 0.061, sides=sides),
+        "late-worse": duel("worse", 0.049, 0.01, 0.09, sides=sides, confirmed=None),
+        "late-first": duel(None, sides=sides, reason="its time was over after 2 pairs"),
+        "late-hopeless": duel("inconclusive", 0.03, -0.3, 0.4, sides=sides),
         "bounded": duel("inconclusive", -0.04, -0.12, 0.04, sides=sides),
     }[backend]
 
@@ -88,9 +96,24 @@ class ScriptedEngine:
     def occupy(self, side: Side, seed: int, launches: int) -> Ran:
         return self._ran("occupy", side, seed=seed, launches=launches)
 
-    def race(self, sides: Sequence[Side], metric: str, rule: Rule, seed: int) -> ScriptedRace:
-        self._log("race", [dict(side.keys) for side in sides], metric=metric, rule=asdict(rule), seed=seed)
-        return ScriptedRace([_duel(sides[0], one) for one in sides[1:]], metric, rule)
+    def race(self, sides: Sequence[Side], metric: str, rule: Rule, seed: int, budget: float) -> ScriptedRace:
+        self._log(
+            "race",
+            [dict(one.keys) for one in sides],
+            metric=metric,
+            rule=asdict(rule),
+            seed=seed,
+            budget=budget,
+        )
+        late = any(str(one.keys.get("backend")).startswith("late") for one in sides)
+        end = RaceEnd(stop_reason="budget" if late else "decided", seconds=120.0)
+        return ScriptedRace([_duel(sides[0], one) for one in sides[1:]], metric, rule, end)
+
+    def place(self, folder: str, case: str | None) -> dict[str, Any]:
+        return {
+            "when": "2026-10-01T00:00:00+00:00", "record": Path(folder).name, "machine_id": "m",
+            "environment_id": "e", "timetrial_version": "0.1.0", "proven": True,
+        }  # fmt: skip
 
     def _ran(self, call: str, side: Side, **facts: Any) -> Ran:
         self._log(call, [dict(side.keys)], **facts)
@@ -122,6 +145,6 @@ class ScriptedEngine:
             log.write(json.dumps({"call": call, "sides": sides, **facts}) + "\n")
 
 
-def engine(results: Path, *, own: bool) -> ScriptedEngine:
+def engine(results: Path, *, own: bool, rootdir: Path | None = None) -> ScriptedEngine:
     """Stands for timetrial.testing.engine.real_engine."""
     return ScriptedEngine(results)

@@ -90,9 +90,13 @@ def test_memory_is_the_most_of_its_launches(engine: RealEngine, fake: FakeEngine
 
 
 def test_a_race_is_a_race_of_timetrial(engine: RealEngine) -> None:
-    race = engine.race([side("fast"), side("slow")], "step_time", Rule(min_effect=0.1), 3)
+    race = engine.race([side("fast"), side("slow")], "step_time", Rule(min_effect=0.1), 3, 60.0)
     assert (race.verdict, race.confirmed, race.rule.min_effect) == ("worse", True, 0.1)
     assert race.record.experiment.seed == 3
+    assert race.record.experiment.spec["measure"]["budget"] == 60
+    place = engine.place(str(race.folder), race.duels[0].case)
+    assert (place["record"], place["proven"]) == (race.folder.name, True)
+    assert place["environment"]["setting threads"] == "1"
     assert race.folder.parent == engine.results
 
 
@@ -100,8 +104,8 @@ def test_what_this_machine_lacks_is_said_as_such(engine: RealEngine) -> None:
     for ask in (
         lambda: engine.once([side("fast"), side("absent")], "step_time", 1),
         lambda: engine.learn(side("absent"), 1, epochs=1, seeds=1),
-        lambda: engine.race([side("fast"), side("absent")], "step_time", Rule(), 1),
-        lambda: engine.race([side("absent"), side("fast")], "step_time", Rule(), 1),
+        lambda: engine.race([side("fast"), side("absent")], "step_time", Rule(), 1, 60.0),
+        lambda: engine.race([side("absent"), side("fast")], "step_time", Rule(), 1, 60.0),
     ):
         with pytest.raises(Unavailable, match=r"^absent: absent needs the module absent"):
             ask()
@@ -148,7 +152,7 @@ def test_a_race_lacks_what_its_launch_did_not_find(
 
     monkeypatch.setattr(fake, "launch", launch)
     with pytest.raises(Unavailable, match="fast: No module named 'torch'"):
-        engine.race([side("fast"), side("slow")], "step_time", Rule(), 1)
+        engine.race([side("fast"), side("slow")], "step_time", Rule(), 1, 60.0)
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, fake: FakeEngine) -> None:

@@ -15,9 +15,9 @@ def test_it(bench):
 @pytest.mark.parametrize(
     ("verdict", "line"),
     [
-        ("same", "same (within 5 %) [[]-1.1, +2.0], 10 pairs"),
-        ("faster", "31.0 % faster [[]29.0, 33.0], 10 pairs"),
-        ("bounded", "inconclusive: differences under 3.1 % cannot be seen here [[]-12.0, +4.0], 10 pairs"),
+        ("same", "same * +0.4 % [[]-1.1, +2.0] * 10 "),
+        ("faster", "better * -31.0 % [[]-33.0, -29.0] * 10 "),
+        ("bounded", "inconclusive * -4.0 % [[]-12.0, +4.0] * 10 "),
     ],
 )
 @pytest.mark.parametrize("strict", [[], ["--bench-strict"]])
@@ -26,7 +26,8 @@ def test_not_slower_passes(inner: Inner, verdict: str, line: str, strict: list[s
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         [
-            f"PASSED test_inner.py::test_it: {verdict} * against eigen *: {line}",
+            "result  side * base * verdict * effect * pairs  seconds  test",
+            f"passed  {verdict} network=mlp* eigen network=mlp* {line} *test_inner.py::test_it",
             "1 timing assertion judged",
         ]
     )
@@ -144,7 +145,7 @@ def test_a_race_of_ones_own_is_reported_and_judged_by_the_test(inner: Inner) -> 
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["RACED *: slower * against eigen *: 4.9 % more memory *", "RACED *: 31.0 % leaner *"]
+        ["raced * worse * peak_memory +4.9 % *", "raced * better * peak_memory -31.0 % *"]
     )
     assert inner.calls()[0]["rule"]["min_effect"] == 0.1
 

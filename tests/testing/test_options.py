@@ -10,8 +10,13 @@ from inner import Inner
     ("marker", "message"),
     [
         ("max_slow=0.1", "the marker bench has no keyword 'max_slow'. Did you mean 'max_slowdown'?"),
-        ("budget=3", "the marker bench has no keyword 'budget'. Known: max_slowdown, metric, seed, strict."),
-        ("0.1", "the marker bench takes keywords only, not 0.1. Known: max_slowdown, *"),
+        (
+            "pairs=3",
+            "the marker bench has no keyword 'pairs'. Known: budget, max_slowdown, metric, seed, strict.",
+        ),
+        ("budget='soon'", "budget is 'soon'; expected a time such as 90s, 2m or 1h30m."),
+        ("budget=0", "budget is 0; expected a time *"),
+        ("0.1", "the marker bench takes keywords only, not 0.1. Known: budget, max_slowdown, *"),
         ("max_slowdown=3", "max_slowdown is 3; expected a fraction above 0 and up to 1 (0.03 is 3 %)."),
         ("max_slowdown=0", "max_slowdown is 0; expected a fraction*"),
         ("max_slowdown=float('nan')", "max_slowdown is nan; expected a fraction*"),

@@ -6,6 +6,7 @@ asked twice, because one race in ten may end undecided on a noisy machine (and s
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,51 @@ def test_a_step_against_itself_does_not_fail(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["1 timing assertion judged*"])
     result.stdout.no_fnmatch_line("*faster*")
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "ini"),
+    [
+        pytest.param(".", ["--import-mode=prepend"], "", marks=pytest.mark.full),
+        pytest.param(".", ["--import-mode=append"], "", marks=pytest.mark.full),
+        (".", ["--import-mode=importlib"], ""),
+        ("src", ["--import-mode=importlib"], "pythonpath = src"),
+    ],
+)
+def test_a_project_that_is_not_installed(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, layout: str, options: list[str], ini: str
+) -> None:
+    """Plain `pytest project`, from elsewhere: neither the working directory nor the tests' folder has it."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    project = pytester.path / "project"
+    package, tests = project / layout / "research", project / "tests"
+    for folder in (package, tests):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    for name in ("before", "after"):
+        (package / f"{name}.py").write_text(STEP.format(work=1))
+    (tests / "test_research.py").write_text(TESTS)
+    (project / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
+    elsewhere = pytester.mkdir("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    # Not `python -m pytest`, which puts the working directory on the path.
+    command = (
+        "import sys; sys.path = [one for one in sys.path if one]; import pytest; sys.exit(pytest.main())"
+    )
+    result = pytester.run(sys.executable, "-c", command, str(project), *PLUGIN, *options)
+    result.assert_outcomes(passed=1)
+
+
+def test_a_project_that_cannot_be_found_is_said(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A src layout without `pythonpath`: the test process cannot import it either."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    package = pytester.path / "src" / "research"
+    package.mkdir(parents=True)
+    (package / "before.py").write_text(STEP.format(work=1))
+    (package / "after.py").write_text(STEP.format(work=1))
+    result = session(pytester, TESTS)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*there is no module 'research'*pythonpath*"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -10,10 +11,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import pytest
 
 from timetrial.errors import InputError, TimetrialError, Unavailable
-from timetrial.testing.judgement import Assertion, Judgement, Status
+from timetrial.testing.judgement import Assertion, Judged, Judgement, Status
 from timetrial.testing.marker import Wishes, check_metric, check_slowdown
+from timetrial.testing.remembered import race_entry, value_entry
 from timetrial.testing.suite import LEVEL, Suite, accident
-from timetrial.testing.words import advice, duel_words, evidence, failed_words, size_bytes
+from timetrial.testing.words import (
+    advice,
+    duel_words,
+    evidence,
+    failed_words,
+    out_of_time,
+    size_bytes,
+    with_pytests_cure,
+)
 
 if TYPE_CHECKING:
     from timetrial.analysis.verdict import Rule
@@ -39,6 +49,7 @@ class Session:
     reason: str  # why times are not judged
     engine: Engine
     suite: Suite
+    history: bool = False  # whether each judgement is to have a line of a history
 
 
 def _plainly(
@@ -49,6 +60,7 @@ def _plainly(
     @functools.wraps(method)
     def inner(bench: Bench, /, *args: _Arguments.args, **keywords: _Arguments.kwargs) -> _Answer:
         __tracebackhide__ = True
+        began = bench.begin()
         try:
             return method(bench, *args, **keywords)
         except Unavailable as lacking:
@@ -56,7 +68,9 @@ def _plainly(
                 raise AssertionError(f"unavailable: {lacking}") from None
             reason = f"unavailable: {lacking}"
         except TimetrialError as error:
-            raise type(error)(str(error)) from None
+            raise type(error)(with_pytests_cure(str(error))) from None
+        finally:
+            bench.spend(time.monotonic() - began)
         pytest.skip(reason)
 
     return inner
@@ -71,11 +85,25 @@ class Bench:
     machine lacks skips the test, or fails it with `--bench-strict`.
     """
 
-    def __init__(self, test: str, wishes: Wishes, session: Session, note: Callable[[Judgement], None]):
+    def __init__(
+        self,
+        test: str,
+        wishes: Wishes,
+        session: Session,
+        note: Callable[[Judgement], None],
+        spend: Callable[[float], None] = lambda seconds: None,
+    ):
         self.wishes = wishes
+        self.spend = spend  # takes the seconds of one call
         self._test = test
         self._session = session
         self._note_judgement = note
+        self._began = time.monotonic()
+
+    def begin(self) -> float:
+        """A call begins now; `time.monotonic()`."""
+        self._began = time.monotonic()
+        return self._began
 
     def train(self, network: str, *, backend: str, **keys: Any) -> Side:
         """A side that trains `network` by `backend`; `keys` as of `timetrial run` (threads=1, dataset=...).
@@ -86,14 +114,19 @@ class Bench:
 
         return Side({"backend": backend, "network": network, **keys})
 
-    def step(self, make_step: str, **keys: Any) -> Side:
-        """A side that calls your own step: "package.module:make_step" names the function that makes it.
+    def step(self, make_step: str | Callable[[], Any], **keys: Any) -> Side:
+        """A side that calls your own step: "package.module:make_step" names the function that makes it, or is
+        that function. A fresh process imports it from where this one imports, and from pytest's rootdir.
 
         `python` names the interpreter, so that two installed versions can be raced:
         `mine.replace(python=".venv-before/bin/python")`.
         """
         from timetrial.races import Side
 
+        if callable(make_step):
+            from timetrial.experiment.functions import word_of
+
+            make_step = word_of(make_step)
         return Side({"callable": make_step, **keys})
 
     @_plainly
@@ -111,10 +144,11 @@ class Bench:
         from timetrial.analysis.verdict import Rule
 
         race = self._session.engine.race(
-            self._checked(sides), metric or self.wishes.metric, rule or Rule(), self.wishes.seed
-        )
+            self._checked(sides), metric or self.wishes.metric, rule or Rule(), self.wishes.seed,
+            self.wishes.budget,
+        )  # fmt: skip
         for duel in race.duels:
-            self._note("race", "raced", duel_words(race, duel))
+            self._note("race", "raced", duel_words(race, duel), race=race, duel=duel)
         return race
 
     @_plainly
@@ -126,7 +160,9 @@ class Bench:
         Slower: the interval of the effect excludes 0, the effect is at least `max_slowdown` (a fraction, 3 %
         unless the marker says otherwise), a second race confirms it, and it survives the correction over the
         session's timing assertions (suite.py). Not slower: better, same, or an interval that ends below 5/3
-        of `max_slowdown`. Otherwise nothing was decided: a warning, with --bench-strict a failure.
+        of `max_slowdown`. Otherwise nothing was decided: a warning, with --bench-strict a failure. A race
+        takes at most the budget (two minutes, --bench-budget, the marker's `budget`); where that was too
+        little, the warning says what would decide it.
         """
         __tracebackhide__ = True
         where = "assert_not_slower"
@@ -139,7 +175,9 @@ class Bench:
         from timetrial.analysis.verdict import Rule
 
         rule = Rule(min_effect=slowdown, equivalence=slowdown * EQUIVALENCE)
-        race = self._session.engine.race(self._checked([than, mine]), asked, rule, self.wishes.seed)
+        race = self._session.engine.race(
+            self._checked([than, mine]), asked, rule, self.wishes.seed, self.wishes.budget
+        )
         self._judge(race, race.duels[0], rule)
 
     @_plainly
@@ -161,7 +199,7 @@ class Bench:
             raise InputError(f"{ran.name} reports no accuracy, so whether it learns cannot be judged.")
         reached = ", ".join(f"{100 * one:.1f} %" for one in ran.accuracies)
         words = f"{ran.name}: accuracy {reached} after {epochs} epochs, asked {100 * accuracy:.1f} %"
-        self._assert("learns", min(ran.accuracies) >= accuracy, words, ran)
+        self._assert("learns", min(ran.accuracies) >= accuracy, words, ran, min(ran.accuracies))
 
     @_plainly
     def assert_memory_at_most(self, side: Side, limit: str | int) -> None:
@@ -179,32 +217,35 @@ class Bench:
         if ran.peak_bytes is None:
             raise InputError(f"{ran.name} ended before it was steady, so its memory cannot be judged.")
         words = f"{ran.name}: peak memory {ran.peak_bytes / 2**20:.1f} MB, allowed {most / 2**20:.1f} MB"
-        self._assert("memory", ran.peak_bytes <= most, words, ran)
+        self._assert("memory", ran.peak_bytes <= most, words, ran, ran.peak_bytes)
 
     def _judge(self, race: Race, duel: Duel, rule: Rule) -> None:
         __tracebackhide__ = True
         words = duel_words(race, duel)
+        if duel.verdict is None and out_of_time(race):
+            self._undecided(f"{words}. {advice(race, duel, 1.0, rule)}", race, duel, 1.0)
+            return
         if duel.verdict is None:
-            self._fail("not slower", words, race.explain())
+            self._fail("not slower", words, race.explain(), race=race, duel=duel)
         chance = accident(duel, rule)
         adjusted = self._session.suite.adjusted(chance)
         if duel.verdict in ("better", "same") or _surely_below(duel, race.metric, rule.equivalence):
-            self._note("not slower", "passed", words, chance)
+            self._note("not slower", "passed", words, chance, race=race, duel=duel)
         elif duel.verdict == "worse" and adjusted <= LEVEL:
             accidental = (
                 f"  accident    chance at most {adjusted:.1g} if both were alike, by the model of Yuen's t: "
                 "pairs independent of one another, alike in scatter. Corrected for this session's timing "
                 f"assertions; up to {LEVEL:g} fails"
             )
-            self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance)
+            self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance, race=race, duel=duel)
         else:
-            self._undecided(f"{words}. {advice(duel, adjusted, rule.min_effect)}", race, chance)
+            self._undecided(f"{words}. {advice(race, duel, adjusted, rule)}", race, duel, chance)
 
-    def _undecided(self, words: str, race: Race, chance: float) -> None:
+    def _undecided(self, words: str, race: Race, duel: Duel, chance: float) -> None:
         __tracebackhide__ = True
         if self.wishes.strict:
-            self._fail("not slower", words, race.explain(), chance)
-        self._note("not slower", "warned", words, chance)
+            self._fail("not slower", words, race.explain(), chance, race=race, duel=duel)
+        self._note("not slower", "warned", words, chance, race=race, duel=duel)
 
     def _again(self) -> str:
         full = "--bench=full " if self._session.judging else ""
@@ -236,19 +277,45 @@ class Bench:
             self._fail(assertion, words, f"{words}\n  --bench-strict fails what was not judged")
         self._note(assertion, "not judged", self._session.reason)
 
-    def _assert(self, assertion: Assertion, holds: bool, words: str, ran: Ran) -> None:
+    def _assert(self, assertion: Assertion, holds: bool, words: str, ran: Ran, value: float) -> None:
         __tracebackhide__ = True
         if not holds:
-            self._fail(assertion, words, f"{words}\n{evidence(ran)}")
-        self._note(assertion, "passed", words)
+            self._fail(assertion, words, f"{words}\n{evidence(ran)}", ran=ran, value=value)
+        self._note(assertion, "passed", words, ran=ran, value=value)
 
-    def _fail(self, assertion: Assertion, words: str, text: str, p_value: float | None = None) -> None:
+    def _fail(
+        self, assertion: Assertion, words: str, text: str, p_value: float | None = None, **found: Any
+    ) -> None:
         __tracebackhide__ = True
-        self._note(assertion, "failed", words, p_value)
+        self._note(assertion, "failed", words, p_value, **found)
         raise AssertionError(f"{text}\n{self._again()}")
 
-    def _note(self, assertion: Assertion, status: Status, words: str, p_value: float | None = None) -> None:
-        self._note_judgement(Judgement(self._test, assertion, status, words, p_value))
+    def _note(
+        self,
+        assertion: Assertion,
+        status: Status,
+        words: str,
+        p_value: float | None = None,
+        *,
+        race: Race | None = None,
+        duel: Duel | None = None,
+        ran: Ran | None = None,
+        value: float | None = None,
+    ) -> None:
+        judged, entry = None, None
+        if race is not None and duel is not None:
+            effect = (
+                None if duel.effect is None else (duel.effect.estimate, duel.effect.low, duel.effect.high)
+            )
+            seconds = time.monotonic() - self._began
+            judged = Judged(
+                duel.challenger, duel.base, race.metric, duel.verdict, effect, duel.pairs, seconds
+            )
+            if self._session.history:
+                entry = race_entry(self._test, status, race, duel, self._session.engine)
+        elif ran is not None and value is not None and self._session.history:
+            entry = value_entry(self._test, assertion, status, ran, value, self._session.engine)
+        self._note_judgement(Judgement(self._test, assertion, status, words, p_value, judged, entry))
 
 
 def _surely_below(duel: Duel, metric: str, equivalence: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,8 +47,12 @@ class Engine(Protocol):
     def occupy(self, side: Side, seed: int, launches: int) -> Ran:
         """Launches that are timed, for their memory."""
 
-    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int) -> Race:
-        """The first is the base. A *worse* is confirmed."""
+    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int, budget: float) -> Race:
+        """The first is the base. A *worse* is confirmed. `budget`: seconds that it may take."""
+
+    def place(self, folder: str, case: str | None) -> dict[str, Any]:
+        """When, where and on what the case of a record was measured: fields of its line in a history. None:
+        the only case."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class RealEngine:
 
     results: Path
     own: bool = field(default=False)  # the folder is the plug-in's own: git shall not see it
+    rootdir: Path | None = None  # of pytest: what lies there can be imported
 
     def once(self, sides: Sequence[Side], metric: Metric, seed: int) -> Ran:
         """A proof launch of each; of what has no proof, also a speed launch."""
@@ -78,7 +84,7 @@ class RealEngine:
 
         return self._run(run_experiment, _alone(side, seed=seed, effort="quick", launches=launches))
 
-    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int) -> Race:
+    def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int, budget: float) -> Race:
         """A race without progress on the terminal."""
         from timetrial.races import race
 
@@ -92,11 +98,22 @@ class RealEngine:
                 results=self.results,
                 seed=seed,
                 quiet=True,
+                budget=budget,
             )
         if len(sides) == 2:
             _all_there(found.cases, found.names)
             _all_found(found)
         return found
+
+    def place(self, folder: str, case: str | None) -> dict[str, Any]:
+        """From its record."""
+        from timetrial.changes.entry import place_of
+        from timetrial.changes.findings import findings_of, record_of
+        from timetrial.races.loading import load
+
+        found = load(Path(folder))
+        one = next(one for one in findings_of(found) if case in (None, one.case.id))
+        return {**place_of(record_of(found), one), "proven": one.proven}
 
     def _run(self, measure: Callable[..., Results], experiment: Experiment) -> Ran:
         with self._turn():
@@ -117,9 +134,25 @@ class RealEngine:
                 f"Records cannot be kept in '{self.results}': {error.strerror}. Choose another folder: "
                 "--bench-results=DIR."
             ) from None
-        with turn:
+        with turn, importable(self.rootdir):
             fcntl.flock(turn, fcntl.LOCK_EX)
             yield
+
+
+@contextlib.contextmanager
+def importable(folder: Path | None) -> Iterator[None]:
+    """Contenders import what this process can; while they are started, that is from this folder too: plain
+    `pytest` puts folders of tests on the path, and not that of the project."""
+    added = str(folder)
+    if folder is None or added in sys.path:
+        yield
+        return
+    sys.path.append(added)  # last: it hides nothing that tests import
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(added)
 
 
 def _alone(side: Side, **keys: Any) -> Experiment:
@@ -166,6 +199,6 @@ def _ran(results: Results, again: str) -> Ran:
     )
 
 
-def real_engine(results: Path, *, own: bool) -> Engine:
+def real_engine(results: Path, *, own: bool, rootdir: Path | None = None) -> Engine:
     """timetrial itself, with its records under `results`."""
-    return RealEngine(results, own)
+    return RealEngine(results, own, rootdir)

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Assertion = Literal["not slower", "race", "learns", "memory"]
 # raced: bench.race(), which leaves the judgement to the test.
 Status = Literal["passed", "failed", "warned", "raced", "not judged"]
 PROPERTY = "bench"  # its name among a report's user_properties
+COST = "bench-seconds"  # what one call of the fixture took
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a race said, for the table of the summary. The effect and its interval are fractions."""
+
+    side: str
+    base: str
+    metric: str
+    verdict: str | None
+    effect: Sequence[float] | None  # estimate, low, high
+    pairs: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,8 @@ class Judgement:
     status: Status
     words: str  # what was found, or why nothing was judged
     p_value: float | None = None  # of a timing assertion that was judged; see suite.py
+    judged: Judged | None = None
+    entry: dict[str, Any] | None = None  # its line of a history, where one is kept
 
     @property
     def timing(self) -> bool:
@@ -35,4 +51,15 @@ class Judgement:
 
 def judgements_of(user_properties: Iterable[tuple[str, object]]) -> list[Judgement]:
     """The judgements among a report's user_properties."""
-    return [Judgement(**json.loads(str(value))) for name, value in user_properties if name == PROPERTY]
+    return [_judgement(json.loads(str(value))) for name, value in user_properties if name == PROPERTY]
+
+
+def seconds_of(user_properties: Iterable[tuple[str, object]]) -> float | None:
+    """What the fixture spent in a test; None: nothing was asked of it."""
+    found = [float(str(value)) for name, value in user_properties if name == COST]
+    return sum(found) if found else None
+
+
+def _judgement(facts: dict[str, Any]) -> Judgement:
+    judged = facts.pop("judged", None)
+    return Judgement(**facts, judged=Judged(**judged) if judged else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from timetrial.errors import InputError, nearest
+from timetrial.experiment.budget import seconds_of
 
 if TYPE_CHECKING:
     from timetrial.records.metric import Metric
@@ -17,6 +18,9 @@ TIMES: tuple[Metric, ...] = (
 )  # metrics in which a side can be slower, the default first
 
 
+BUDGET_S = 120.0  # on a quiet machine nearly every race of ordinary steps is decided in less
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What a test wants of its assertions."""
@@ -25,6 +29,7 @@ class Wishes:
     metric: Metric = TIMES[0]
     seed: int = 1  # of every race and of every launch: weights, order of the data, whose turn it is
     strict: bool = False  # what could not be decided fails
+    budget: float = BUDGET_S  # seconds that a race may take, proofs and confirmation together
 
 
 def check_slowdown(value: object, where: str) -> float:
@@ -58,11 +63,20 @@ def check_strict(value: object, where: str) -> bool:
     return value
 
 
+def check_budget(value: object, where: str) -> float:
+    """Seconds, or "90s", "5m"; InputError otherwise."""
+    try:
+        return seconds_of(value)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
 _CHECKS: Mapping[str, Callable[[object, str], Any]] = {
     "max_slowdown": check_slowdown,
     "metric": check_metric,
     "seed": check_seed,
     "strict": check_strict,
+    "budget": check_budget,
 }
 
 

@@ -10,14 +10,14 @@ import pytest
 from timetrial.errors import InputError
 from timetrial.testing import engine
 from timetrial.testing.bench import Bench, Session
-from timetrial.testing.judgement import Judgement, judgements_of
-from timetrial.testing.marker import Wishes, checked_keywords
+from timetrial.testing.judgement import COST, Judgement, judgements_of, seconds_of
+from timetrial.testing.marker import Wishes, check_budget, checked_keywords
 from timetrial.testing.suite import Suite
 from timetrial.testing.summary import write_summary
 
 MARKER = (
-    "bench(max_slowdown=0.03, metric='step_time', seed=1, strict=False): what the test wants of the fixture "
-    "bench. Every test that uses the fixture has this marker (-m bench, -m 'not bench')."
+    "bench(max_slowdown=0.03, metric='step_time', seed=1, strict=False, budget='2m'): what the test wants of "
+    "the fixture bench. Every test that uses the fixture has this marker (-m bench, -m 'not bench')."
 )
 WISHES = pytest.StashKey[Wishes]()  # of an item that uses the fixture
 MISTAKE = pytest.StashKey[str]()  # in its marker, where it cannot end the session
@@ -40,6 +40,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="What could not be decided fails, and so does a side that is unavailable.",
     )
     group.addoption(
+        "--bench-budget",
+        default=None,
+        metavar="TIME",
+        help="At most so long for a race: 90s, 5m (default 2m). One that ends undecided says what it needs.",
+    )
+    group.addoption(
+        "--bench-json",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="Append a line of JSON for everything that was judged to this history; `timetrial history FILE` "
+        "shows and draws it.",
+    )
+    group.addoption(
         "--bench-seed", type=int, default=None, metavar="N", help="Seed of every race and launch (default 1)."
     )
     group.addoption(
@@ -57,6 +71,15 @@ def pytest_configure(config: pytest.Config) -> None:
     seed = config.getoption("bench_seed")
     if seed is not None and seed < 0:
         raise pytest.UsageError(f"--bench-seed={seed}: expected a whole number, 0 or more.")
+    if config.getoption("bench_budget") is not None:
+        try:
+            check_budget(config.getoption("bench_budget"), "--bench-budget")
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+    history = _history_of(config)
+    if history is not None and (history.is_dir() or not history.parent.is_dir()):
+        what = "is a folder" if history.is_dir() else f"there is no folder '{history.parent}'"
+        raise pytest.UsageError(f"--bench-json={history}: {what}; expected a file to append to.")
     config.pluginmanager.register(BenchPlugin(config), "timetrial-bench")
 
 
@@ -82,10 +105,13 @@ class BenchPlugin:
             judging=self._mode == "full" and refusal is None,
             refused=refusal is not None,
             reason=refusal or "--bench=full judges them",
-            engine=engine.real_engine(folder, own=asked is None),
+            engine=engine.real_engine(folder, own=asked is None, rootdir=config.rootpath),
             suite=self._suite,
+            history=_history_of(config) is not None,
         )
         self._judgements: list[Judgement] = []
+        self._costs: dict[str, float] = {}  # test -> seconds that the fixture took
+        self._troubles: list[str] = []  # with the history
 
     def bench(self, item: pytest.Item) -> Bench:
         """The fixture's object for this test."""
@@ -99,6 +125,7 @@ class BenchPlugin:
             item.stash[WISHES],
             self._session,
             lambda judgement: item.user_properties.append(judgement.as_property()),
+            lambda seconds: item.user_properties.append((COST, f"{seconds:.3f}")),
         )
 
     @pytest.hookimpl(tryfirst=True)  # before -m selects
@@ -133,11 +160,31 @@ class BenchPlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The last report of a test has everything that it asserted, also from a worker of pytest-xdist."""
         if report.when == "teardown":
-            self._judgements += judgements_of(report.user_properties)
+            found = judgements_of(report.user_properties)
+            self._judgements += found
+            seconds = seconds_of(report.user_properties)
+            if seconds is not None:
+                self._costs[report.nodeid] = seconds
+            self._remember(found)
+
+    def _remember(self, found: list[Judgement]) -> None:
+        """In the history, at once: a session may be killed. Workers of pytest-xdist leave that to their
+        controller."""
+        history, lines = _history_of(self._config), [one.entry for one in found if one.entry is not None]
+        if history is None or not lines or hasattr(self._config, "workerinput"):
+            return
+        from timetrial.changes.entry import Entry, commit_of
+        from timetrial.changes.history import append
+
+        try:
+            commit = commit_of(self._config.rootpath)
+            append(history, [Entry(**line, **commit) for line in lines])
+        except InputError as error:
+            self._troubles.append(str(error))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """One section, if a test used the fixture."""
-        write_summary(terminalreporter, self._judgements)
+        write_summary(terminalreporter, self._judgements, self._costs, self._troubles)
 
     def _checked(self, item: pytest.Item) -> Wishes:
         """What the test's markers say, the nearest last, and the options."""
@@ -149,7 +196,15 @@ class BenchPlugin:
             raise pytest.UsageError(str(error)) from None
         if self._config.getoption("bench_seed") is not None:
             chosen["seed"] = self._config.getoption("bench_seed")
+        if self._config.getoption("bench_budget") is not None:
+            chosen["budget"] = check_budget(self._config.getoption("bench_budget"), "--bench-budget")
         return Wishes(**chosen)
+
+
+def _history_of(config: pytest.Config) -> Path | None:
+    """The file of --bench-json."""
+    asked: Path | None = config.getoption("bench_json")
+    return None if asked is None else config.invocation_params.dir / asked
 
 
 def _refusal(config: pytest.Config) -> str | None:
