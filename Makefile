@@ -194,8 +194,9 @@ self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring its
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/editable --target stamp_cost
 	$(BIN)/python benchmarks/self/run.py
 
-dist: $(VENV)/.test  ## wheel and source distribution in dist/
-	$(BIN)/python -m build
+dist: | $(VENV)/.build-tools  ## manylinux wheel and source distribution in dist/, for machines without a compiler
+	$(PIP) install --quiet $$($(BIN)/python tools/extras.py dist)
+	$(BIN)/python tools/dist.py dist
 
 clean:  ## remove what was built (results/ stays)
 	rm -rf build dist $(VENV)

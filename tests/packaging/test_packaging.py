@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -26,9 +29,9 @@ def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def distributions(workers_folder: Path) -> tuple[Path, Path]:
-    """(sdist, wheel); the wheel is built from the unpacked sdist, in isolation."""
+    """(sdist, wheel) of `make dist`; the wheel is built from the unpacked sdist, in isolation."""
     folder = made_once(
-        workers_folder / "dist", lambda made: run(sys.executable, "-m", "build", "--outdir", made, ROOT)
+        workers_folder / "dist", lambda made: run(sys.executable, ROOT / "tools/dist.py", made)
     )
     (sdist,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
@@ -49,7 +52,40 @@ def clean_python(distributions: tuple[Path, Path], workers_folder: Path) -> Path
 
 
 def test_wheel_says_for_which_machines_it_is(distributions: tuple[Path, Path]) -> None:
-    assert "linux_x86_64" in distributions[1].name
+    assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", distributions[1].name)
+
+
+def test_wheel_brings_its_own_libraries_and_nobody_elses(distributions: tuple[Path, Path]) -> None:
+    """A bundled libgomp would be a second pool of threads beside that of oneDNN; a bundled oneDNN or OpenBLAS
+    would be one that nobody chose."""
+    names = [Path(name).name for name in zipfile.ZipFile(distributions[1]).namelist()]
+    shared = {name for name in names if ".so" in name}
+    assert {"onednn.so", "eigen-avx512.so", "cblas-sse2.so", "libtimetrial-c.so"} <= shared
+    assert not [name for name in shared if re.match(r"lib(gomp|dnnl|openblas|scipy_openblas|stdc)", name)]
+    assert "timetrial-child" in names
+
+
+def test_installed_wheel_needs_no_compiler(clean_python: Path, tmp_path: Path) -> None:
+    """Nothing on PATH but the environment's own programs."""
+    environment = {"PATH": str(clean_python.parent), "HOME": str(tmp_path)}
+    assert shutil.which("g++", path=environment["PATH"]) is None
+    words = ["network=mlp", "dataset=synthetic", "backend=eigen,onednn,cblas", "threads=1", "launches=2"]
+    done = run(clean_python.parent / "timetrial", "run", *words, "--json", cwd=tmp_path, env=environment)
+    cases = {case["axes"]["backend"]: case for case in json.loads(done.stdout)["cases"]}
+    assert {name: case["outcome"] for name, case in cases.items()} == dict.fromkeys(cases, "ok")
+    assert {case["parity"]["status"] for case in cases.values()} == {"passed"}
+    assert cases.keys() == {"eigen", "onednn", "cblas"}
+
+
+def test_what_is_built_at_first_use_says_that_it_needs_a_compiler(
+    clean_python: Path, only_torch: Path, tmp_path: Path
+) -> None:
+    environment = {"PATH": str(clean_python.parent), "HOME": str(tmp_path), "PYTHONPATH": str(only_torch)}
+    command = [clean_python.parent / "timetrial", "backends", "build", "libtorch"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "g++ is not on PATH" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_installed_wheel_runs_an_experiment(clean_python: Path, tmp_path: Path) -> None:
@@ -101,14 +137,22 @@ def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp
     assert "-m pip install torch" in states["libtorch"]["cure"]
 
 
-def test_installed_wheel_brings_what_is_built_at_first_use(clean_python: Path, tmp_path: Path) -> None:
-    """The sources in the wheel are enough, with this environment's torch."""
+@pytest.fixture
+def only_torch(tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH, with this environment's torch."""
     torch = importlib.util.find_spec("torch")
     assert torch is not None
     assert torch.origin is not None
-    only_torch = tmp_path / "path"
-    only_torch.mkdir()
-    (only_torch / "torch").symlink_to(Path(torch.origin).parent)
+    folder = tmp_path / "path"
+    folder.mkdir()
+    (folder / "torch").symlink_to(Path(torch.origin).parent)
+    return folder
+
+
+def test_installed_wheel_brings_what_is_built_at_first_use(
+    clean_python: Path, only_torch: Path, tmp_path: Path
+) -> None:
+    """The sources in the wheel are enough, with this environment's torch."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
