@@ -20,7 +20,8 @@ _NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}
 def experiment_keys() -> Table:
     """Of the file's own tables."""
     entries = []
-    for table, model in (("", Spec), *_NESTED.items()):
+    models: dict[str, type[BaseModel]] = {"": Spec, **_NESTED}
+    for table, model in models.items():
         properties = model.model_json_schema()["properties"]
         for name, field in model.model_fields.items():
             path = f"{table}.{name}" if table else name

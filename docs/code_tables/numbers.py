@@ -21,7 +21,7 @@ def metrics() -> Table:
 
 def outcomes() -> Table:
     """Of a launch, and of a row."""
-    return _table(OUTCOME_WORDS, "outcome")
+    return _table({str(name): words for name, words in OUTCOME_WORDS.items()}, "outcome")
 
 
 def json_run() -> Table:

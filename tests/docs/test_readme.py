@@ -116,6 +116,28 @@ def test_python_is_python_and_its_names_exist(page: Path) -> None:
         assert unknown_names(code) == []
 
 
+def executed(page: str) -> dict[str, Any]:
+    """The names that the first block of Python of a page defines."""
+    names: dict[str, Any] = {}
+    exec(next(blocks((README.parent / page).read_text(encoding="utf-8"), "python")), names)
+    return names
+
+
+def test_the_two_versions_of_the_first_race_compute_the_same() -> None:
+    names = executed("docs/tutorial/first-race.md")
+    assert names["make_before"]()() == pytest.approx(names["make_after"]()(), rel=1e-9)
+
+
+def test_the_step_of_ones_own_learns() -> None:
+    names = executed("docs/how-to/own-step.md")
+    for step in (names["make_step"](), names["make_smaller"]()):
+        first, *_, last = [step() for _ in range(20)]
+        assert last < first
+        step.reset()
+        assert step() == first
+        assert step.samples == 256
+
+
 def unknown_names(code: str) -> list[str]:
     return [name for name in re.findall(r"\btt\.(\w+)", code) if name not in timetrial.__all__]
 
