@@ -72,7 +72,8 @@ def _named(path: str, value: Any) -> Iterator[Name]:
     elif callable(value):
         yield Name(path, value, "function", _signature(value), _words(value))
     else:
-        yield Name(path, value, "data", "", f"`{value!r}`: the version that is installed")
+        words = f"The version, here `{value}`." if path == "timetrial.__version__" else ""
+        yield Name(path, value, "data", "", words)
 
 
 def _members(cls: type) -> dict[str, Any]:

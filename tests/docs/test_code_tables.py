@@ -197,9 +197,21 @@ def test_what_public_names_hand_out_is_described() -> None:
 def test_a_name_without_words_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def plain() -> None: ...
 
-    monkeypatch.setattr(timetrial, "plain", plain, raising=False)
-    monkeypatch.setattr(timetrial, "__all__", ["plain"])
-    assert lacking(python_names.public()) == ["timetrial.plain"]
+    class Plain:
+        """With words."""
+
+        field: int
+
+        @property
+        def bare(self) -> int:
+            return 1
+
+    Plain.__module__ = "timetrial.plain"
+    for name, value in {"plain": plain, "Plain": Plain, "PLAIN": 1}.items():
+        monkeypatch.setattr(timetrial, name, value, raising=False)
+    monkeypatch.setattr(timetrial, "__all__", ["plain", "Plain", "PLAIN"])
+    without = ["plain", "Plain.field", "Plain.bare", "PLAIN"]
+    assert lacking(python_names.public()) == [f"timetrial.{name}" for name in without]
 
 
 def test_every_option_is_described() -> None:

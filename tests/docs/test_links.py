@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pages import PAGES, ROOT, headings, name_of, without_code
 
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\]\(<?([^)>\s]+)>?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
 
 
 def dead_links(page: Path, text: str) -> list[str]:
     """Those of a page with this text."""
     found = []
-    for link in _LINK.findall(without_code(text)):
+    for link in (inline or below for inline, below in _LINK.findall(without_code(text))):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
@@ -46,6 +46,8 @@ def test_no_link_is_dead(page: Path) -> None:
         ("[a](../../outside.md)", "no such file"),
         ("[a](docs/statistics.md#nothing-of-the-kind)", "no such heading"),
         ("[a](#nowhere)", "no such heading"),
+        ('[a](nowhere.md "title")', "no such file"),
+        ("[a][1]\n\n[1]: nowhere.md", "no such file"),
         ("`code`\n\n```\ncode\n```\n\n![a](nowhere.png)", "no such file"),
     ],
 )
