@@ -76,5 +76,5 @@ def test_every_page_of_the_site_is_reached() -> None:
     for page in docs.rglob("*.md"):
         for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
             names = [line for line in tree.splitlines() if line and not line.startswith(":")]
-            listed |= {page.parent / f"{name}.md" for name in names}
+            listed |= {page.parent / f"{re.sub(r'.*<|>$', '', name)}.md" for name in names}
     assert {page.resolve() for page in docs.rglob("*.md")} == {page.resolve() for page in listed}
