@@ -1,10 +1,13 @@
 // The judge is judged by central differences: (L(w + e) - L(w - e)) / 2e is the gradient, up to e^2.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
 
+#include "loader/plugin.h"
+#include "network/layers.h"
 #include "support/against_reference.h"
 
 namespace timetrial::testing {
@@ -185,6 +188,14 @@ TEST(Reference, RefusesBadInput) {
     }
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"threads", "2"}}), BackendError);
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"thread", "1"}}), BackendError);
+}
+
+TEST(Reference, HasEveryKindThereIs) {
+    const Plugin plugin(plugin_path("reference"));
+    const std::vector<std::string> own = word_list(plugin.description().layers);
+    for (const LayerKind& kind : layer_kinds())
+        EXPECT_NE(std::find(own.begin(), own.end(), kind.name), own.end()) << kind.name;
+    EXPECT_EQ(own.size(), 1 + layer_kinds().size());  // and "input"
 }
 
 // A profiled step is a step, and it names every layer that has work.

@@ -54,7 +54,7 @@ constexpr tt_description description{
     .flags = TT_PROFILES,
     .devices = devices,
     .dtypes = dtypes,
-    .layers = timetrial::layers::kinds,
+    .layers = timetrial::layers::kinds<EigenProduct>.data(),
     .optimizers = optimizers,
     .settings = settings,
 };

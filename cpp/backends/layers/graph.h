@@ -71,7 +71,8 @@ Graph<T> make_graph(const tt_network& network, int threads) {
         for (const std::size_t input : layers[i].inputs) live[input] = live[input] || live[i];
     }
     Graph<T> graph;
-    graph.loss = make_loss<T>(layers[network.loss].kind);
+    const timetrial::Layer& loss = layers[network.loss];
+    graph.loss = find_kind(loss_kinds<T>, loss).make(loss.attributes);
     graph.loss_name = layers[network.loss].name;
     std::vector<std::size_t> place(layers.size());
     std::vector<bool> learns;  // the node or something before it has parameters
@@ -92,7 +93,7 @@ Graph<T> make_graph(const tt_network& network, int threads) {
         if (from.inputs.size() != 1)
             throw Unsupported("the backend has no layer '" + from.kind + "' of several inputs");
         node.input = place[from.inputs[0]];
-        node.layer = make_layer<T, Product>(from.kind, from.attributes);
+        node.layer = find_kind(layer_kinds<T, Product>, from).make(from.attributes);
         for (const ParameterSpec& spec : from.parameters) {
             if (!spec.initial)
                 throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");

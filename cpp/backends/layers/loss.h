@@ -2,13 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "layers/layer.h"
-#include "timetrial/backend.hpp"
+#include "timetrial/kinds.hpp"
 
 namespace timetrial::layers {
 
@@ -62,10 +62,17 @@ class SquaredError final : public Loss<T> {
 };
 
 template <typename T>
-std::unique_ptr<Loss<T>> make_loss(const std::string& kind) {
-    if (kind == "softmax_cross_entropy") return std::make_unique<SoftmaxCrossEntropy<T>>();
-    if (kind == "squared_error") return std::make_unique<SquaredError<T>>();
-    throw Unsupported("the backend has no loss '" + kind + "'");
+using MakeLoss = std::unique_ptr<Loss<T>> (*)(const Attributes&);
+
+template <typename T, typename Made>
+std::unique_ptr<Loss<T>> make_loss(const Attributes&) {
+    return std::make_unique<Made>();
 }
+
+template <typename T>
+inline constexpr std::array loss_kinds = {
+    Kind<MakeLoss<T>>{"softmax_cross_entropy", make_loss<T, SoftmaxCrossEntropy<T>>},
+    Kind<MakeLoss<T>>{"squared_error", make_loss<T, SquaredError<T>>},
+};
 
 }  // namespace timetrial::layers

@@ -35,7 +35,7 @@ constexpr tt_description description{
     .flags = TT_PROFILES,
     .devices = devices,
     .dtypes = dtypes,
-    .layers = kinds,
+    .layers = kinds.data(),
     .optimizers = optimizers,
     .settings = settings,
 };

@@ -1,4 +1,4 @@
-// Kind -> ATen operation. A new layer is one line here (and its name in `kinds`).
+// Kind -> ATen operation. A new layer is one entry here; the plug-in's list is made of these tables.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,18 +19,13 @@
 #include <optional>
 #include <vector>
 
-#include "timetrial/backend.hpp"
+#include "timetrial/kinds.hpp"
 
 namespace timetrial::libtorch {
 
-inline constexpr const char* kinds[] = {
-    "input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
-    "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
-    "squared_error", nullptr};
-
 using Operation = std::function<at::Tensor(const at::Tensor& input)>;
 // The mean over the batch, of the prediction (N x classes) and the labels (N).
-using Loss = std::function<at::Tensor(const at::Tensor& prediction, const at::Tensor& labels)>;
+using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& labels);
 
 // height, width
 inline std::array<int64_t, 2> read_pair(const Attributes& attributes, const std::string& name,
@@ -40,39 +35,73 @@ inline std::array<int64_t, 2> read_pair(const Attributes& attributes, const std:
 
 // `parameters`: weight, and bias if the layer has one. ATen's operations are the ones that torch.nn calls,
 // so rows here and rows of PyTorch run the same kernels.
-inline Operation make_operation(const Layer& layer, const std::vector<at::Tensor>& parameters) {
-    const Attributes& attributes = layer.attributes;
-    if (layer.kind == "dense" || layer.kind == "conv2d") {
-        const at::Tensor weight = parameters.at(0);
-        const std::optional<at::Tensor> bias =
-            parameters.size() > 1 ? std::make_optional(parameters[1]) : std::nullopt;
-        if (layer.kind == "dense") return [=](const at::Tensor& x) { return at::linear(x, weight, bias); };
-        const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-        return [=](const at::Tensor& x) { return at::conv2d(x, weight, bias, stride, padding); };
-    }
-    if (layer.kind == "max_pool2d" || layer.kind == "avg_pool2d") {
-        const auto kernel = read_pair(attributes, "kernel", 1);
-        const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-        if (layer.kind == "max_pool2d")
-            return [=](const at::Tensor& x) { return at::max_pool2d(x, kernel, stride, padding); };
-        return [=](const at::Tensor& x) { return at::avg_pool2d(x, kernel, stride, padding); };
-    }
-    if (layer.kind == "relu") return [](const at::Tensor& x) { return at::relu(x); };
-    if (layer.kind == "tanh") return [](const at::Tensor& x) { return at::tanh(x); };
-    if (layer.kind == "sigmoid") return [](const at::Tensor& x) { return at::sigmoid(x); };
-    if (layer.kind == "flatten") return [](const at::Tensor& x) { return at::flatten(x, 1); };
-    throw Unsupported("the backend has no layer '" + layer.kind + "' (layer '" + layer.name + "')");
+using Parameters = std::vector<at::Tensor>;
+using MakeOperation = Operation (*)(const Attributes& attributes, const Parameters& parameters);
+
+inline std::optional<at::Tensor> bias_of(const Parameters& parameters) {
+    return parameters.size() > 1 ? std::make_optional(parameters[1]) : std::nullopt;
 }
 
-inline Loss make_loss(const Layer& layer) {
-    if (layer.kind == "softmax_cross_entropy")
-        return
-            [](const at::Tensor& x, const at::Tensor& labels) { return at::cross_entropy_loss(x, labels); };
-    if (layer.kind == "squared_error")
-        return [](const at::Tensor& x, const at::Tensor& labels) {
-            return at::mse_loss(x, at::one_hot(labels, x.size(1)).to(x.scalar_type()));
-        };
-    throw Unsupported("the backend has no loss '" + layer.kind + "' (layer '" + layer.name + "')");
+inline Operation dense(const Attributes&, const Parameters& parameters) {
+    return [weight = parameters.at(0), bias = bias_of(parameters)](const at::Tensor& x) {
+        return at::linear(x, weight, bias);
+    };
 }
+
+inline Operation conv2d(const Attributes& attributes, const Parameters& parameters) {
+    const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
+    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const at::Tensor& x) {
+        return at::conv2d(x, weight, bias, stride, padding);
+    };
+}
+
+// `pool`: at::max_pool2d or at::avg_pool2d, whose other arguments are as wanted; padded zeros count.
+template <class Pool>
+Operation pooling(const Attributes& attributes, Pool pool) {
+    const auto kernel = read_pair(attributes, "kernel", 1);
+    const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
+    return [=](const at::Tensor& x) { return pool(x, kernel, stride, padding); };
+}
+
+inline Operation max_pool2d(const Attributes& attributes, const Parameters&) {
+    return pooling(attributes, [](auto&&... of) { return at::max_pool2d(of...); });
+}
+
+inline Operation avg_pool2d(const Attributes& attributes, const Parameters&) {
+    return pooling(attributes, [](auto&&... of) { return at::avg_pool2d(of...); });
+}
+
+template <at::Tensor (*function)(const at::Tensor&)>
+Operation plain(const Attributes&, const Parameters&) {
+    return function;
+}
+
+inline at::Tensor flatten(const at::Tensor& x) { return at::flatten(x, 1); }
+
+inline at::Tensor cross_entropy(const at::Tensor& x, const at::Tensor& labels) {
+    return at::cross_entropy_loss(x, labels);
+}
+
+inline at::Tensor squared_error(const at::Tensor& x, const at::Tensor& labels) {
+    return at::mse_loss(x, at::one_hot(labels, x.size(1)).to(x.scalar_type()));
+}
+
+inline constexpr std::array operation_kinds = {
+    Kind<MakeOperation>{"dense", dense},
+    Kind<MakeOperation>{"conv2d", conv2d},
+    Kind<MakeOperation>{"max_pool2d", max_pool2d},
+    Kind<MakeOperation>{"avg_pool2d", avg_pool2d},
+    Kind<MakeOperation>{"relu", plain<at::relu>},
+    Kind<MakeOperation>{"tanh", plain<at::tanh>},
+    Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},
+    Kind<MakeOperation>{"flatten", plain<flatten>},
+};
+
+inline constexpr std::array loss_kinds = {
+    Kind<Loss>{"softmax_cross_entropy", cross_entropy},
+    Kind<Loss>{"squared_error", squared_error},
+};
+
+inline constexpr auto kinds = kind_words(operation_kinds, loss_kinds);
 
 }  // namespace timetrial::libtorch

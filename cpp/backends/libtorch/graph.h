@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "catalog.h"
-#include "timetrial/backend.hpp"
+#include "timetrial/kinds.hpp"
 
 namespace timetrial::libtorch {
 
@@ -74,7 +74,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
     graph.nodes.resize(layers.size());
     graph.prediction = network.output;
     graph.loss_node = network.loss;
-    graph.loss = make_loss(layers.at(network.loss));
+    graph.loss = find_kind(loss_kinds, layers.at(network.loss)).make;
     std::vector<std::size_t> last_reader(layers.size(), 0);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const Layer& layer = layers[i];
@@ -92,7 +92,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
             node.parameters.push_back(graph.parameters.size());
             graph.parameters.push_back({spec.name, spec.name + ".velocity", values.back(), spec.initial});
         }
-        node.operation = make_operation(layer, values);
+        node.operation = find_kind(operation_kinds, layer).make(layer.attributes, values);
     }
     for (std::size_t i = 1; i < layers.size(); ++i) {
         Node& node = graph.nodes[i];

@@ -18,9 +18,6 @@ namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* kinds[] = {"input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
-                                 "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
-                                 "squared_error", nullptr};
 constexpr const char* optimizers[] = {"sgd", nullptr};
 constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", nullptr};
 
@@ -44,7 +41,7 @@ const tt_description& description() {
         .flags = TT_PROFILES,
         .devices = devices,
         .dtypes = dtypes,
-        .layers = kinds,
+        .layers = kinds.data(),
         .optimizers = optimizers,
         .settings = settings,
     };

@@ -1,13 +1,15 @@
-// Kind -> layer. A new layer is one file and one line here.
+// Kind -> layer. A new layer is one file and one line here; the plug-in's list is made of this table.
 #pragma once
 
+#include <array>
 #include <memory>
-#include <string>
 
+#include "layers/loss.h"
 #include "onednn/activation.h"
 #include "onednn/convolution.h"
 #include "onednn/dense.h"
 #include "onednn/pooling.h"
+#include "timetrial/kinds.hpp"
 
 namespace timetrial::onednn {
 
@@ -19,23 +21,41 @@ inline PoolWindow read_window(const Attributes& a) {
             padding};
 }
 
-inline std::unique_ptr<Layer> make_layer(const std::string& kind, const Attributes& attributes) {
-    using dnnl::algorithm;
-    if (kind == "dense") return std::make_unique<Dense>();
-    if (kind == "conv2d") return std::make_unique<Convolution>(read_window(attributes));
-    if (kind == "max_pool2d")
-        return std::make_unique<Pooling>(algorithm::pooling_max, read_window(attributes));
-    if (kind == "avg_pool2d")
-        return std::make_unique<Pooling>(algorithm::pooling_avg_include_padding, read_window(attributes));
-    if (kind == "relu")
-        return std::make_unique<Activation>(algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd);
-    if (kind == "tanh")
-        return std::make_unique<Activation>(algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd);
-    if (kind == "sigmoid")
-        return std::make_unique<Activation>(algorithm::eltwise_logistic,
-                                            algorithm::eltwise_logistic_use_dst_for_bwd);
-    if (kind == "flatten") return std::make_unique<Flatten>();
-    throw Unsupported("the backend has no layer '" + kind + "'");
+using MakeLayer = std::unique_ptr<Layer> (*)(const Attributes&);
+
+template <class Made>
+std::unique_ptr<Layer> plain(const Attributes&) {
+    return std::make_unique<Made>();
 }
+template <dnnl::algorithm algorithm>
+std::unique_ptr<Layer> pooling(const Attributes& attributes) {
+    return std::make_unique<Pooling>(algorithm, read_window(attributes));
+}
+template <dnnl::algorithm forward, dnnl::algorithm backward>
+std::unique_ptr<Layer> activation(const Attributes&) {
+    return std::make_unique<Activation>(forward, backward);
+}
+inline std::unique_ptr<Layer> convolution(const Attributes& attributes) {
+    return std::make_unique<Convolution>(read_window(attributes));
+}
+
+inline constexpr std::array layer_kinds = {
+    Kind<MakeLayer>{"dense", plain<Dense>},
+    Kind<MakeLayer>{"conv2d", convolution},
+    Kind<MakeLayer>{"max_pool2d", pooling<dnnl::algorithm::pooling_max>},
+    Kind<MakeLayer>{"avg_pool2d", pooling<dnnl::algorithm::pooling_avg_include_padding>},
+    Kind<MakeLayer>{"relu",
+                    activation<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd>},
+    Kind<MakeLayer>{"tanh",
+                    activation<dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd>},
+    Kind<MakeLayer>{
+        "sigmoid",
+        activation<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd>},
+    Kind<MakeLayer>{"flatten", plain<Flatten>},
+};
+
+// For the plug-in's description. The losses are those of the layers engine: a loss has nothing for oneDNN to
+// do.
+inline constexpr auto kinds = kind_words(layer_kinds, layers::loss_kinds<float>);
 
 }  // namespace timetrial::onednn

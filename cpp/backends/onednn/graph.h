@@ -74,7 +74,7 @@ inline std::vector<Node> make_nodes(const std::vector<const timetrial::Layer*>& 
         nodes[i].name = from.name;
         nodes[i].shape = from.shape;
         if (i == 0) continue;
-        nodes[i].layer = make_layer(from.kind, from.attributes);
+        nodes[i].layer = find_kind(layer_kinds, from).make(from.attributes);
         add_parameters(from, *nodes[i].layer);
         const auto* activation = dynamic_cast<const Activation*>(nodes[i].layer.get());
         if (activation && dynamic_cast<const Weighted*>(nodes[i - 1].layer.get()))
@@ -108,7 +108,8 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     Graph graph;
     graph.nodes = make_nodes(read_chain(layers, build.network->output));
     graph.loss_name = layers[build.network->loss].name;
-    graph.loss = timetrial::layers::make_loss<float>(layers[build.network->loss].kind);
+    const timetrial::Layer& loss = layers[build.network->loss];
+    graph.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
     Builder builder(engine, stream, layout, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     // The handle is each step's own batch.

@@ -1,46 +1,62 @@
-// Layers without parameters that treat each value alone. Each derivative is written in terms of the output
-// y, which is there anyway.
+// Layers without parameters that treat each value alone: a formula each.
 #pragma once
 
 #include <cmath>
 
-#include "layer.h"
+#include "tape.h"
+#include "terms.h"
 
 namespace timetrial::reference {
 
 struct Relu {
-    static double value(double x) { return x < 0 ? 0.0 : x; }         // in this form NaN stays NaN
-    static double derivative(double y) { return y > 0 ? 1.0 : 0.0; }  // relu'(0) = 0: canonical in timetrial
+    // relu'(0) = 0: canonical in timetrial. In this form NaN stays NaN.
+    template <class Real>
+    static Real of(const Real& x) {
+        return value_of(x) <= 0 ? Real(0.0) : x;
+    }
 };
 
 struct Tanh {
-    static double value(double x) { return std::tanh(x); }
-    static double derivative(double y) { return 1 - y * y; }
+    template <class Real>
+    static Real of(const Real& x) {
+        using std::tanh;
+        return tanh(x);
+    }
 };
 
 struct Sigmoid {
-    static double value(double x) { return 1 / (1 + std::exp(-x)); }
-    static double derivative(double y) { return y * (1 - y); }
-};
-
-// flatten changes the shape only: (N, C, H, W) and (N, C * H * W) have their values in the same order.
-struct Identity {
-    static double value(double x) { return x; }
-    static double derivative(double) { return 1; }
+    template <class Real>
+    static Real of(const Real& x) {
+        using std::exp;
+        return Real(1.0) / (Real(1.0) + exp(Real(0.0) - x));
+    }
 };
 
 template <class Formula>
 class Elementwise final : public Function {
   public:
-    void forward(const Tensor& x, Tensor& y) override {
-        for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = Formula::value(x.value[i]);
+    void forward(std::span<Tensor* const> x, Tensor& y) override {
+        for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = Formula::of(x[0]->value[i]);
     }
-    void backward(Tensor& x, const Tensor& y) override {
-        for (std::size_t i = 0; i < y.size(); ++i)
-            x.gradient[i] += y.gradient[i] * Formula::derivative(y.value[i]);
+    void backward(std::span<Tensor* const> x, Tensor& y) override {
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            tape_.clear();
+            const Number result = Formula::of(tape_.variable(x[0]->value[i]));
+            x[0]->gradient[i] += y.gradient[i] * tape_.derivatives(result)[0];
+        }
     }
+
+  private:
+    Tape tape_;
 };
 
-using Flatten = Elementwise<Identity>;
+// flatten changes the shape only: (N, C, H, W) and (N, C * H * W) have their values in the same order.
+class Flatten final : public Sum<Flatten> {
+  public:
+    template <class Terms>
+    void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
+        terms.value({y, 0, 1}, {*inputs[0], 0, 1}, y.size());
+    }
+};
 
 }  // namespace timetrial::reference

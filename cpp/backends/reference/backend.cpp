@@ -1,26 +1,17 @@
-// The reference backend: backpropagation in double precision with plain loops, one thread. It judges small
-// networks for the fast backends, and it is the example for those who write one: read layer.h first, then
-// dense.h, then the step below.
+// The reference backend: differentiation in double precision with plain loops, one thread. Each layer is what
+// it computes, written once; no gradient is written anywhere. It judges the fast backends, and it is the
+// example for those who write one: read function.h first, then dense.h and terms.h, then the step below.
 
 #include <algorithm>
 #include <limits>
 
-#include "activations.h"
-#include "conv2d.h"
-#include "dense.h"
-#include "layer.h"
-#include "losses.h"
-#include "pooling.h"
-#include "timetrial/backend.hpp"
+#include "catalog.h"
 
 namespace timetrial::reference {
 namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};  // of weights and data; it computes in f64
-constexpr const char* kinds[] = {"input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
-                                 "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
-                                 "squared_error", nullptr};
 constexpr const char* optimizers[] = {"sgd", nullptr};
 constexpr const char* settings[] = {"threads", nullptr};
 constexpr tt_description description{
@@ -34,37 +25,17 @@ constexpr tt_description description{
     .flags = TT_PROFILES,
     .devices = devices,
     .dtypes = dtypes,
-    .layers = kinds,
+    .layers = kinds.data(),
     .optimizers = optimizers,
     .settings = settings,
 };
 
-// The one place to extend for a new layer.
-std::unique_ptr<Function> make_function(const Layer& layer) {
-    const Attributes& attributes = layer.attributes;
-    if (layer.kind == "dense") return std::make_unique<Dense>();
-    if (layer.kind == "conv2d") return std::make_unique<Conv2d>(attributes);
-    if (layer.kind == "max_pool2d") return std::make_unique<MaxPool2d>(attributes);
-    if (layer.kind == "avg_pool2d") return std::make_unique<AvgPool2d>(attributes);
-    if (layer.kind == "relu") return std::make_unique<Elementwise<Relu>>();
-    if (layer.kind == "tanh") return std::make_unique<Elementwise<Tanh>>();
-    if (layer.kind == "sigmoid") return std::make_unique<Elementwise<Sigmoid>>();
-    if (layer.kind == "flatten") return std::make_unique<Flatten>();
-    throw Unsupported("the backend has no layer '" + layer.kind + "' (layer '" + layer.name + "')");
-}
-
-std::unique_ptr<Loss> make_loss(const Layer& layer) {
-    if (layer.kind == "softmax_cross_entropy") return std::make_unique<SoftmaxCrossEntropy>();
-    if (layer.kind == "squared_error") return std::make_unique<SquaredError>();
-    throw Unsupported("the backend has no loss '" + layer.kind + "' (layer '" + layer.name + "')");
-}
-
-// A node of the graph: its output, and the function that computes it from the output of another node.
+// A node of the graph: its output, and the function that computes it from the outputs of other nodes.
 struct Node {
     std::string name;
     Tensor output;
     std::unique_ptr<Function> function;  // null for an input of the network
-    std::size_t input = 0;
+    std::vector<Tensor*> inputs;
     Values nudge;  // empty, or what is added to the output (write_tensor)
 };
 
@@ -90,14 +61,14 @@ class Reference final : public Backend {
             if (i == build.network->loss) continue;
             nodes_[i].output = Tensor(layer.shape);
             if (layer.kind == "input") continue;
-            nodes_[i].function = make_function(layer);
-            if (layer.inputs.size() != 1) throw Unsupported("layer '" + layer.name + "' has several inputs");
-            nodes_[i].input = layer.inputs[0];
+            nodes_[i].function = find_kind(functions, layer).make(layer.attributes);
+            for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
             for (const ParameterSpec& spec : layer.parameters)
                 nodes_[i].function->parameters.push_back(std::make_unique<Parameter>(spec));
         }
         prediction_ = build.network->output;
-        loss_ = make_loss(layers[build.network->loss]);
+        const Layer& loss = layers[build.network->loss];
+        loss_ = find_kind(losses, loss).make(loss.attributes);
         loss_name_ = layers[build.network->loss].name;
         sgd_ = read_sgd(build.optimizer);
         reset();
@@ -194,7 +165,7 @@ class Reference final : public Backend {
             if (!has_values(node)) continue;
             timer.time(node.name.c_str(), TT_DIRECTION_FORWARD, [&] {
                 if (node.function) {
-                    node.function->forward(nodes_[node.input].output, node.output);
+                    node.function->forward(node.inputs, node.output);
                     for (std::size_t i = 0; i < node.nudge.size(); ++i) node.output.value[i] += node.nudge[i];
                 } else {
                     const auto* pixels = static_cast<const float*>(batch_tensor(batch, "images").data);
@@ -228,7 +199,7 @@ class Reference final : public Backend {
         for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
             if (!node->function) continue;
             timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD,
-                       [&] { node->function->backward(nodes_[node->input].output, node->output); });
+                       [&] { node->function->backward(node->inputs, node->output); });
         }
     }
 

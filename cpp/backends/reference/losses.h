@@ -1,13 +1,44 @@
-// Losses: one number from the prediction x (N x C) and the labels. Backpropagation starts here.
+// Losses: one number from the prediction x (N x C) and the labels, the mean over the images. Backpropagation
+// starts here.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
-#include "layer.h"
+#include "tape.h"
+#include "tensor.h"
 
 namespace timetrial::reference {
+
+// -log p[label] with p = softmax(x), p[c] = exp(x[c]) / sum over d of exp(x[d]).
+struct SoftmaxCrossEntropy {
+    template <class Real>
+    static Real of(std::span<const Real> x, int64_t label) {
+        using std::exp, std::log;
+        // Subtracted before exp(): that changes nothing in p and keeps exp() in range.
+        double largest = value_of(x[0]);
+        for (const Real& logit : x) largest = std::max(largest, value_of(logit));
+        Real sum = 0.0;
+        for (const Real& logit : x) sum = sum + exp(logit - Real(largest));
+        return log(sum) + Real(largest) - x[static_cast<std::size_t>(label)];
+    }
+};
+
+// Mean over c of (x[c] - onehot(label)[c])^2.
+struct SquaredError {
+    template <class Real>
+    static Real of(std::span<const Real> x, int64_t label) {
+        Real sum = 0.0;
+        for (std::size_t c = 0; c < x.size(); ++c) {
+            const Real difference = x[c] - Real(static_cast<int64_t>(c) == label ? 1.0 : 0.0);
+            sum = sum + difference * difference;
+        }
+        return sum / Real(static_cast<double>(x.size()));
+    }
+};
 
 class Loss {
   public:
@@ -17,63 +48,34 @@ class Loss {
     virtual void backward(Tensor& x, const int64_t* labels) = 0;
 };
 
-// p = softmax(x[n]), p[c] = exp(x[n][c]) / sum over d of exp(x[n][d]);  loss = mean over n of -log p[label].
-// Its gradient is (p - onehot(label)) / N. The maximum is subtracted before exp(), which changes nothing in p
-// and keeps exp() in range.
-class SoftmaxCrossEntropy final : public Loss {
+// From the formula of one image.
+template <class Formula>
+class MeanLoss final : public Loss {
   public:
     double forward(const Tensor& x, const int64_t* labels) override {
-        const std::size_t batch = x.extent(0), classes = x.extent(1);
         double total = 0;
-        for (std::size_t n = 0; n < batch; ++n) {
-            const double* logits = x.value.data() + n * classes;
-            total += log_sum_exp(logits, classes) - logits[labels[n]];
-        }
-        return total / static_cast<double>(batch);
+        for (std::size_t n = 0; n < x.extent(0); ++n)
+            total += Formula::of(std::span(x.value).subspan(n * x.extent(1), x.extent(1)), labels[n]);
+        return total / static_cast<double>(x.extent(0));
     }
 
     void backward(Tensor& x, const int64_t* labels) override {
         const std::size_t batch = x.extent(0), classes = x.extent(1);
         for (std::size_t n = 0; n < batch; ++n) {
-            const double* logits = x.value.data() + n * classes;
-            const double log_sum = log_sum_exp(logits, classes);
-            for (std::size_t c = 0; c < classes; ++c) {
-                const double p = std::exp(logits[c] - log_sum);
-                const double onehot = static_cast<int64_t>(c) == labels[n] ? 1.0 : 0.0;
-                x.gradient[n * classes + c] += (p - onehot) / static_cast<double>(batch);
-            }
+            tape_.clear();
+            image_.clear();
+            for (std::size_t c = 0; c < classes; ++c)
+                image_.push_back(tape_.variable(x.value[n * classes + c]));
+            const Number loss = Formula::of(std::span<const Number>(image_), labels[n]);
+            const std::vector<double>& derivatives = tape_.derivatives(loss);
+            for (std::size_t c = 0; c < classes; ++c)
+                x.gradient[n * classes + c] += derivatives[c] / static_cast<double>(batch);
         }
     }
 
   private:
-    static double log_sum_exp(const double* logits, std::size_t classes) {
-        const double largest = *std::max_element(logits, logits + classes);
-        double sum = 0;
-        for (std::size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - largest);
-        return largest + std::log(sum);
-    }
-};
-
-// loss = mean over n and c of (x[n][c] - onehot(label)[c])^2
-class SquaredError final : public Loss {
-  public:
-    double forward(const Tensor& x, const int64_t* labels) override {
-        double total = 0;
-        for (std::size_t i = 0; i < x.size(); ++i)
-            total += difference(x, labels, i) * difference(x, labels, i);
-        return total / static_cast<double>(x.size());
-    }
-
-    void backward(Tensor& x, const int64_t* labels) override {
-        for (std::size_t i = 0; i < x.size(); ++i)
-            x.gradient[i] += 2 * difference(x, labels, i) / static_cast<double>(x.size());
-    }
-
-  private:
-    static double difference(const Tensor& x, const int64_t* labels, std::size_t i) {
-        const std::size_t classes = x.extent(1);
-        return x.value[i] - (static_cast<int64_t>(i % classes) == labels[i / classes] ? 1.0 : 0.0);
-    }
+    Tape tape_;
+    std::vector<Number> image_;
 };
 
 }  // namespace timetrial::reference

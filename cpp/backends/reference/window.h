@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "timetrial/backend.hpp"
+#include "tensor.h"
 
 namespace timetrial::reference {
 
@@ -19,6 +19,16 @@ struct Window {
           stride_w(of.integer("stride_w")),
           padding_h(of.integer("padding_h", 0)),
           padding_w(of.integer("padding_w", 0)) {}
+
+    std::size_t taps() const { return static_cast<std::size_t>(kernel_h * kernel_w); }
+    // From one output of a row to the next, its input moves so far.
+    std::size_t step() const { return static_cast<std::size_t>(stride_w); }
+};
+
+// The outputs that a tap of the kernel reaches in one row: output y + i meets input x + i * step, for i <
+// count. Places are within the planes.
+struct Reach {
+    std::size_t x, y, count;
 };
 
 // The output positions whose input position (output * stride + shift) lies inside the image: the rest
@@ -33,12 +43,12 @@ struct Span {
     }
 };
 
-// One output plane over one input plane, tap by tap. Calls row(tap, x, y, count) for each output row that a
-// tap of the kernel reaches: output y + i meets input x + i * stride_w, for i < count. Offsets are within
-// the planes; tap counts row by row through the kernel. The innermost loop is the caller's: long, without
+// One plane of y (N x C x H x W) over one of x, tap by tap: calls row(tap, reach) for each output row that a
+// tap reaches. Taps count row by row through the kernel. The innermost loop is the caller's: long, without
 // conditions.
-template <class Row>
-void slide(const Window& w, int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, Row&& row) {
+template <class Each>
+void slide(const Window& w, const Tensor& x, const Tensor& y, Each&& row) {
+    const int64_t in_h = x.shape[2], in_w = x.shape[3], out_h = y.shape[2], out_w = y.shape[3];
     for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
         for (int64_t kw = 0; kw < w.kernel_w; ++kw) {
             const Span rows(out_h, in_h, w.stride_h, kh - w.padding_h);
@@ -47,8 +57,10 @@ void slide(const Window& w, int64_t in_h, int64_t in_w, int64_t out_h, int64_t o
             for (int64_t oh = rows.begin; oh < rows.end; ++oh) {
                 const int64_t ih = oh * w.stride_h + kh - w.padding_h;
                 const int64_t iw = columns.begin * w.stride_w + kw - w.padding_w;
-                row(kh * w.kernel_w + kw, ih * in_w + iw, oh * out_w + columns.begin,
-                    columns.end - columns.begin);
+                row(static_cast<std::size_t>(kh * w.kernel_w + kw),
+                    Reach{static_cast<std::size_t>(ih * in_w + iw),
+                          static_cast<std::size_t>(oh * out_w + columns.begin),
+                          static_cast<std::size_t>(columns.end - columns.begin)});
             }
         }
     }

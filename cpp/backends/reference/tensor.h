@@ -1,15 +1,8 @@
-// What a layer is: a function y = f(x) that can also pass gradients back.
-//
-// Backpropagation is the chain rule, applied from the loss towards the input. Write gy for dL/dy, the
-// gradient of the loss with respect to a layer's output. A layer then owes two things:
-//   dL/dx = gy * dy/dx, for the layer before it, and
-//   dL/dw = gy * dy/dw, for its own parameters.
-// Both are *added*: where a value is used twice (by two layers, or by one weight at many positions), the
-// gradients of all its uses add up.
+// What a network is made of: values, and the gradient of the loss with respect to each of them.
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,7 +12,8 @@ namespace timetrial::reference {
 
 using Values = std::vector<double>;
 
-// Values of a node's output, row-major, and the gradient of the loss with respect to them.
+// Row-major. Gradients are *added to*: where a value is used twice (by two layers, or by one weight at many
+// positions), the gradients of all its uses add up.
 struct Tensor {
     Shape shape;
     Values value;
@@ -47,17 +41,6 @@ struct Parameter : Tensor {
           velocity(size()) {
         if (!initial) throw std::invalid_argument("parameter '" + name + "' has no initial values");
     }
-};
-
-class Function {
-  public:
-    virtual ~Function() = default;
-    // y.value from x.value.
-    virtual void forward(const Tensor& x, Tensor& y) = 0;
-    // x.gradient and the parameters' gradients, both added to, from y.gradient.
-    virtual void backward(Tensor& x, const Tensor& y) = 0;
-
-    std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
 };
 
 }  // namespace timetrial::reference

@@ -1,0 +1,49 @@
+// Kind -> layer. A new layer is one file and one line here; the plug-in's lists are made of these tables.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "activations.h"
+#include "conv2d.h"
+#include "dense.h"
+#include "losses.h"
+#include "pooling.h"
+#include "timetrial/kinds.hpp"
+
+namespace timetrial::reference {
+
+template <class Base, class Made>
+std::unique_ptr<Base> plain(const Attributes&) {
+    return std::make_unique<Made>();
+}
+
+template <class Made>
+std::unique_ptr<Function> shaped(const Attributes& attributes) {
+    return std::make_unique<Made>(attributes);
+}
+
+using FunctionKind = Kind<std::unique_ptr<Function> (*)(const Attributes&)>;
+using LossKind = Kind<std::unique_ptr<Loss> (*)(const Attributes&)>;
+
+inline constexpr std::array functions = {
+    FunctionKind{"dense", plain<Function, Dense>},
+    FunctionKind{"conv2d", shaped<Conv2d>},
+    FunctionKind{"max_pool2d", shaped<MaxPool2d>},
+    FunctionKind{"avg_pool2d", shaped<AvgPool2d>},
+    FunctionKind{"relu", plain<Function, Elementwise<Relu>>},
+    FunctionKind{"tanh", plain<Function, Elementwise<Tanh>>},
+    FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},
+    FunctionKind{"flatten", plain<Function, Flatten>},
+};
+
+inline constexpr std::array losses = {
+    LossKind{"softmax_cross_entropy", plain<Loss, MeanLoss<SoftmaxCrossEntropy>>},
+    LossKind{"squared_error", plain<Loss, MeanLoss<SquaredError>>},
+};
+
+// For the plug-in's description.
+inline constexpr auto kinds = kind_words(functions, losses);
+
+}  // namespace timetrial::reference

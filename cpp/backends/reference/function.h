@@ -1,0 +1,33 @@
+// What a layer is: a function y = f(x). What it computes is written once, as its definition; the gradients
+// follow from that, in one of two ways:
+//   - a layer that is a sum of products (dense, convolution, pooling): terms.h reads the same terms backward;
+//   - a layer that is a formula (activations, losses): tape.h notes what was computed, and goes back along
+//   it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tensor.h"
+
+namespace timetrial::reference {
+
+class Function {
+  public:
+    virtual ~Function() = default;
+    // y.value from the values of x.
+    virtual void forward(std::span<Tensor* const> x, Tensor& y) = 0;
+    // Adds to the gradients of x and of the parameters what y.gradient makes of them: the chain rule.
+    virtual void backward(std::span<Tensor* const> x, Tensor& y) = 0;
+
+    std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
+
+  protected:
+    Tensor& weight() const { return *parameters[0]; }
+    bool has_bias() const { return parameters.size() > 1; }
+    Tensor& bias() const { return *parameters[1]; }
+};
+
+}  // namespace timetrial::reference

@@ -1,0 +1,72 @@
+// Layers that are sums of products. A definition lists its terms, y[j] += w[k] * x[i], and nothing else.
+// Since dy[j]/dx[i] = w[k] and dy[j]/dw[k] = x[i], the same list has the gradients: each term, read backward,
+// says
+//   gx[i] += w[k] * gy[j]    and    gw[k] += x[i] * gy[j].
+#pragma once
+
+#include <algorithm>
+
+#include "function.h"
+
+namespace timetrial::reference {
+
+// Every `stride`-th value of a tensor, from `first` on. Stride 0: the same value again and again.
+struct Row {
+    Tensor& of;
+    std::size_t first;
+    std::size_t stride;
+
+    double* values() const { return of.value.data() + first; }
+    double* gradients() const { return of.gradient.data() + first; }
+};
+
+// to[i] += a[i] * b[i], each with its stride; into one value where to_stride is 0.
+inline void add_products(double* to, std::size_t to_stride, const double* a, std::size_t a_stride,
+                         const double* b, std::size_t b_stride, std::size_t count) {
+    if (to_stride == 0) {
+        double sum = 0;
+        for (std::size_t i = 0; i < count; ++i) sum += a[i * a_stride] * b[i * b_stride];
+        *to += sum;
+    } else {
+        for (std::size_t i = 0; i < count; ++i) to[i * to_stride] += a[i * a_stride] * b[i * b_stride];
+    }
+}
+
+// What a definition tells its terms to: `count` of them at a time, along rows.
+struct Forward {
+    // y += w * x
+    void product(const Row& y, const Row& w, const Row& x, std::size_t count) const {
+        add_products(y.values(), y.stride, w.values(), w.stride, x.values(), x.stride, count);
+    }
+    // y += factor * x
+    void value(const Row& y, const Row& x, std::size_t count, double factor = 1) const {
+        add_products(y.values(), y.stride, &factor, 0, x.values(), x.stride, count);
+    }
+};
+
+struct Backward {
+    void product(const Row& y, const Row& w, const Row& x, std::size_t count) const {
+        add_products(x.gradients(), x.stride, w.values(), w.stride, y.gradients(), y.stride, count);
+        add_products(w.gradients(), w.stride, x.values(), x.stride, y.gradients(), y.stride, count);
+    }
+    void value(const Row& y, const Row& x, std::size_t count, double factor = 1) const {
+        add_products(x.gradients(), x.stride, &factor, 0, y.gradients(), y.stride, count);
+    }
+};
+
+// A layer from its definition: define(terms, x, y), with Forward or Backward for `terms`. It may look at
+// values (a maximum has to), and decide alike in both.
+template <class Definition>
+class Sum : public Function {
+  public:
+    void forward(std::span<Tensor* const> x, Tensor& y) final {
+        std::fill(y.value.begin(), y.value.end(), 0.0);
+        definition().define(Forward{}, x, y);
+    }
+    void backward(std::span<Tensor* const> x, Tensor& y) final { definition().define(Backward{}, x, y); }
+
+  private:
+    const Definition& definition() const { return static_cast<const Definition&>(*this); }
+};
+
+}  // namespace timetrial::reference
