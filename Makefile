@@ -139,6 +139,14 @@ frameworks: $(VENV)/.frameworks-$(REQUIRED_FRAMEWORKS)  ## install the framework
 pytest: REQUIRED := TIMETRIAL_REQUIRE=$(REQUIRED_FRAMEWORKS)
 endif
 
+# What only tests that are marked full use, and takes more than 100 MB.
+$(VENV)/.test-all: pyproject.toml | $(VENV)/.test
+	$(STAGE) install -- $(PIP) install --quiet $$($(BIN)/python tools/extras.py mlflow)
+	@touch $@
+ifeq ($(FULL),1)
+pytest: $(VENV)/.test-all
+endif
+
 # Those that need the processors for themselves come last.
 PYTEST = $(BIN)/python -m pytest
 pytest: $(VENV)/.installed $(VENV)/.test frameworks  ## Python tests

@@ -16,7 +16,8 @@ from typer.testing import CliRunner, Result
 
 from timetrial.cli.main import app
 from timetrial.errors import InputError
-from timetrial.exports import FORMATS
+from timetrial.exports import FOLDERS, FORMATS
+from timetrial.exports.formats import STORES
 from timetrial.records.results import Results
 
 
@@ -146,15 +147,19 @@ def test_command_leaves_nothing_out_where_failures_have_a_place(
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("format", FORMATS)
+# MLflow's packages take more than 100 MB: `make test-all` installs them.
+@pytest.mark.parametrize(
+    "format", [pytest.param(one, marks=[pytest.mark.full] if one == "mlflow" else []) for one in FORMATS]
+)
 def test_command_writes(call: Callable[..., Result], tmp_path: Path, format: str) -> None:
-    if format == "parquet":
-        pytest.importorskip("pyarrow")
+    pytest.importorskip(
+        {"parquet": "pyarrow", "mlflow": "mlflow", "tensorboard": "tensorboard"}.get(format, "json")
+    )
     done = call(str(OLD / "null-eigen"), "--format", format, "-o", "out")
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert "written: out" in done.stderr
-    assert (tmp_path / "out").is_dir() is (format in ("csv", "parquet"))
+    assert (tmp_path / "out").is_dir() is (format in (*FOLDERS, *STORES))
     again = call(str(OLD / "null-eigen"), "--format", format, "-o", "out")
     if format == "history":
         assert again.exit_code == 0, "it is appended to"

@@ -13,14 +13,17 @@ def export(
     record: Annotated[str, typer.Argument(help="The folder of a record, its id under --results, or `last`.")],
     format: Annotated[
         str,
-        typer.Option("--format", help="csv, parquet, google-benchmark, bencher, github-action or history."),
+        typer.Option(
+            "--format",
+            help="csv, parquet, google-benchmark, bencher, github-action, history, mlflow or tensorboard.",
+        ),
     ],
     output: Annotated[
         str | None,
         typer.Option(
             "-o",
             "--output",
-            help="The file (a history is appended to), or the folder of csv and parquet; not given: print.",
+            help="The file (a history is appended to), or the folder; not given: print.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,

@@ -8,6 +8,8 @@
 | `bencher`          | one JSON file | Bencher Metric Format: time in ns, samples/s, memory in bytes |
 | `github-action`    | one JSON file | github-action-benchmark, `customSmallerIsBetter`: time in ns  |
 | `history`          | JSON lines    | a line for each number, appended (changes/entry.py)           |
+| `mlflow`           | a folder      | a run for each case (mlflow_store.py)                         |
+| `tensorboard`      | a folder      | an event file for each case (tensorboard.py)                  |
 
 Only what is `ok` has numbers. The first two keep failed rows, with their outcome, and `dictionary.csv`
 explains their columns; in CSV an empty field is null, so read it with the empty word as the only null (one

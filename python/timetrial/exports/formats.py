@@ -7,7 +7,8 @@ from timetrial.errors import InputError, nearest
 FOLDERS = ("csv", "parquet")  # several files each
 WITHOUT_FAILED = ("bencher", "github-action")  # no place for a row without a number
 HISTORY = "history"  # lines that are appended to a file
-FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED, HISTORY)
+STORES = ("mlflow", "tensorboard")  # folders of those tools, that several records share
+FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED, HISTORY, *STORES)
 
 
 def check_format(name: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports import bencher, github_action, google_benchmark
 from timetrial.exports.dictionary import dictionary
-from timetrial.exports.formats import FOLDERS, HISTORY, check_format
+from timetrial.exports.formats import FOLDERS, HISTORY, STORES, check_format
 from timetrial.exports.lines import sheet_of
 from timetrial.exports.tables import tables_of
 from timetrial.paths import user_path
@@ -47,6 +47,8 @@ def export(
     record = found.path if isinstance(found, Results) else found.folder
     if format == HISTORY:
         return _appended(found, path, record)
+    if format in STORES:
+        return _stored(found, format, path, record, force=force)
     if format not in FOLDERS:
         target = None if path is None else user_path(path)
         file = None if target is None else _file(target, record, force)
@@ -78,14 +80,38 @@ def _appended(found: Results | Race, path: str | Path | None, record: Path) -> P
     return append(target, entries)
 
 
-def _file(path: Path, record: Path, force: bool) -> Path:
-    """A path that may be written. InputError: it may not."""
+def _stored(
+    found: Results | Race, format: str, path: str | Path | None, record: Path, *, force: bool
+) -> Path:
+    if path is None:
+        raise InputError(f"{format} is a folder of that tool: give it, -o FOLDER.")
+    folder = user_path(path)
+    _outside_of_records(folder, record)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"'{folder}' is a file; {format} writes into a folder.")
+    if format == "mlflow":
+        from timetrial.exports.mlflow_store import write_mlflow
+
+        return write_mlflow(found, folder, force=force)
+    from timetrial.exports.tensorboard import write_tensorboard
+
+    return write_tensorboard(found, folder, force=force)
+
+
+def _outside_of_records(path: Path, record: Path) -> Path:
+    """Where a path leads. InputError: into a record."""
     # Through links: what would be lost is what they lead to.
     target = Path(os.path.realpath(path))
     around = Path(os.path.realpath(record)).parent
     for folder in (target, *target.parents):
         if folder.parent == around and any((folder / name).is_file() for name in ROOT_FILES):
             raise InputError(f"'{path}' lies in a record, which never changes. Choose another place.")
+    return target
+
+
+def _file(path: Path, record: Path, force: bool) -> Path:
+    """A path that may be written. InputError: it may not."""
+    target = _outside_of_records(path, record)
     if target.is_dir():
         raise InputError(f"'{path}' is a folder: give a file.")
     if target.exists() and not target.is_file():
