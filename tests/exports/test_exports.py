@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +267,22 @@ def test_what_was_interrupted_has_no_numbers(
     assert len(read(found, "bencher")) == sum(row.outcome == "ok" for row in found)
     cases = Path(found.export("csv", tmp_path / "csv"), "cases.csv").read_text(encoding="utf-8")
     assert len(cases.splitlines()) == 1 + len(found)
+
+
+def test_the_tool_of_google_benchmark_compares_them(
+    fake: FakeEngine, run: Callable[..., Results], tmp_path: Path
+) -> None:
+    """Debian's libbenchmark-tools; PyPI's package has the library without it."""
+    tool = Path("/usr/share/benchmark/compare.py")
+    if not tool.is_file():
+        pytest.skip("Google Benchmark's compare.py is not installed: apt install libbenchmark-tools")
+    words = ("backend=fast,slow,crashes", "threads=1", "launches=2")
+    fake.witnesses = {"cpus_used": 1.0}
+    files = [tmp_path / "old.json", tmp_path / "new.json"]
+    for file in files:
+        run(*words).export("google-benchmark", file)
+    command = [sys.executable, str(tool), "--no-color", "benchmarks", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tool.parent)
+    told = [line.split() for line in done.stdout.splitlines() if REST in line]
+    assert [line[0] for line in told] == ["fast", "slow"], "what failed has no time"
+    assert all(float(line[len(REST.split()) + 1]) == 0 for line in told)

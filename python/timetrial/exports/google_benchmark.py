@@ -55,6 +55,8 @@ def _entry(line: Line, number: int) -> dict[str, Any]:
     if time is None:
         label = "" if line.proven else UNPROVEN
         entry |= {"error_occurred": True, "error_message": line.failure, "time_unit": "ns"}
+        # Google's compare.py ends with an error at an iteration without times, and has them as 0 itself.
+        entry |= {"run_type": "aggregate", "aggregate_name": "failed", "aggregate_unit": "time"}
     else:
         value, per_sample = time
         entry |= {"iterations": line.steps, "real_time": value.estimate}

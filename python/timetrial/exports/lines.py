@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from timetrial.analysis.intervals import Estimate
@@ -92,7 +93,10 @@ def _of_side(race: Race, case: CaseRecord, name: str) -> Line:
     steps = sum(len(turn) for one in race.launches[case.id] for turn in turns_of(one.steps()))
     values: dict[Metric, Estimate] = {race.record.metric: level}
     launches = len(race.values(case.id))
-    return Line(name, None, proven, values, launches, steps, None, _threads(case), remark)
+    used = [one.record.witnesses.get("cpus_used") for one in race.launches[case.id]]
+    known = [one for one in used if one is not None]
+    cpus = median(known) if known else None
+    return Line(name, None, proven, values, launches, steps, cpus, _threads(case), remark)
 
 
 def _threads(case: CaseRecord) -> int | None:
