@@ -54,3 +54,32 @@ def test_contenders_are_told_apart(fake: FakeEngine, results_folder) -> None:  #
     assert results.plot.overhead().axes[0].get_yticklabels()[0].get_text() == "fast"
     with pytest.raises(InputError, match="No contender has times for 3 batch sizes"):
         overheads(results.sel(batch_size=16).rows)
+
+
+def test_an_overhead_is_drawn_with_its_interval_or_not_at_all(fake: FakeEngine, results_folder) -> None:  # type: ignore[no-untyped-def]
+    def figure(launches: int):  # type: ignore[no-untyped-def]
+        words = [
+            "network=mlp",
+            "backend=fast,slow",
+            "batch_size=16,32,64",
+            f"launches={launches}",
+            "threads=1",
+        ]
+        experiment = load_words(words, load_network=fakes.network)
+        results = run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+        drawn = results.plot.overhead()
+        return overheads(results.rows), drawn, {one.get_text() for one in drawn.legends[0].get_texts()}
+
+    lines, drawn, legend = figure(6)
+    assert "95 % interval of the overhead" in legend
+    assert "overhead" in legend
+    shown = [tuple(line.get_xdata()) for line in drawn.axes[0].lines if len(line.get_xdata()) == 2]
+    assert shown == [pytest.approx([ns * 1e-3 for ns in line.interval_ns]) for line in lines]
+    for line in lines:
+        assert line.interval_ns[0] <= line.overhead_ns <= line.interval_ns[1]
+        assert line.interval_ns[1] > line.interval_ns[0]
+    lines, drawn, legend = figure(2)
+    assert [line.interval_ns for line in lines] == [None, None]
+    assert "overhead" not in legend
+    assert any("too few launches" in words for words in legend)
+    assert not any("%" in text.get_text() for text in drawn.axes[0].texts)

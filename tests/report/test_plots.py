@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +16,13 @@ import numpy as np
 import pytest
 from fakes import FakeEngine
 
+from timetrial.analysis.intervals import Estimate
+from timetrial.analysis.step_times import step_times_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records.results import Results
+from timetrial.report.numbers import duration, plus_minus
 from timetrial.report.plots_data import (
     CaseLearning,
     CaseSteps,
@@ -29,7 +34,7 @@ from timetrial.report.plots_data import (
 )
 from timetrial.report.plots_learning import accuracy_figure, learning_figure, loss_figure
 from timetrial.report.plots_steps import MOST_POINTS, step_series_figure, step_times_figure
-from timetrial.report.plots_style import time_unit, wide_range
+from timetrial.report.plots_style import COLORS, QUESTIONS, time_unit, wide_range
 
 
 def launch(milliseconds: float, steps: int = 60, warmup: int = 10, seed: int = 0) -> LaunchSteps:
@@ -138,6 +143,8 @@ def test_step_series_has_a_panel_per_case() -> None:
     ]
     assert "[s]" in figure.axes[-1].get_xlabel()
     assert all(panel.get_ylabel() == "step [ms]" for panel in figure.axes)
+    assert len({panel.get_ylim() for panel in figure.axes}) == 1, "one scale: panels can be compared by eye"
+    assert len({panel.get_xlim() for panel in figure.axes}) == 1
     assert png(figure).startswith(b"\x89PNG")
 
 
@@ -163,6 +170,8 @@ def test_learning_against_steps_and_time() -> None:
         100 * np.mean([run.accuracy[-1] for run in LEARNING[0].runs])
     )
     assert len(thick(loss_time)) == 2
+    assert loss_steps.get_ylim() == loss_time.get_ylim()
+    assert accuracy_steps.get_xlim() == loss_steps.get_xlim()
     assert png(figure).startswith(b"\x89PNG")
 
 
@@ -274,3 +283,124 @@ def test_launches_that_failed_are_not_drawn(run: Callable[..., Results]) -> None
 def test_no_learning_launches(run: Callable[..., Results]) -> None:
     with pytest.raises(InputError, match=r"no learning launches to draw.*epochs = 12"):
         run("backend=fast", "launches=2").plot.learning()
+
+
+def drawn(panel: Any, kind: str) -> list[tuple[float, float]]:
+    """Ends of the lines of this kind, in the panel's unit."""
+    return [tuple(line.get_xdata()) for line in panel.lines if line.get_label() == f"_{kind}"]
+
+
+@pytest.fixture
+def results(run: Callable[..., Results]) -> Results:
+    return run("backend=fast,slow", "launches=3", "epochs=12", "learning_seeds=2")
+
+
+def test_the_line_is_the_number_of_the_table(results: Results) -> None:
+    (panel,) = results.plot.step_times().axes
+    rows = [row for row in results.rows if row.step_time_ns is not None]
+    assert rows
+    scale = {"ms": 1e-6, "µs": 1e-3}[panel.get_xlabel().split("[")[-1].rstrip("]")]
+    for row, line, interval, tick in zip(
+        rows, drawn(panel, "estimate"), drawn(panel, "interval"), panel.get_yticklabels(), strict=True
+    ):
+        step = row.step_time_ns
+        assert line == pytest.approx([step.estimate * scale] * 2)
+        assert interval == pytest.approx([step.low * scale, step.high * scale])
+        assert f"{duration(step.estimate)} {plus_minus(step)}" in tick.get_text()
+        low, high = panel.get_xlim()
+        assert low <= interval[0] <= interval[1] <= high
+
+
+def test_a_case_without_a_number_has_no_line() -> None:
+    (panel,) = step_times_figure(CASES).axes
+    assert drawn(panel, "estimate") == drawn(panel, "interval") == []
+
+
+def test_an_interval_that_says_nothing_does_not_stretch_the_axis() -> None:
+    wide = dataclasses.replace(CASES[0], step_time=Estimate(9.2e6, 1e3, 1e12, 2, "t"))
+    (panel,) = step_times_figure([wide]).axes
+    assert panel.get_xlim()[1] < 100
+    assert drawn(panel, "estimate") == [pytest.approx((9.2, 9.2))]
+
+
+def test_a_title_is_the_question_that_the_figure_answers(results: Results) -> None:
+    assert all(question.endswith("?") for question in QUESTIONS.values())
+    plots = results.plot
+    titles = {
+        name: figure_words(getattr(plots, name)()) for name in ("step_times", "step_series", "learning")
+    }
+    for name, title in titles.items():
+        assert title.startswith(f"{QUESTIONS[name]}\n")
+
+
+def figure_words(figure: Any) -> str:
+    suptitle = figure.get_suptitle()
+    return suptitle or figure.axes[0].get_title(loc="left")
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_nothing_is_drawn_in_the_color_of_the_ground(style: str, results: Results) -> None:
+    from matplotlib import colors
+    from matplotlib import style as styles
+
+    def distance(one: Any, other: Any) -> float:
+        return float(np.abs(np.array(colors.to_rgb(one)) - np.array(colors.to_rgb(other))).sum())
+
+    with styles.context(style):
+        figures = [results.plot.step_times(), results.plot.step_series(), results.plot.learning()]
+        for figure in figures:
+            for panel in figure.axes:
+                ground = panel.get_facecolor()
+                assert all(distance(line.get_color(), ground) > 0.5 for line in panel.lines)
+                assert all(distance(text.get_color(), ground) > 0.5 for text in panel.get_yticklabels())
+
+
+# Linear RGB as dichromats see it (Vienot, Brettel and Mollon, 1999).
+SEEN_BY = {
+    "everyone": np.eye(3),
+    "protanopes": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+    "deuteranopes": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
+}
+
+
+def seen(color: str, by: str) -> Any:
+    from matplotlib.colors import to_rgb
+
+    plain = np.array(to_rgb(color))
+    linear = np.where(plain <= 0.04045, plain / 12.92, ((plain + 0.055) / 1.055) ** 2.4)
+    turned = np.clip(SEEN_BY[by] @ linear, 0, 1)
+    return np.where(turned <= 0.0031308, 12.92 * turned, 1.055 * turned ** (1 / 2.4) - 0.055)
+
+
+def nearest(palette: Sequence[str], by: str) -> float:
+    pairs = itertools.combinations(palette, 2)
+    return min(float(np.linalg.norm(seen(one, by) - seen(other, by))) for one, other in pairs)
+
+
+@pytest.mark.parametrize("by", SEEN_BY)
+def test_colors_are_told_apart_by_every_kind_of_color_vision(by: str) -> None:
+    assert nearest(COLORS, by) > 0.14
+
+
+def test_red_and_green_are_not_told_apart_by_everyone() -> None:
+    assert min(nearest(("#8c6d00", "#4f8000"), by) for by in SEEN_BY) < 0.14
+
+
+def test_figures_take_what_the_table_has_found(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Analysing thousands of steps is what a page of forty rows takes its time for."""
+    again = Results(results.path)
+    analysed = []
+
+    def counting(*words: Any) -> Any:
+        analysed.append(words)
+        return step_times_of(*words)
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("timetrial.")]:
+        if hasattr(module, "step_times_of"):
+            monkeypatch.setattr(module, "step_times_of", counting)
+    assert again.rows
+    once = len(analysed)
+    assert once > 0
+    again.plot.step_times()
+    again.plot.step_series()
+    assert len(analysed) == once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment
 from timetrial.races.loading import load
 from timetrial.records.profile import Profile
-from timetrial.report.plots_profile import OTHERS, bars
+from timetrial.report.plots_profile import OTHERS, bars, difference
 from timetrial.report.plots_style import check_figure_file
 from timetrial.report.table import to_html, to_text
 
@@ -159,6 +160,16 @@ def test_numbers_of_the_bars(profiled: Any) -> None:
     assert fast.plain_s == pytest.approx(98e-6)
     assert fast.peak_s == slow.peak_s == pytest.approx(20e-6)
     assert fast.percent_of_peak == pytest.approx(100 * 20 / 98)
+
+
+def test_why_a_bar_and_its_line_differ_is_said(profiled: Any) -> None:
+    results = profiled("backend=fast,slow", "threads=1")
+    words = " ".join(results.plot().axes[0].get_xlabel().split())
+    assert "Bar against line: +2 %, the cost of timing layers (longer), or work between layers" in words
+    longer = dataclasses.replace(bars(results)[0], plain_s=80e-6)
+    shorter = dataclasses.replace(bars(results)[1], plain_s=250e-6)
+    assert "Bar against line: -20 to +25 %," in difference([longer, shorter])
+    assert difference([dataclasses.replace(longer, plain_s=None)]) == ""
 
 
 def test_small_layers_are_drawn_together(profiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, stats
 
+from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Row
 from timetrial.errors import InputError
 from timetrial.experiment.reference import facts_of
 
 FEWEST_SIZES = 3  # two points always lie on a line
+FEWEST_LAUNCHES = 3  # of each size, for an interval
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Overhead:
     overhead_ns: float
     per_sample_ns: float
     worst: float
+    interval_ns: tuple[float, float] | None = None  # 95 % of `overhead_ns`, over launches; None: too few
 
     def share(self, batch_size: int) -> float:
         """Of a step with so many samples that is overhead, 0 to 1."""
@@ -52,6 +55,22 @@ def fit_overhead(batch_sizes: Sequence[int], times_ns: Sequence[float]) -> tuple
     return float(overhead), float(per_sample), worst
 
 
+def _interval(group: Sequence[Row], overhead_ns: float) -> tuple[float, float] | None:
+    """A line through the first launch of each size, one through the second, and so on: Student's t over what
+    they say. The estimate is below zero never, and so is no end of the interval."""
+    launches = [
+        [step_ns for one in speed_of(row.launches) if one.counts and (step_ns := one.step_time_ns)]
+        for row in group
+    ]
+    count = min(map(len, launches))
+    if count < FEWEST_LAUNCHES:
+        return None
+    sizes = [row.case.batch_size or 0 for row in group]
+    seen = [fit_overhead(sizes, [own[number] for own in launches])[0] for number in range(count)]
+    half = float(stats.t.ppf(0.975, count - 1)) * float(np.std(seen, ddof=1)) / count**0.5
+    return max(0.0, overhead_ns - half), overhead_ns + half
+
+
 def overheads(rows: Sequence[Row]) -> list[Overhead]:
     """One line per contender that has times for enough batch sizes, in the order of the rows."""
     groups: dict[str, list[Row]] = {}
@@ -66,7 +85,8 @@ def overheads(rows: Sequence[Row]) -> list[Overhead]:
             continue
         times = tuple(row.step_time_ns.estimate for row in group if row.step_time_ns is not None)
         axes = {key: value for key, value in group[0].case.axes.items() if key != "batch_size"}
-        found.append(Overhead(axes, sizes, times, *fit_overhead(sizes, times)))
+        fitted = fit_overhead(sizes, times)
+        found.append(Overhead(axes, sizes, times, *fitted, _interval(group, fitted[0])))
     if not found:
         raise InputError(
             f"No contender has times for {FEWEST_SIZES} batch sizes: run it with batch_size=16,64,256"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from timetrial.report.plots_data import figure_title, learning_cases, speed_cases
+from timetrial.report.plots_style import QUESTIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,13 +23,13 @@ class Plots:
         """The distribution of step times per case: every steady step, warm-up marked."""
         from timetrial.report.plots_steps import step_times_figure
 
-        return step_times_figure(speed_cases(self._results), self._title("step times"))
+        return step_times_figure(speed_cases(self._results), self._title("step_times"))
 
     def step_series(self) -> Figure:
         """Step times along each launch: warm-up, drift and disturbances show here."""
         from timetrial.report.plots_steps import step_series_figure
 
-        return step_series_figure(speed_cases(self._results), self._title("step times along the launches"))
+        return step_series_figure(speed_cases(self._results), self._title("step_series"))
 
     def learning(self) -> Figure:
         """Loss and accuracy, against steps and against time."""
@@ -40,20 +41,20 @@ class Plots:
         """Training loss against steps and against time."""
         from timetrial.report.plots_learning import loss_figure
 
-        return loss_figure(learning_cases(self._results), self._title("training loss"))
+        return loss_figure(learning_cases(self._results), self._title("loss"))
 
     def accuracy(self) -> Figure:
         """Test accuracy against steps and against time."""
         from timetrial.report.plots_learning import accuracy_figure
 
-        return accuracy_figure(learning_cases(self._results), self._title("test accuracy"))
+        return accuracy_figure(learning_cases(self._results), self._title("accuracy"))
 
     def overhead(self, batch_size: int = 64) -> Figure:
         """What a step costs before it does any work, of contenders that ran with several batch sizes."""
         from timetrial.analysis.overhead import overheads
         from timetrial.report.plots_overhead import overhead_figure
 
-        return overhead_figure(overheads(self._results.rows), batch_size, self._title("overhead and work"))
+        return overhead_figure(overheads(self._results.rows), batch_size, self._title("overhead"))
 
-    def _title(self, what: str) -> str:
-        return figure_title(self._results.experiment, self._results.rows, what)
+    def _title(self, figure: str) -> str:
+        return figure_title(self._results.experiment, self._results.rows, QUESTIONS[figure])

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.step_times import step_times_of
 from timetrial.errors import InputError
 from timetrial.experiment.case import NO_NETWORK
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
     from timetrial.analysis.steps import Steps
-    from timetrial.analysis.summary import Row
+    from timetrial.analysis.summary import Launch, Row
     from timetrial.records.model import ExperimentRecord, SegmentKind
     from timetrial.records.results import LaunchFiles, Results
 
@@ -59,10 +58,11 @@ class LearningRun:
 
 @dataclass(frozen=True)
 class CaseSteps:
-    """A case's speed launches."""
+    """A case's speed launches. `step_time`: that of the table, in ns."""
 
     label: str
     launches: list[LaunchSteps]
+    step_time: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ def speed_cases(results: Results) -> list[CaseSteps]:
     """Cases with steady steps, in the order of the table. InputError if there are none."""
     cases = []
     for row, label in zip(results.rows, case_labels(results.rows), strict=True):
-        times = {launch.folder: launch.step_time_ns for launch in row.launches}
+        known = {launch.folder: launch for launch in row.launches}
         own = _launches(results, row.case.id, "speed")
-        launches = [_launch_steps(one, times.get(str(one.folder))) for one in own]
+        launches = [_launch_steps(one, known[str(one.folder)]) for one in own if str(one.folder) in known]
         launches = [launch for launch in launches if launch.steady.any()]
         if launches:
-            cases.append(CaseSteps(label, launches))
+            cases.append(CaseSteps(label, launches, row.step_time_ns))
     if not cases:
         raise InputError(
             "No case of these results has a steady step to draw. The table says why: results.table()."
@@ -120,12 +120,12 @@ def case_labels(rows: list[Row]) -> list[str]:
     return labels
 
 
-def figure_title(experiment: ExperimentRecord, rows: list[Row], what: str) -> str:
-    """Name, what all cases share of the workload, and what is drawn."""
+def figure_title(experiment: ExperimentRecord, rows: list[Row], question: str) -> str:
+    """The question that the figure answers; below it the name, and what all cases share of the workload."""
     shared = [experiment.name]
     for words in ({row.case.network for row in rows}, {row.case.dataset for row in rows}):
         shared += list(words - {NO_NETWORK}) if len(words) == 1 else []
-    return " · ".join([*dict.fromkeys(shared), what])
+    return f"{question}\n{' · '.join(dict.fromkeys(shared))}"
 
 
 def _launches(results: Results, case: str, purpose: str) -> list[LaunchFiles]:
@@ -139,17 +139,18 @@ def _launches(results: Results, case: str, purpose: str) -> list[LaunchFiles]:
     ]
 
 
-def _launch_steps(launch: LaunchFiles, step_time_ns: float | None) -> LaunchSteps:
-    steps = launch.steps()
+def _launch_steps(files: LaunchFiles, launch: Launch) -> LaunchSteps:
+    """`launch`: what the analysis found in these files."""
+    steps = files.steps()
     whole = _drawn(steps)
     duration, ends = steps.duration_ns[whole].astype(np.float64), steps.end_ns[whole].astype(np.float64)
     start = ends[0] - duration[0] if len(ends) else 0.0
-    times = step_times_of(steps, launch.record.purpose)
+    times, step_ns = launch.times, launch.step_time_ns
     return LaunchSteps(
         seconds=duration * 1e-9,
         at_seconds=(ends - start) * 1e-9,
         steady=times.counting[whole] if times else np.zeros(len(duration), np.bool_),
-        step_seconds=None if step_time_ns is None else 1e-9 * step_time_ns,
+        step_seconds=None if step_ns is None else 1e-9 * step_ns,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from timetrial.report.plots_data import CaseLearning, FloatArray, LearningRun
-from timetrial.report.plots_style import color, dashes, new_figure, plain_log_axis, wide_range
+from timetrial.report.plots_style import QUESTIONS, color, dashes, new_figure, plain_log_axis, wide_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def learning_figure(cases: Sequence[CaseLearning], title: str = "") -> Figure:
         panel.set_ylabel("")
     for panel in panels[:2]:
         panel.set_xlabel("")
-    return _finish(figure, panels[0], cases, title or "Learning")
+    return _finish(figure, panels[0], cases, title or QUESTIONS["learning"])
 
 
 def loss_figure(cases: Sequence[CaseLearning], title: str = "") -> Figure:
@@ -41,7 +41,7 @@ def loss_figure(cases: Sequence[CaseLearning], title: str = "") -> Figure:
     _draw_loss(panels[0], cases, "steps")
     _draw_loss(panels[1], cases, "time")
     panels[1].set_ylabel("")
-    return _finish(figure, panels[0], cases, title or "Training loss")
+    return _finish(figure, panels[0], cases, title or QUESTIONS["loss"])
 
 
 def accuracy_figure(cases: Sequence[CaseLearning], title: str = "") -> Figure:
@@ -50,7 +50,7 @@ def accuracy_figure(cases: Sequence[CaseLearning], title: str = "") -> Figure:
     _draw_accuracy(panels[0], cases, "steps")
     _draw_accuracy(panels[1], cases, "time")
     panels[1].set_ylabel("")
-    return _finish(figure, panels[0], cases, title or "Test accuracy")
+    return _finish(figure, panels[0], cases, title or QUESTIONS["accuracy"])
 
 
 def _draw_loss(panel: Axes, cases: Sequence[CaseLearning], against: Against) -> None:
@@ -111,6 +111,7 @@ def _place(
 
 def _horizontal(panel: Axes, against: Against) -> None:
     panel.set_xlabel("steps" if against == "steps" else "training time [s]: steps at the row's step time")
+    panel.locator_params(axis="x", nbins=6)
     panel.set_xlim(left=0)
     panel.grid(alpha=0.25)
 
@@ -118,9 +119,9 @@ def _horizontal(panel: Axes, against: Against) -> None:
 def _finish(figure: Figure, panel: Axes, cases: Sequence[CaseLearning], title: str) -> Figure:
     seeds = max(len(case.runs) for case in cases)
     note = "one seed" if seeds == 1 else f"thin: each of {seeds} seeds, thick: their mean"
-    figure.suptitle(f"{title}   ({note})", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{title}   ({note})", x=0.01, ha="left", fontsize=12)
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(4, len(cases)), fontsize=9, frameon=False
+        handles, labels, loc="outside lower center", ncols=min(4, len(cases)), fontsize=10, frameon=False
     )
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from timetrial.analysis.profile import ALL_LAYERS, StepProfile
 from timetrial.errors import InputError
 from timetrial.report.numbers import significant
 from timetrial.report.plots_data import figure_title
-from timetrial.report.plots_style import MUTED, new_figure, time_unit
+from timetrial.report.plots_style import MUTED, QUESTIONS, ground, ink, new_figure, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,18 +89,31 @@ def profile_figure(profile: Profile) -> Figure:
     for place, bar in enumerate(drawn):
         _draw(panel, place, bar, scale, colors)
         end = max(bar.end_s, bar.plain_s or 0.0) * scale
-        panel.text(end + 0.012 * longest, place, _words(bar, scale, unit), va="center", fontsize=9)
+        panel.text(end + 0.012 * longest, place, _words(bar, scale, unit), va="center", fontsize=10)
     panel.set_yticks(range(len(drawn)), [bar.label for bar in drawn])
     panel.set_ylim(len(drawn) - 0.45, -0.6)
     panel.set_xlim(0, 1.22 * longest)
-    panel.set_xlabel(f"time of a training step [{unit}]")
+    panel.set_xlabel(f"time of a training step [{unit}]\n{difference(drawn)}".rstrip())
     panel.grid(axis="x", alpha=0.25)
     panel.set_axisbelow(True)
     rows = [case.row for case in profile.cases]
-    title = figure_title(profile.experiment, rows, "where a step's time goes")
-    panel.set_title(title, loc="left", fontsize=11)
+    title = figure_title(profile.experiment, rows, QUESTIONS["profile"])
+    panel.set_title(title, loc="left", fontsize=12)
     _legend(figure, drawn, colors)
     return figure
+
+
+def difference(drawn: Sequence[Bar]) -> str:
+    """Why a bar and its line do not end at one place, and by how much they differ here."""
+    apart = [bar.end_s / bar.plain_s - 1 for bar in drawn if bar.plain_s]
+    if not apart:
+        return ""
+    least, most = f"{100 * min(apart):+.0f}", f"{100 * max(apart):+.0f}"
+    share = f"{least} %" if least == most else f"{least} to {most} %"
+    return (
+        "A bar adds up what layers take while each is timed; the line is the whole step, timed from outside. "
+        f"Bar against line: {share},\nthe cost of timing layers (longer), or work between layers (shorter)."
+    )
 
 
 def _small_layers(steps: list[StepProfile]) -> frozenset[str]:
@@ -160,16 +174,14 @@ def _draw(panel: Axes, place: int, bar: Bar, scale: float, colors: dict[str, str
             left=piece.start_s * scale,
             height=0.62,
             color=colors[piece.layer],
-            edgecolor="white",
+            edgecolor=ground(),
             linewidth=0.5,
             **_LOOKS[piece.direction],
         )
     if bar.plain_s is not None:
-        panel.plot([bar.plain_s * scale] * 2, [place - 0.4, place + 0.4], color="black", linewidth=1.6)
+        panel.plot([bar.plain_s * scale] * 2, [place - 0.4, place + 0.4], color=ink(), linewidth=1.6)
     if bar.peak_s is not None:
-        panel.plot(
-            [bar.peak_s * scale], [place - 0.42], marker="v", color="black", markersize=7, clip_on=False
-        )
+        panel.plot([bar.peak_s * scale], [place - 0.42], marker="v", color=ink(), markersize=7, clip_on=False)
 
 
 def _words(bar: Bar, scale: float, unit: str) -> str:
@@ -181,22 +193,22 @@ def _legend(figure: Figure, drawn: list[Bar], colors: dict[str, str]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    black: dict[str, Any] = {"linestyle": "", "color": "black"}
+    dark: dict[str, Any] = {"linestyle": "", "color": ink()}
     entries: list[Any] = [Patch(facecolor=tone, label=layer) for layer, tone in colors.items()]
     seen = {piece.direction for bar in drawn for piece in bar.pieces}
     for direction, words in _WORDS.items():
         if direction in seen:
-            entries.append(Patch(facecolor=MUTED, edgecolor="white", label=words, **_LOOKS[direction]))
+            entries.append(Patch(facecolor=MUTED, edgecolor=ground(), label=words, **_LOOKS[direction]))
     if any(bar.plain_s is not None for bar in drawn):
-        line = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6, **black}
+        line = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6, **dark}
         entries.append(Line2D([], [], label="the step, not profiled", **line))
     if any(bar.peak_s is not None for bar in drawn):
-        entries.append(Line2D([], [], marker="v", markersize=7, label="at 100 % of measured peak", **black))
+        entries.append(Line2D([], [], marker="v", markersize=7, label="at 100 % of measured peak", **dark))
     figure.legend(
         handles=entries,
         loc="outside lower center",
         ncols=6,
-        fontsize=8,
+        fontsize=9,
         columnspacing=1.2,
         handletextpad=0.5,
         frameon=False,

@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito (2008): told apart by every kind of color vision.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# What each figure answers: its title.
+QUESTIONS = {
+    "step_times": "How long does a step take, and how sure is that?",
+    "step_series": "Did step times settle, and stay?",
+    "learning": "How does it learn, by steps and by time?",
+    "loss": "How does the training loss fall?",
+    "accuracy": "How does accuracy on test images rise?",
+    "overhead": "How much of a step is overhead?",
+    "profile": "Where does a step's time go?",
+}
+# Okabe and Ito (2008): told apart by every kind of color vision. Without their black and yellow: each is lost
+# on one of the grounds that a figure may have.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Equal contenders give equal curves: dashes let the lower one show through.
 DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 MUTED = "#8a8a8a"
@@ -47,7 +58,7 @@ def new_figure(
     axes: list[Axes] = list(panels.flat)
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=9)
+        panel.tick_params(labelsize=10)
     return figure, axes
 
 
@@ -60,6 +71,21 @@ def check_figure_file(path: Path) -> None:
         raise InputError(f"--figure is '{path}': expected a name that ends with one of: {', '.join(kinds)}.")
     if not path.resolve().parent.is_dir():
         raise InputError(f"--figure is '{path}': there is no folder '{path.resolve().parent}'.")
+
+
+def ink() -> str:
+    """What lines and marks of no case are drawn in: the color of the text, so that
+    `matplotlib.style.context("dark_background")` is readable too."""
+    import matplotlib
+
+    return str(matplotlib.rcParams["text.color"])
+
+
+def ground() -> str:
+    """What lies below everything."""
+    import matplotlib
+
+    return str(matplotlib.rcParams["axes.facecolor"])
 
 
 def color(position: int) -> str:

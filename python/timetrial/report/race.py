@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from timetrial.analysis.verdict import DIFFERENT, Effect
 from timetrial.cautions import Caution, advice_for, advised, sentences
 from timetrial.records.files import near
 from timetrial.records.sessions import resuming, said_of
-from timetrial.report.columns import aligned, closing_lines, column_widths
+from timetrial.report.columns import GAP, aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 from timetrial.report.remarks import remark_lines, sides_words
@@ -46,10 +47,7 @@ class RaceTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         race = self._race
         yield Text(header(race), style="bold", overflow="fold")
-        lines = list(self.lines())
-        widths = column_widths([[text for text, _ in line] for line in lines])
-        for line in lines:
-            yield aligned(line, widths, [False] * len(widths))
+        yield from _laid_out(list(self.lines()), options.max_width)
         yield from remark_lines(notes(race), options.max_width)
         yield closing_lines(race.folder, race.again, options.max_width)
 
@@ -75,6 +73,43 @@ class RaceTable:
         if duel.effect is None or all(side.is_proven for side in sides):
             return words, _STYLES[duel.verdict]
         return f"{words} {UNPROVEN}", UNPROVEN_STYLE
+
+
+_SIDE_CELLS = 3  # what a side is, its name, its level; the verdict comes behind them
+
+
+def _laid_out(lines: list[list[tuple[str, str]]], width: int) -> Iterator[Text]:
+    """In columns; where these are wider than the terminal, the verdict goes below its side and is wrapped."""
+    widths = column_widths([[text for text, _ in line] for line in lines])
+    if sum(widths) + len(GAP) * (len(widths) - 1) <= width:
+        for line in lines:
+            yield aligned(line, widths, [False] * len(widths))
+        return
+    indent = min(widths[0] + len(GAP), width // 4)
+    for line in lines:
+        first = [cell for cell in line[:_SIDE_CELLS] if cell[0]]
+        if sum(widths[:_SIDE_CELLS]) + len(GAP) * (_SIDE_CELLS - 1) <= width:
+            yield aligned(first, widths[:_SIDE_CELLS], [False] * _SIDE_CELLS)
+        else:
+            yield from _wrapped(first, 0, indent, width)
+        yield from _wrapped([cell for cell in line[_SIDE_CELLS:] if cell[0]], indent, indent, width)
+
+
+def _wrapped(cells: list[tuple[str, str]], first: int, indent: int, width: int) -> Iterator[Text]:
+    """One behind the other, in lines that fit; each word keeps the style of its cell."""
+    line, used, is_empty = Text(" " * first), first, True
+    for text, style in cells:
+        for place, word in enumerate(text.split()):
+            pieces = textwrap.wrap(word, max(width - indent, 1)) or [""]
+            for piece in pieces:
+                gap = "" if is_empty else GAP if place == 0 else " "
+                if not is_empty and used + len(gap) + len(piece) > width:
+                    yield line
+                    line, used, gap = Text(" " * indent), indent, ""
+                line.append(gap).append(piece, style=style)
+                used, is_empty = used + len(gap) + len(piece), False
+    if not is_empty:
+        yield line
 
 
 def header(race: Race) -> str:

@@ -1,0 +1,60 @@
+"""The table of a race says all of its verdict, however narrow the terminal is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fakes import FakeEngine
+
+from timetrial.races.result import Race
+from timetrial.report.race import RaceTable, _laid_out
+from timetrial.report.table import to_text
+
+BASE = [("base", "dim"), ("pytorch mode=compiled threads=1", ""), ("9.31 ms ±1.6 %", "bold")]
+WORDS = "inconclusive: differences under 7.7 % cannot be seen here [-3.1, +12.8] unproven"
+CHALLENGER = [
+    ("challenger", "dim"), ("onednn", ""), ("9.11 ms ±1.9 %", "bold"), (WORDS, "yellow"), ("24 pairs", "dim"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 140, 200])
+def test_nothing_is_cropped(width: int) -> None:
+    lines = [line.plain for line in _laid_out([BASE, CHALLENGER], width)]
+    assert all(len(line) <= width for line in lines)
+    said = " ".join(" ".join(lines).split())
+    if width >= 40:
+        for cells in (BASE, CHALLENGER):
+            assert " ".join(text for text, _ in cells) in said
+    assert "…" not in said
+
+
+def test_where_there_is_room_everything_stands_in_columns() -> None:
+    wide = [line.plain for line in _laid_out([BASE, CHALLENGER], 200)]
+    assert len(wide) == 2
+    assert wide[0].index("9.31 ms") == wide[1].index("9.11 ms")
+    narrow = [line.plain for line in _laid_out([BASE, CHALLENGER], 120)]
+    assert narrow[0].index("9.31 ms") == narrow[1].index("9.11 ms")
+    assert narrow[2] == f"            {WORDS}  24 pairs"
+
+
+def test_words_keep_their_color() -> None:
+    *_, last = _laid_out([BASE, CHALLENGER], 120)
+    assert {str(span.style) for span in last.spans} == {"yellow", "dim"}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_an_inconclusive_race(width: int, raced: Callable[..., Race], fake: FakeEngine) -> None:
+    def wild(plan: Any) -> float:
+        return 1.0 + 0.25 * math.sin(7 * plan.block + (3 if "-" in plan.case.id else 0))
+
+    fake.factor = wild
+    race = raced("backend=fast,fast")
+    text = to_text(race, width=width)
+    assert isinstance(race.table(), RaceTable)
+    table = text[: text.index("\n! ")]
+    assert "…" not in table
+    assert "cannot be seen here [" in " ".join(table.split())
+    assert all(len(line) <= width for line in table.splitlines())
