@@ -253,6 +253,45 @@ def test_settings_in_force_that_changed_can_race(old: tt.Results, fake: FakeEngi
     assert "backend=slow " in command
 
 
+def test_source_that_changed_cannot_race_under_one_name(old: tt.Results, fake: FakeEngine, run: Run) -> None:
+    fake.factor = slower("slow", 1.2)
+    new = run(*WORDS)
+    for result, digest in ((old, "a" * 64), (new, "b" * 64)):
+        for one in result.launches:
+            record = one.record.model_copy(update={"facts": {"callable.sha256": digest}})
+            (one.folder / "record.json").write_text(record.model_dump_json())
+    found = tt.compare(old.path, new.path)
+    assert found.rows[1].changes == {"source": (f"sha256 {'a' * 12}", f"sha256 {'b' * 12}")}
+    assert found.settling["slow"].command is None
+    assert "git worktree add" in found.settling["slow"].words
+
+
+def test_accuracy_is_compared_too(fake: FakeEngine, run: Run) -> None:
+    """Neither the level of a machine nor a reference is in it."""
+    words = (*WORDS, "epochs=2", "learning_seeds=3")
+
+    def answers(right: int) -> Callable[[Any], Any]:
+        def given(plan: Any) -> Any:
+            true = np.zeros(360, np.int16)
+            predicted = true.copy()
+            predicted[right:] = 1
+            return np.stack([predicted, true])
+
+        return given
+
+    fake.factor = slower("", 1.0)
+    fake.answers = answers(350)
+    before = run(*words)
+    same = tt.compare(before, run(*words))
+    assert (same.rows[1].accuracy, same.exit_code) == (None, 0)
+    fake.answers = answers(250)
+    worse = tt.compare(before, run(*words))
+    assert {one.accuracy for one in worse.rows} == {"lower"}
+    assert worse.exit_code == 1
+    assert "its accuracy is lower" in repr(worse)
+    assert tt.compare(worse.new, before).rows[1].accuracy == "higher"
+
+
 def test_a_fact_that_an_older_record_lacks_is_no_change() -> None:
     assert changes_between({"a": "1"}, {"a": "1", "kernel": "6"}) == {}
     assert changes_between({"x.so sha256": "1"}, {"y.so sha256": "2"}) == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +59,9 @@ def test_every_step_has_a_stamp_and_its_loss(
     assert record.memory.steady_peak is not None
     [setting] = [one for one in record.settings if one.name != "flush_to_zero"]
     assert (setting.name, setting.effective, setting.asked) == ("flavor", "plain", None)
-    assert record.facts["callable.file"].endswith("project/mine.py")
+    source = Path(record.facts["callable.file"])
+    assert source.parts[-2:] == ("project", "mine.py")
+    assert record.facts["callable.sha256"] == hashlib.sha256(source.read_bytes()).hexdigest()
     assert f"numpy {np.__version__}" in record.facts["callable.packages"]
 
 

@@ -52,6 +52,16 @@ class Pair:
     level_moved: bool = False  # beyond both intervals, and beyond chance
 
     @property
+    def accuracy(self) -> Literal["lower", "higher"] | None:
+        """How its accuracy moved, if neither interval reaches the other; a machine's level is not in it."""
+        old, new = self.old.accuracy, self.new.accuracy
+        if old is None or new is None or None in (old.low, old.high, new.low, new.high):
+            return None
+        if new.high < old.low:  # type: ignore[operator]
+            return "lower"
+        return "higher" if new.low > old.high else None  # type: ignore[operator]
+
+    @property
     def is_reference(self) -> bool:
         """Whether it has no ratio because others have theirs to it."""
         return self.reference is None
@@ -118,9 +128,10 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """Of `timetrial compare`: 0 no row is worse, 1 one is, 3 of no row it can be known."""
+        """Of `timetrial compare`: 0 no row is worse (slower against its reference, less accurate, failed), 1
+        one is, 3 of no row it can be known."""
         states = [one.state for one in self.rows]
-        if any(state in WORSE for state in states):
+        if any(state in WORSE for state in states) or any(one.accuracy == "lower" for one in self.rows):
             return EXIT_CODES["worse"]
         known = any(state not in ("not known", "other work") for state in states)
         return EXIT_CODES["nothing worse" if known else "not known"]

@@ -51,6 +51,7 @@ def _row(comparison: Comparison, pair: Pair) -> dict[str, Any]:
         "axes": pair.new.case.axes,
         "state": pair.state,
         "reason": pair.reason,
+        "accuracy_moved": pair.accuracy,
         "reference": pair.reference,
         "old": _finding(pair.old),
         "new": _finding(pair.new),
@@ -68,6 +69,7 @@ def _finding(one: Finding) -> dict[str, Any]:
         "case": one.case.id,
         "outcome": one.outcome,
         "verdict": one.verdict,
+        "accuracy": _interval(one.accuracy),
         "level": _interval(one.level),
         "ratio": _interval(one.ratio),
     }

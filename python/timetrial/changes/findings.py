@@ -33,6 +33,7 @@ class Finding:
     against: CaseRecord | None = None  # its reference, or the base of its race; None: there is none
     proven: bool = False  # whether it was shown to compute what it should
     verdict: str | None = None  # of a race
+    accuracy: Estimate | None = None  # 0 to 1; over seeds and images
     launches: list[LaunchRecord] = field(default_factory=list)  # those it stands on
 
     @property
@@ -78,6 +79,7 @@ def _of_row(row: Row, by_id: Mapping[str, Row]) -> Finding:
         against,
         shown(row).is_proven,
         None,
+        row.accuracy if is_ok else None,
         [one.record for one in row.launches if one.record.purpose == "speed"],
     )
 
@@ -101,6 +103,7 @@ def _of_race(race: Race) -> list[Finding]:
                 race.cases[0] if duel is not None else None,
                 parity is not None and parity.status == "passed",
                 duel.verdict if duel is not None else None,
+                None,
                 [one.record for one in race.launches[case.id]],
             )
         )

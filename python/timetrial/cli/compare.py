@@ -20,8 +20,8 @@ def compare(
     """Say what changed from one run, or race, to a later one: around it, and which rows moved.
 
     Times of different days are no verdict: what comes last is the race that would settle it. Exit code: 0 no
-    row is worse against its reference, 1 one is, or failed, 2 bad input, 3 of no row it can
-    be known, 4 the comparison failed.
+    row is worse, 1 one is slower against its reference, less accurate, or failed, 2 bad input, 3 of no row it
+    can be known, 4 the comparison failed.
     """
     from timetrial.changes.comparison import compare as of
     from timetrial.cli.console import stdout

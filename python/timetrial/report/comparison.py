@@ -12,7 +12,7 @@ from timetrial.changes.comparison import WORSE, facts_by_row, folder_of
 from timetrial.records.files import near
 from timetrial.records.results import Results
 from timetrial.report.columns import aligned, column_widths
-from timetrial.report.numbers import duration, memory, plus_minus, significant
+from timetrial.report.numbers import accuracy_words, duration, memory, plus_minus, significant
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate
@@ -111,6 +111,12 @@ def notes(comparison: Comparison) -> list[str]:
         f"{one.name}, the reference, moved by {movement_words(one.level)} itself: the machine, or what it "
         "stands on, is not what it was"
         for one in bases
+    ]
+    said += [
+        f"{one.name}: its accuracy is {one.accuracy}, {accuracy_words(one.new.accuracy)}, and was "
+        f"{accuracy_words(one.old.accuracy)}: neither interval reaches the other"
+        for one in comparison.rows
+        if one.accuracy and one.new.accuracy is not None and one.old.accuracy is not None
     ]
     changed = [one.name for one in comparison.rows if one.is_reference and one.changes]
     if changed and any(one.state in ("slower", "faster") for one in comparison.rows):
