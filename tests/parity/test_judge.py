@@ -75,6 +75,20 @@ def test_both_judges_agree_and_the_small_one_is_right() -> None:
         assert slope == pytest.approx(float(np.sum(theirs.gradient[name] * way)), rel=1e-4)
 
 
+def test_where_the_large_one_judges_the_small_one_judges_the_proofs_own_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So nothing is proven by code alone that a contender shares."""
+    made = plan(tmp_path)
+    assert made.prepared.network is not None
+    work = made.prepared.network.multiply_accumulates("gradient")
+    monkeypatch.setattr(judge, "REFERENCE_LIMIT", work - 1)
+    record = run_launch(made)
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.judge == "cblas (f64) and reference"
+
+
 @pytest.mark.usefixtures("everything_is_large")
 def test_the_large_judge_is_as_strict(tmp_path: Path) -> None:
     record = run_launch(plan(tmp_path, str(PLANTED), **{"planted.defect": "forgotten_momentum"}))

@@ -53,8 +53,18 @@ def test_the_part_divides_the_batch(
 @pytest.mark.parametrize(
     ("batch", "part", "size"), [(64, 64, 33), (32, 4, 20), (16, 8, 8), (8, 4, 4), (2, 2, 3)]
 )
-def test_the_second_shape_of_batch_is_a_multiple_of_the_part(batch: int, part: int, size: int) -> None:
-    assert other_size(batch, 1000, part) == size
+@pytest.mark.parametrize("images", [2, 1000])
+def test_the_second_shape_of_batch_is_a_multiple_of_the_part(
+    batch: int, part: int, size: int, images: int
+) -> None:
+    assert other_size(batch, 1000, part, images) == size
+
+
+@pytest.mark.parametrize(("images", "size"), [(3, 3), (4, 3), (14, 13), (32, 31)])
+@pytest.mark.parametrize("part", [64, 8])
+def test_or_as_many_images_as_reference_can_judge(images: int, size: int, part: int) -> None:
+    assert other_size(64, 1000, part, images) == size
+    assert other_size(64, 2, part, images) == 2  # a data set of two
 
 
 def test_each_image_comes_equally_often_in_an_order_of_chance() -> None:

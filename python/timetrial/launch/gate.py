@@ -46,7 +46,7 @@ class Gate:
         if self._judge is not None or not self.prepared.job["streams"]:
             return
         try:
-            self._judge = judge_of(self.prepared)
+            self._judge = judge_of(self.prepared, is_stress=self.is_stress)
         except NoJudge as reason:
             self._reason = str(reason)
             return
@@ -79,7 +79,7 @@ class Gate:
         plan = self._plan
         try:
             prepared = stressed(plan.case.workload, plan.prepared, plan.seed)
-            judge = judge_of(prepared)
+            judge = judge_of(prepared, is_stress=True)
         except (InputError, NoJudge) as reason:
             return unproven(str(reason), parity.losses)
         prepared = with_recipe(prepared, judge)

@@ -1,8 +1,10 @@
 """The judge: a backend in double precision, asked for loss and gradients at values that somebody else shows.
 
-`reference` (plain loops) judges while a gradient step takes it a blink. Above that `cblas` in f64 does, which
-must itself agree with `reference`, on the same network and a few images. Both run in the parent's own
-process, and never while something is timed there.
+`reference` differentiates the definitions of the layers, in plain loops, and shares no gradient with any
+contender: it judges while a gradient step takes it a blink, and the proof's own recipe in batches that are
+small enough. Above that `cblas` in f64 judges, whose layers `eigen` and `cblas` have too; it must itself
+agree with `reference`, on the same network and a few images. Both run in the parent's own process, and never
+while something is timed there.
 """
 
 from __future__ import annotations
@@ -87,6 +89,7 @@ LARGE = JudgingBackend("cblas", "f64")
 
 # Multiply-accumulates of one gradient step. `reference` does about 2e9 a second on one core.
 REFERENCE_LIMIT = 100_000_000
+STRESS_PATIENCE = 2.5  # times as many in the proof's own recipe, which has fewer steps
 # What the large judge is tried on: an odd number, so that two threads get unequal shares.
 TRIAL_IMAGES = 3
 TRIAL_TOLERANCE = 1e-9
@@ -162,7 +165,7 @@ class ReferenceWitness:
         return Answer(loss, backend.tensors("gradient"), backend.tensors("activation"))
 
 
-def judge_of(prepared: Prepared) -> Judge:
+def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
     """Who judges this workload. NoJudge: it cannot run, or failed its own trial."""
     if prepared.network is None:
         raise NoJudge("there is no network that a judge could compute")
@@ -170,12 +173,19 @@ def judge_of(prepared: Prepared) -> Judge:
     if part < network.batch_size:
         small = _resized(network, part)
         return PartJudge(_judge_of(_Described(small), choose_judge(small), LARGE), part)
-    return _judge_of(_Described(network), choose_judge(network), LARGE)
+    is_small = is_stress and network.batch_size <= reference_images(network)
+    return _judge_of(_Described(network), SMALL if is_small else choose_judge(network), LARGE)
 
 
 def choose_judge(network: Network) -> JudgingBackend:
     """By the work of a gradient step."""
     return SMALL if network.multiply_accumulates("gradient") <= REFERENCE_LIMIT else LARGE
+
+
+def reference_images(network: Network) -> int:
+    """Of this network, how many `reference` judges in the proof's own recipe."""
+    work = max(1, network.multiply_accumulates("gradient"))
+    return int(STRESS_PATIENCE * REFERENCE_LIMIT * network.batch_size) // work
 
 
 class _Described:

@@ -107,6 +107,7 @@ def merged(first: Parity, second: Parity) -> Parity:
     named = next(iter([*failed, *unproven]), max((first, second), key=lambda one: one.max_error or 0.0))
     return first.model_copy(
         update={
+            "judge": " and ".join(dict.fromkeys(one.judge for one in (first, second) if one.judge)) or None,
             "status": named.status,
             "max_error": named.max_error,
             "tensor": named.tensor,

@@ -17,7 +17,7 @@ import numpy as np
 
 from timetrial.core import random
 from timetrial.experiment.case import Workload
-from timetrial.launch.judge import JUDGING, Judge
+from timetrial.launch.judge import JUDGING, Judge, reference_images
 from timetrial.launch.observed import Batches, Tensors
 from timetrial.launch.parts import part_of
 from timetrial.workloads import Prepared, prepare
@@ -27,6 +27,7 @@ SHAKE = 0.3  # of a weight: how far it is moved at most
 BIAS = 0.1  # how large a bias is at most
 MOMENTUM = 0.9
 WAY = 0.02  # of the weights, that the first step leads
+FEWEST = 3  # images in its batch
 DECAY_SHARE = 0.3  # of the gradient, that the decay is at first
 
 
@@ -35,8 +36,8 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     still (`with_recipe` changes it). InputError as prepare() raises it."""
     assert prepared.batch_size is not None
     assert prepared.network is not None
-    part = part_of(prepared.network)
-    other = replace(workload, batch_size=other_size(prepared.batch_size, prepared.samples, part))
+    part, images = part_of(prepared.network), reference_images(prepared.network)
+    other = replace(workload, batch_size=other_size(prepared.batch_size, prepared.samples, part, images))
     made = prepare(other, seed=seed, epochs=1)
     job = copy.deepcopy(made.job)
     entry = _shaken(job["network"]["nodes"], seed)
@@ -46,10 +47,13 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     return replace(made, job=job)
 
 
-def other_size(batch_size: int, samples: int, part: int) -> int:
-    """Half of it and one more: another shape, odd for most, which threads cannot share equally. A batch of
-    one or two becomes three, as far as there are samples. One that is judged on part of it (parts.py) becomes
-    another multiple of that part."""
+def other_size(batch_size: int, samples: int, part: int, images: int) -> int:
+    """Half of it and one more, or as many `images` as `reference` can judge: another shape, odd for most,
+    which threads cannot share equally. A batch of one or two becomes three, as far as there are samples. One
+    that is judged on part of it (parts.py) becomes another multiple of that part, unless three images are not
+    too many for `reference`."""
+    if FEWEST <= images <= batch_size // 2:
+        return min(samples, images - 1 + images % 2)
     if part < batch_size:
         multiple = part * (batch_size // (2 * part) + 1)
         return multiple if multiple < batch_size else part
