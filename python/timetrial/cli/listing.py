@@ -17,8 +17,9 @@ def listing(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[experiments|backends|networks|datasets|libraries|settings|results]",
-            help="One list; without it, all but results: what was measured here, the last first.",
+            metavar="[WHAT]",
+            help="experiments, backends, networks, datasets, libraries, settings or results (what was "
+            "measured here, the last first). Without it, all but results.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,

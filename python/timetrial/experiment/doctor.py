@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
 State = Literal["ready", "missing", "broken"]
 
-# What optional parts of timetrial import, and the extra that brings it.
+# What one would gain by what is missing: it is asked for nowhere else.
+STACKS, FRAMEWORKS = "more native stacks to compare", "whole frameworks to compare"
+LIBRARIES = "more libraries below a stack (blas.library=, onednn.library=)"
+IMAGES, REPORTS = "real images: the data sets digits8 and digits28", "figures, data frames, HTML reports"
+# What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
-    "scikit-learn (digits)": ("sklearn", "demo"),
-    "matplotlib (figures)": ("matplotlib", "report"),
-    "pandas (to_pandas)": ("pandas", "report"),
+    "scikit-learn (digits)": ("sklearn", "demo", IMAGES),
+    "matplotlib (figures)": ("matplotlib", "report", REPORTS),
+    "pandas (to_pandas)": ("pandas", "report", REPORTS),
+    "jinja2 (HTML reports)": ("jinja2", "report", REPORTS),
 }
 
 
@@ -38,6 +43,7 @@ class Check:
     state: State  # ready, missing or broken
     detail: str  # where it is, which version, or what is wrong
     cure: str | None = None  # the command that mends it
+    gain: str = ""  # of what is optional: what one would have with it
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def _backend_checks() -> list[Check]:
             found.append(Check(f"backend {name}", "ready", f"native: {waiting}"))
         except Unavailable as lacking:
             reason, _, cure = str(lacking).partition(": ")
-            found.append(Check(f"backend {name}", "missing", reason, cure or None))
+            found.append(Check(f"backend {name}", "missing", reason, cure or None, STACKS))
         except TimetrialError as error:
             found.append(Check(f"backend {name}", "broken", str(error)))
     return found
@@ -156,7 +162,7 @@ def _framework_checks() -> list[Check]:
         broken += [f"{name}@{words}" for words in state.broken]
     if broken:
         cure = "timetrial frameworks check"
-        found.append(Check("frameworks", "missing", f"broken: {'; '.join(broken)}", cure))
+        found.append(Check("frameworks", "missing", f"broken: {'; '.join(broken)}", cure, FRAMEWORKS))
     if lacking:
         cheap = any(
             version.cheap and f"{name}@{version.version}" in lacking
@@ -164,7 +170,8 @@ def _framework_checks() -> list[Check]:
             for version in framework.versions
         )
         cure = f"timetrial frameworks {'install --cheap' if cheap else 'list'}"
-        found.append(Check("frameworks", "missing", f"not installed: {', '.join(lacking)}", cure))
+        words = f"not installed: {', '.join(lacking)}"
+        found.append(Check("frameworks", "missing", words, cure, FRAMEWORKS))
     return found
 
 
@@ -173,7 +180,7 @@ def _library_checks() -> list[Check]:
     for name, library in known_libraries().items():
         path = library.path()
         if path is None:
-            found.append(Check(f"library {name}", "missing", library.words, library.cure))
+            found.append(Check(f"library {name}", "missing", library.words, library.cure, LIBRARIES))
         else:
             version = version_of(path)
             found.append(
@@ -184,10 +191,10 @@ def _library_checks() -> list[Check]:
 
 def _module_checks() -> list[Check]:
     found = []
-    for name, (module, extra) in _MODULES.items():
+    for name, (module, extra, gain) in _MODULES.items():
         if importlib.util.find_spec(module) is None:
             cure = f"{sys.executable} -m pip install 'timetrial[{extra}]'"
-            found.append(Check(name, "missing", f"the module {module} is not installed", cure))
+            found.append(Check(name, "missing", f"the module {module} is not installed", cure, gain))
         else:
             found.append(Check(name, "ready", module))
     return found
