@@ -88,9 +88,7 @@ def _ready(checks: Sequence[Check], width: int) -> Iterator[Text]:
 def _which(kind: str, detail: str) -> str:
     """' (avx512)', ' 0.3.21': of a backend or library that lies somewhere; the versions of a framework."""
     if kind == "framework":
-        return (
-            f" {detail.replace(', ', ' and ', 1) if detail.count(', ') == 1 else detail.replace(', ', ' / ')}"
-        )
+        return f" {detail.replace(', ', ' / ')}"
     if kind == "library":
         version = detail.rpartition(", version ")[2] if ", version " in detail else ""
         return f" {version}" if version else ""
