@@ -165,6 +165,8 @@ def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -
     assert "Each speed launch goes on until its median is known to ±3 %, for at most 1.5 s." in words
     assert not fake.log
     assert not (tmp_path / "results").exists()
+    words = call("run", "network=mlp", "backend=fast,absent", "batch_size=16,32", "--dry-run").stdout
+    assert words.count("unavailable: absent: ") == 1
     facts = json.loads(call("run", "network=mlp", "backend=fast", "launches=1", "--dry-run", "--json").stdout)
     assert facts["launches"] == 2
     assert "further_seconds" not in facts

@@ -109,8 +109,11 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
             f"Differences of {100 * expected.visible_difference:.1f} % and more will show, "
             f"if launches scatter by {100 * TYPICAL_LAUNCH_SCATTER:.1f} %, which is typical."
         )
-    for one in ready:
-        if one.unavailable is not None:
-            typer.echo(
-                f"unavailable: {one.case.backend} {one.case.settings.get('threads', '')}: {one.unavailable}"
-            )
+    # Once, however many networks, tasks or sizes of batch there are.
+    absent = {
+        (f"{one.case.backend} {one.case.settings.get('threads', '')}".rstrip(), one.unavailable): None
+        for one in ready
+        if one.unavailable is not None
+    }
+    for name, why in absent:
+        typer.echo(f"unavailable: {name}: {why}")
