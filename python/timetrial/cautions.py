@@ -14,6 +14,7 @@ from functools import cache
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _MOST_VALUES = 3  # of a word that differs from row to row
+_LONGEST = 2000  # no text of ours is longer, and records may hold anything
 
 
 @dataclass(frozen=True)
@@ -253,6 +254,8 @@ def _pattern(caution: Caution) -> re.Pattern[str]:
 @cache
 def caution_of(text: str) -> Caution | None:
     """Which one has said this; None: words of a version that had others."""
+    if len(text) > _LONGEST:
+        return None
     return next((one for one in Caution if one.fields_of(text) is not None), None)
 
 

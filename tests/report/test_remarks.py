@@ -122,6 +122,12 @@ def test_words_of_other_versions_are_shown_as_they_are() -> None:
     assert remarks_of(one, [], AXES, word) == ["eigen 1: the moon was full (3 launches)"]
 
 
+def test_texts_that_no_version_of_ours_wrote_cost_nothing() -> None:
+    text = "x asked y, effective " * 100_000
+    assert caution_of(text) is None
+    assert advised(text) == text
+
+
 FILLED = {name: f"<{name}>" for caution in Caution for name in re.findall(r"\{(\w+)\}", caution.seen)}
 
 
