@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from fakes import FakeEngine
 
+from timetrial.cautions import Caution
 from timetrial.races.result import Race
-from timetrial.report.race import RaceTable, _laid_out
+from timetrial.report.race import RaceTable, _laid_out, notes
 from timetrial.report.table import to_text
 
 BASE = [("base", "dim"), ("pytorch mode=compiled threads=1", ""), ("9.31 ms ±1.6 %", "bold")]
@@ -58,3 +60,24 @@ def test_an_inconclusive_race(width: int, raced: Callable[..., Race], fake: Fake
     assert "…" not in table
     assert "cannot be seen here [" in " ".join(table.split())
     assert all(len(line) <= width for line in table.splitlines())
+
+
+def test_what_launches_warn_of_names_its_sides(raced: Callable[..., Race]) -> None:
+    race = raced("backend=fast,slow")
+    for place, case in enumerate(race.cases):
+        for launch in race.launches[case.id]:
+            file = launch.folder / "record.json"
+            record = json.loads(file.read_text("utf-8"))
+            record["warnings"] = [Caution.ASLEEP.words()]
+            if place == 1:
+                record["warnings"].append(Caution.TURNS_UNSTEADY.words())
+            file.write_text(json.dumps(record), encoding="utf-8")
+    said = notes(Race(race.folder))
+    pairs = len(race.pairs)
+    both = [one for one in said if one.startswith("both sides: asleep for a fifth")]
+    (one_side,) = [one for one in said if "before its steps were steady" in one]
+    assert len(both) == 1
+    assert f"({2 * pairs} launches). Look for a sleep" in both[0]
+    assert one_side.startswith(
+        f"slow: took its turns before its steps were steady ({pairs} launches). Ratios"
+    )
