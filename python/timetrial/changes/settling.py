@@ -21,7 +21,7 @@ from timetrial.experiment.grammar import to_word
 from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.reference import facts_of
 from timetrial.experiment.validate import validate
-from timetrial.races.side import _keys_behind, _keys_of, check_sides
+from timetrial.races.side import check_sides, keys_behind, keys_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
 from timetrial.records.results import Results
 
@@ -157,7 +157,7 @@ def _anew(comparison: Comparison, pair: Pair, engine: Engine) -> Settling:
 
 
 def _keys(case: CaseRecord, record: ExperimentRecord) -> dict[str, Any]:
-    return {**_keys_of(case), **_keys_behind(record.spec)}
+    return {**keys_of(case), **keys_behind(record.spec)}
 
 
 def _words(keys: Mapping[str, Any], key: str, values: Sequence[Any], seed: int) -> list[str]:

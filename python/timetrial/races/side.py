@@ -64,7 +64,7 @@ def side_of(given: AnySide) -> Side:
         rows = given.rows
         if len(rows) != 1:
             raise InputError(f"A side is one case; these results have {len(rows)}: narrow them with sel().")
-        return Side({**_keys_of(rows[0].case), **_keys_behind(given.experiment.spec)})
+        return Side({**keys_of(rows[0].case), **keys_behind(given.experiment.spec)})
     if isinstance(given, str):
         return Side({"callable" if ":" in given else "backend": given})
     if not isinstance(given, Mapping):
@@ -78,7 +78,7 @@ def side_of(given: AnySide) -> Side:
 AnySide = Side | Results | Mapping[str, Any] | str | Callable[[], Any]
 
 
-def _keys_of(case: CaseRecord) -> dict[str, Any]:
+def keys_of(case: CaseRecord) -> dict[str, Any]:
     """The keys that make this case again."""
     keys: dict[str, Any] = {
         "callable" if is_callable_word(case.backend) else "backend": case.backend,
@@ -94,7 +94,7 @@ def _keys_of(case: CaseRecord) -> dict[str, Any]:
     return keys
 
 
-def _keys_behind(spec: Mapping[str, Any]) -> dict[str, Any]:
+def keys_behind(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What the experiment says about all of its launches: where data lies, environment, limits."""
     tables = [spec.get("workload") or {}, spec.get("axes") or {}, *(spec.get("contender") or [])]
     folders = {str(table["dataset_folder"]) for table in tables if table.get("dataset_folder")}

@@ -161,9 +161,10 @@ class Results:
 
     def export(self, format: str, path: str | Path | None = None, *, force: bool = False) -> Path | str:
         """In the format of another tool: "csv" and "parquet" into the folder `path`; "google-benchmark",
-        "bencher" and "github-action" into the file `path`, or as text without one. Selected cases only.
+        "bencher" and "github-action" into the file `path`, or as text without one; "history" behind what the
+        file `path` has; "mlflow" and "tensorboard" into a folder of that tool. Selected cases only.
         `force`: over files that exist. InputError: no such format, or a path that cannot be taken.
-        Unavailable: csv needs pandas, parquet pyarrow too."""
+        Unavailable: what the format needs (pandas, pyarrow, MLflow, TensorBoard) is not installed."""
         from timetrial.exports import export
 
         return export(self, format, path, force=force)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timetrial.experiment.resume import SAME_MACHINE
+from timetrial.changes.facts import machine_of
+from timetrial.changes.findings import record_of
 from timetrial.races.result import Race
-from timetrial.records.model import ExperimentRecord
 from timetrial.records.results import Results
 from timetrial.report.page.parts import Block, Table, cell
 from timetrial.report.plots_data import case_labels
@@ -17,22 +17,20 @@ Found = Results | Race
 Machine = tuple[str, ...]
 
 
-def machine_of(found: Found) -> Machine:
-    """What two machines that are not the same differ in, as far as records say it."""
-    machine = _experiment(found).machine
-    return tuple(str(machine.get(key)) for key in SAME_MACHINE if key != "python")
+def _machine(found: Found) -> Machine:
+    return tuple(machine_of(record_of(found)).values())
 
 
 def machines_block(found: Sequence[Found]) -> Block:
     """That there are several. Empty where there is one."""
-    machines = list(dict.fromkeys(map(machine_of, found)))
+    machines = list(dict.fromkeys(map(_machine, found)))
     if len(machines) < 2:
         return Block("")
     said = [
         f"These results are of {len(machines)} machines. Times of different machines are not compared.",
         *(
-            f"{_machine_words(next(one for one in found if machine_of(one) == machine))}: "
-            + ", ".join(_name(one) for one in found if machine_of(one) == machine)
+            f"{_machine_words(next(one for one in found if _machine(one) == machine))}: "
+            + ", ".join(_name(one) for one in found if _machine(one) == machine)
             for machine in machines
         ),
     ]
@@ -42,8 +40,8 @@ def machines_block(found: Sequence[Found]) -> Block:
 def over_time_block(found: Sequence[Found]) -> Block:
     """Step times of cases that several results of one machine have, the oldest first. Empty without."""
     groups: dict[Machine, list[Found]] = {}
-    for one in sorted(found, key=lambda one: _experiment(one).created_at):
-        groups.setdefault(machine_of(one), []).append(one)
+    for one in sorted(found, key=lambda one: record_of(one).created_at):
+        groups.setdefault(_machine(one), []).append(one)
     tables = [table for group in groups.values() if (table := _over_time(group)) is not None]
     if not tables:
         return Block("")
@@ -60,7 +58,7 @@ def _over_time(group: Sequence[Found]) -> Table | None:
     shared = [case for case in labels if sum(case in one for one in times) > 1]
     if not shared:
         return None
-    titles = [f"{_experiment(one).created_at[:16].replace('T', ' ')}, {_experiment(one).id}" for one in group]
+    titles = [f"{record_of(one).created_at[:16].replace('T', ' ')}, {record_of(one).id}" for one in group]
     lines = [
         [cell(labels[case]), *(cell(one[case][1] if case in one else "") for one in times)] for case in shared
     ]
@@ -81,15 +79,11 @@ def _step_times(found: Found) -> dict[str, tuple[str, str]]:
     }
 
 
-def _experiment(found: Found) -> ExperimentRecord:
-    return found.record.experiment if isinstance(found, Race) else found.experiment
-
-
 def _name(found: Found) -> str:
-    return f"{_experiment(found).name} ({_experiment(found).id})"
+    return f"{record_of(found).name} ({record_of(found).id})"
 
 
 def _machine_words(found: Found) -> str:
-    machine = _experiment(found).machine
+    machine = record_of(found).machine
     usable, all_of_them = machine.get("usable_cpus", "?"), machine.get("cpus", "?")
     return f"{machine.get('cpu', 'a CPU without a name')}, {usable} of {all_of_them} CPUs"
