@@ -110,11 +110,11 @@ class Caution(Enum):
         "Do not conclude from this row what the setting does: nobody could see that it took effect.",
     )
     FLIPS = (
-        "proven, though rounding turned single decisions of it (flips)",
+        "proven, though rounding turned single decisions (flips)",
         "Nothing to do: each was traced to rounding; timetrial show lists them.",
     )
     TIES = (
-        "proven, though of equal values it takes another one (ties)",
+        "proven, though of equal values another one is taken (ties)",
         "Nothing to do: either is right; timetrial show lists where.",
     )
     CHANCE = (
