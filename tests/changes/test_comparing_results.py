@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -304,8 +305,6 @@ def test_a_fact_that_an_older_record_lacks_is_no_change() -> None:
 
 @pytest.mark.parametrize("name", ["null-eigen"])
 def test_records_of_the_first_schema(name: str, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / name
     shutil.copytree(OLD / name, copy)
     found = tt.compare(OLD / name, copy)
@@ -313,6 +312,27 @@ def test_records_of_the_first_schema(name: str, tmp_path: Path) -> None:
     assert not found.changes
     assert found.exit_code in (0, 3)
     assert len(repr(found)) < 10_000
+
+
+def test_a_profile_is_no_run() -> None:
+    for pair in (
+        (OLD / "profile-reference", OLD / "null-eigen"),
+        (OLD / "null-eigen", OLD / "profile-reference"),
+    ):
+        with pytest.raises(InputError, match="is a profile, whose steps are slowed by looking"):
+            tt.compare(*pair)
+
+
+def test_what_is_unfinished_is_said_and_did_not_fail(old: tt.Results, run: Run) -> None:
+    new = run(*WORDS)
+    for one in new.launches:
+        if one.record.case == new.rows[2].case.id:
+            shutil.rmtree(one.folder)
+    (new.path / "unfinished").touch()
+    found = tt.compare(old, tt.load(new.path))
+    assert found.rows[2].state == "not known"
+    assert found.rows[2].reason == "not measured"
+    assert "new: unfinished" in repr(found)
 
 
 def test_damage_is_said_and_the_rest_compared(old: tt.Results, run: Run) -> None:
