@@ -117,10 +117,12 @@ class Adapter:
         return loss
 
     def _remembered(self):
-        """Each step is computed once: its batch and the values before it say what comes of it."""
+        """Each step is computed once: its batch and the values before it say what comes of it. So much work,
+        that also beside a machine's other programs nobody mistakes the one for the other."""
         key = self.images.sum(), self.parameters[min(self.parameters)].sum(), self.since_reset
         if key not in self.known:
-            loss = self._forward_backward()
+            for _ in range(10):
+                loss = self._forward_backward()
             self._update()
             self.known[key] = loss, dict(self.parameters), dict(self.velocity), self.gradients
         loss, parameters, velocity, self.gradients = self.known[key]
