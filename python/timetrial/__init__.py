@@ -12,7 +12,7 @@
     tt.race(make_before, make_after).plot()             # of two functions of yours that make a training step
     results = tt.load("last")                           # an earlier run or race; also by folder or id
     results = tt.resume("7f3a")                         # what is missing of one that was ended
-    tt.compare("7f3a", "last")                          # what changed from an earlier one, and which rows moved
+    tt.compare("7f3a", "last")                          # what changed from an earlier one; which rows moved
     tt.history("history.jsonl").plot()                  # numbers over time, as CI and pytest append them
     tt.doctor()                                         # what is ready, what is missing, what cures it
 
