@@ -50,7 +50,7 @@ def race_figure(race: Race) -> Figure:
     panels[-2].set_xlabel("pair of launches")
     panels[-1].set_xlabel("pairs so far, and what they say together")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=len(labels), fontsize=9, frameon=False)
+    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=9, frameon=False)
     question = f"Does the {METRICS[race.metric]} differ from {duels[0].base}'s?"
     figure.suptitle(question, x=0.01, ha="left", fontsize=12)
     return figure
