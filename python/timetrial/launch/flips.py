@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from timetrial.launch.observed import Tensors
 from timetrial.launch.parts import different
+from timetrial.launch.rule import inner, norm
 
 if TYPE_CHECKING:
     from timetrial.launch.judge import Witness
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
 TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
 MOST_TURNED = 256  # units that are looked at, the closest first
-COMPARED_ELEMENTS = 2_000_000  # of all their differences
+MOST_BYTES = 1_000_000_000  # of what all of them make different: of a large network fewer are looked at
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]
@@ -135,6 +136,7 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
             equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
             ties.setdefault(node, []).append((number, equal))
     close.sort(key=lambda pair: pair[1].margin)
+    most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
 
     def difference(number: int, edges: Sequence[Edge]) -> Tensors:
         nudges: Tensors = {}
@@ -153,7 +155,7 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
             tuple((count + 1) / times[number] for count in range(times[number])),
             difference(number, [edge]),
         )
-        for number, edge in close[:MOST_TURNED]
+        for number, edge in close[:most]
     ]
     for node, images_with in ties.items():
         total: Tensors = {}
@@ -171,31 +173,30 @@ def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> t
     moving = [turn for turn in possible if any(np.any(turn.difference[name]) for name in residual)]
     if not moving:
         return gradient, []
-    scale = {name: float(np.linalg.norm(gradient[name])) or 1.0 for name in residual}
-    every = max(1, sum(gradient[name].size for name in residual) * len(moving) // COMPARED_ELEMENTS)
+    scale = {name: norm(gradient[name]) or 1.0 for name in residual}
 
-    def column(tensors: Tensors) -> Doubles:
-        # Small tensors whole, so that a bias counts.
-        parts = [
-            (np.asarray(tensors[name], np.float64) / scale[name]).ravel()[
-                :: every if tensors[name].ndim > 1 else 1
-            ]
-            for name in residual
-        ]
-        return np.concatenate(parts)
+    def product(mine: Tensors, theirs: Tensors) -> float:
+        return sum(inner(mine[name], theirs[name]) / scale[name] ** 2 for name in residual)
 
-    rest = column(residual)
-    candidates = [(turn, share, share * column(turn.difference)) for turn in moving for share in turn.shares]
+    # Whole tensors: a decision may show in the 25 weights of one filter, and nowhere else.
+    rest = {name: np.asarray(values, np.float64) for name, values in residual.items()}
+    sizes = [product(turn.difference, turn.difference) for turn in moving]
     corrected, words = dict(gradient), []
-    while candidates:
-        distances = [float(np.linalg.norm(rest - change)) for _, _, change in candidates]
-        nearest = int(np.argmin(distances))
-        if distances[nearest] > NEARER * float(np.linalg.norm(rest)):
+    left = set(range(len(moving)))
+    while left:
+        # What |rest - share * difference|^2 is less than |rest|^2.
+        along = {number: product(rest, moving[number].difference) for number in left}
+        gain, number, share = max(
+            (share * (2 * along[number] - share * sizes[number]), number, share)
+            for number in left
+            for share in moving[number].shares
+        )
+        if gain < (1 - NEARER**2) * product(rest, rest):
             break
-        turn, share, change = candidates[nearest]
-        rest = rest - change
-        words.append(turn.words)
-        for name in corrected:
-            corrected[name] = corrected[name] + share * turn.difference[name]
-        candidates = [one for one in candidates if one[0] is not turn]
+        left.remove(number)
+        words.append(moving[number].words)
+        for name, difference in moving[number].difference.items():
+            corrected[name] = corrected[name] + share * difference
+            if name in rest:
+                rest[name] = rest[name] - share * difference
     return corrected, words

@@ -137,5 +137,9 @@ def _wide(array: NDArray[Any]) -> Doubles:
 
 def norm(array: Doubles) -> float:
     """Euclidean. np.linalg.norm would wake the threads of a BLAS for it."""
-    flat = np.ravel(array)
-    return math.sqrt(float(np.einsum("i,i->", flat, flat)))
+    return math.sqrt(inner(array, array))
+
+
+def inner(one: Doubles, other: Doubles) -> float:
+    """The sum of products, element by element, without a BLAS as well."""
+    return float(np.einsum("i,i->", np.ravel(one), np.ravel(other)))
