@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -49,6 +50,20 @@ def clean_python(distributions: tuple[Path, Path], workers_folder: Path) -> Path
         run(*pip, distributions[1], "pytest==8.0.*")
 
     return made_once(workers_folder / "clean", make) / "bin" / "python"
+
+
+def test_sources_are_those_that_git_has(distributions: tuple[Path, Path]) -> None:
+    """And nothing of what lies beside them: a virtual environment with a package "cmake" was in it once."""
+    with tarfile.open(distributions[0]) as archive:
+        names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    kept = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).stdout.splitlines()
+    assert names - set(kept) == {"PKG-INFO"}
+    assert {
+        "CMakeLists.txt",
+        "cpp/CMakeLists.txt",
+        "cmake/Native.cmake",
+        "benchmarks/first-look.toml",
+    } <= names
 
 
 def test_wheel_says_for_which_machines_it_is(distributions: tuple[Path, Path]) -> None:
