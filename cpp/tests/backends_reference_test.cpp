@@ -161,6 +161,12 @@ TEST(Reference, CanonicalTies) {
     EXPECT_NE(gradient[1], 0.0);
     EXPECT_EQ((std::vector<double>{gradient[0], gradient[2], gradient[3]}), (std::vector<double>{0, 0, 0}));
 
+    Trainer every(plugin_path("reference"), problem, {{"reference.ties", "all"}});
+    every.step(TT_GRADIENT);
+    const double whole = gradient[1];
+    EXPECT_EQ(every.read(TT_INPUT_GRADIENT).at("images"), (std::vector<double>{0, whole, whole, whole}));
+    EXPECT_EQ(every.read(TT_ACTIVATION).at("pool"), (std::vector<double>{5}));
+
     Problem flat({node("relu", "relu"), node("fc", "dense", {{"units", 2.0}}), loss_of("fc")}, 1, {2},
                  Numbers::kReal);
     flat.images = {0.0F, 1.0F};

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timetrial.launch.judge import Answer, Witness
+from timetrial.launch.judge import Answer, Ties, Witness
 from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.parity import Expected, compare, compare_losses, merged, unproven
 from timetrial.launch.rule import Rule, follow
@@ -39,7 +39,7 @@ class OneAnswer:
     def output(self, parameters: Tensors, images: Any) -> np.ndarray[Any, Any]:
         return np.ones((2, 2))
 
-    def witness(self) -> Witness:
+    def witness(self, ties: Ties = "first") -> Witness:
         return NothingClose()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from timetrial.core import Network
-from timetrial.launch.flips import edges_of, explain, turns
+from timetrial.launch.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.launch.judge import SMALL, NativeJudge
 from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.parity import Expected, compare
@@ -74,7 +74,7 @@ class Stage:
         answer = self.judge.gradient(self.parameters, self.images, self.labels)
         wanted = [
             one
-            for one in turns(self.judge.witness(), self.parameters, self.images, self.labels)
+            for one in turns(self.judge, self.parameters, self.images, self.labels)
             if one.words.startswith(node)
         ]
         assert wanted
@@ -172,6 +172,77 @@ def test_ties_turn_together(tmp_path: Path) -> None:
     assert stage.judged(stage.turned("relu: ", 0.7)).status == "failed"
 
 
+def _with_equal_maxima(folder: Path) -> Stage:
+    """Two images of one value and one nearly so: in a window four maxima are equal, or within rounding."""
+    stage = Stage(folder, 1e-2)
+    stage.images[1:3] = 0.25
+    stage.images[3] = 0.5 + 1e-6 * stage.images[3]
+    stage.parameters["fc1.bias"][:] = 2  # no relu is off for them
+    np.save(folder / "images.npy", stage.images)
+    return stage
+
+
+def _every(stage: Stage) -> Tensors:
+    return every_tie(stage.judge, stage.parameters, stage.images, stage.labels).difference
+
+
+def _gradient(stage: Stage, *more: Tensors) -> Tensors:
+    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    return {name: values + sum(one[name] for one in more) for name, values in answer.gradient.items()}
+
+
+def test_every_one_of_equal_maxima_may_get_the_gradient(tmp_path: Path) -> None:
+    """Theano's convention, which is no derivative."""
+    stage = _with_equal_maxima(tmp_path)
+    for parity in (
+        stage.judged(_gradient(stage, _every(stage))),
+        stage.judged_step(_gradient(stage, _every(stage))),
+    ):
+        assert parity.status == "passed", parity.reason
+        assert parity.turned[0].endswith("max_pool2d: 54 ties, each value of them")
+
+
+def test_what_is_a_tie_in_single_precision_alone_is_found(tmp_path: Path) -> None:
+    stage = _with_equal_maxima(tmp_path)
+    close = turns(stage.judge, stage.parameters, stage.images, stage.labels, "all")
+    both = next(one for one in close if one.words.endswith(", a tie in f32"))
+    parity = stage.judged(_gradient(stage, _every(stage), both.difference))
+    assert parity.status == "passed", parity.reason
+    assert parity.notes == ["flips", "ties"]
+    assert both.words in parity.turned
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("share", [0.5, 0.9, 2.0, -1.0])
+def test_part_of_a_convention_is_none(tmp_path: Path, share: float) -> None:
+    stage = _with_equal_maxima(tmp_path)
+    part = {name: share * values for name, values in _every(stage).items()}
+    parity = stage.judged(_gradient(stage, part))
+    assert (parity.status, parity.turned) == ("failed", [])
+
+
+@pytest.mark.attempt
+def test_a_convention_for_one_tensor_only_is_none(tmp_path: Path) -> None:
+    stage = _with_equal_maxima(tmp_path)
+    every = _every(stage)
+    one = {name: values * (name == "conv.bias") for name, values in every.items()}
+    assert np.any(every["conv.bias"])
+    assert stage.judged(_gradient(stage, one)).status == "failed"
+
+
+def test_a_way_follows_the_convention_of_its_steps(tmp_path: Path) -> None:
+    stage = _with_equal_maxima(tmp_path)
+    start = {name: values.astype(np.float64) for name, values in stage.parameters.items()}
+    rule = Rule.of(stage.expected.optimizer)
+    every, first = (
+        Guide(stage.judge, stage.expected.batches, rule, start, ties) for ties in ("all", "first")
+    )
+    losses = every.way("proof", 3).losses
+    assert every.way_of("proof", losses).words == []
+    assert every.way_of("proof", losses).losses == losses
+    assert abs(first.way_of("proof", losses).losses[1] - losses[1]) > 1e-4 * losses[1]
+
+
 def test_rivals_of_a_maximum(tmp_path: Path) -> None:
     stage = Stage(tmp_path, 1e-2)
     witness = stage.judge.witness()
@@ -189,6 +260,21 @@ def test_rivals_of_a_maximum(tmp_path: Path) -> None:
         nudge.reshape(-1)[edge.place] = edge.nudge
         raised = witness.gradient(stage.images[0], 0, {"conv": nudge})
         assert raised.activation["pool"].reshape(-1)[edge.unit] == pytest.approx(window[-1])
+
+
+def test_a_decision_that_shows_in_few_weights_is_found() -> None:
+    """One filter of many: 25 of 60,000 numbers, while the others carry what rounding does."""
+    rng = np.random.default_rng(3)
+    gradient = {"conv": rng.normal(0, 1, (6, 1, 5, 5)), "fc": rng.normal(0, 1, (120, 500))}
+    turned = {"conv": np.zeros((6, 1, 5, 5)), "fc": np.zeros((120, 500))}
+    turned["conv"][3] = 2e-5 * rng.normal(0, 1, (1, 5, 5))
+    others = [{"conv": np.zeros((6, 1, 5, 5)), "fc": 1e-6 * rng.normal(0, 1, (120, 500))} for _ in range(255)]
+    possible = [Turn("other", (1.0,), one) for one in others] + [Turn("it", (1.0,), turned)]
+    noise = {name: 3e-7 * values * rng.normal(0, 1, values.shape) for name, values in gradient.items()}
+    residual = {name: turned[name] + noise[name] for name in gradient}
+    corrected, words = explain(residual, gradient, possible)
+    assert words == ["it"]
+    assert np.array_equal(corrected["conv"], gradient["conv"] + turned["conv"])
 
 
 def test_nothing_explains_nothing() -> None:
@@ -217,7 +303,7 @@ def followed(stage: Stage, turned: Mapping[int, Tensors], off: float = 1.0) -> P
 
 
 def _difference(stage: Stage, share: float = 1.0) -> Tensors:
-    found = turns(stage.judge.witness(), stage.parameters, stage.images, stage.labels)
+    found = turns(stage.judge, stage.parameters, stage.images, stage.labels)
     [turn] = [one for one in found if one.words.startswith(f"relu unit {UNIT} of image {TURNED_IMAGE}")]
     return {name: share * values for name, values in turn.difference.items()}
 

@@ -13,7 +13,8 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};  // of weights and data; it computes in f64
 constexpr const char* optimizers[] = {"sgd", nullptr};
-constexpr const char* settings[] = {"threads", nullptr};
+constexpr const char* ties_name = "reference.ties";
+constexpr const char* settings[] = {"threads", ties_name, nullptr};
 constexpr tt_description description{
     .size = sizeof(tt_description),
     .name = "reference",
@@ -42,11 +43,18 @@ struct Node {
 class Reference final : public Backend {
   public:
     void configure(std::string_view name, std::string_view value) override {
+        if (name == ties_name) {
+            if (value != "first" && value != "all")
+                throw Unsupported("reference.ties = '" + std::string(value) + "': expected first or all");
+            ties_ = value == "all" ? Ties::kAll : Ties::kFirst;
+            return;
+        }
         if (name != "threads") throw unknown_setting(name, description);
         setting_integer(name, value, 1, 1);
     }
 
     Reading read_setting(std::string_view name) override {
+        if (name == ties_name) return {ties_ == Ties::kAll ? "all" : "first", "reference: it is its own"};
         if (name != "threads") throw unknown_setting(name, description);
         return {"1", "reference: has no threads of its own"};
     }
@@ -61,7 +69,7 @@ class Reference final : public Backend {
             if (i == build.network->loss) continue;
             nodes_[i].output = Tensor(layer.shape);
             if (layer.kind == "input") continue;
-            nodes_[i].function = find_kind(functions, layer).make(layer.attributes);
+            nodes_[i].function = make(layer);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
             for (const ParameterSpec& spec : layer.parameters)
                 nodes_[i].function->parameters.push_back(std::make_unique<Parameter>(spec));
@@ -150,6 +158,13 @@ class Reference final : public Backend {
     }
 
   private:
+    // Who judges a contender of another convention at ties asks for that.
+    std::unique_ptr<Function> make(const Layer& layer) const {
+        if (ties_ == Ties::kAll && layer.kind == "max_pool2d")
+            return std::make_unique<MaxPool2d>(layer.attributes, ties_);
+        return find_kind(functions, layer).make(layer.attributes);
+    }
+
     const int64_t* labels(const tt_batch& batch) const {
         const Tensor& prediction = nodes_[prediction_].output;
         return batch_labels(batch, prediction.shape[0], prediction.shape[1]);
@@ -237,6 +252,7 @@ class Reference final : public Backend {
     std::string loss_name_;
     std::unique_ptr<Loss> loss_;
     Sgd sgd_;
+    Ties ties_ = Ties::kFirst;
 };
 
 }  // namespace

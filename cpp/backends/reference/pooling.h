@@ -20,20 +20,42 @@ void for_each_pooled_row(const Window& window, const Tensor& x, const Tensor& y,
     }
 }
 
-// y = the largest value in the window; padding never wins. Of equal values the first in row-major order wins:
-// canonical in timetrial. As a sum it has one term: the winner's value, once.
+// Who gets the gradient of a maximum that several values reach.
+enum class Ties {
+    kFirst,  // the first of them in row-major order: canonical in timetrial
+    kAll,    // each of them the whole of it, as Theano's pooling does; no derivative, which would share it
+};
+
+// y = the largest value in the window; padding never wins. As a sum it has one term: the winner's value,
+// once.
 class MaxPool2d final : public Sum<MaxPool2d> {
   public:
-    explicit MaxPool2d(const Attributes& attributes) : window_(attributes) {}
+    explicit MaxPool2d(const Attributes& attributes, Ties ties = Ties::kFirst)
+        : window_(attributes), ties_(ties) {}
 
     template <class Terms>
     void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
         Tensor& x = *inputs[0];
         const std::vector<std::size_t> winner = winners(x, y);
         for (std::size_t i = 0; i < y.size(); ++i) terms.value({y, i, 1}, {x, winner[i], 1}, 1);
+        if constexpr (Terms::goes_back) {
+            if (ties_ == Ties::kAll) add_equals(terms, winner, x, y);
+        }
     }
 
   private:
+    // The values beside the winner that are as large.
+    template <class Terms>
+    void add_equals(Terms terms, const std::vector<std::size_t>& winner, Tensor& x, Tensor& y) const {
+        for_each_pooled_row(window_, x, y, [&](std::size_t in, std::size_t out, std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t rival = in + i * window_.step(), best = winner[out + i];
+                if (rival != best && x.value[rival] == x.value[best])
+                    terms.value({y, out + i, 1}, {x, rival, 1}, 1);
+            }
+        });
+    }
+
     // For each output, the input that it comes from.
     std::vector<std::size_t> winners(const Tensor& x, const Tensor& y) const {
         constexpr std::size_t nobody = static_cast<std::size_t>(-1);
@@ -49,6 +71,7 @@ class MaxPool2d final : public Sum<MaxPool2d> {
     }
 
     const Window window_;
+    const Ties ties_;
 };
 
 // y = sum over the window / (kernel_h * kernel_w); padded zeros count.

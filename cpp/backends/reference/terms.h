@@ -34,6 +34,7 @@ inline void add_products(double* to, std::size_t to_stride, const double* a, std
 
 // What a definition tells its terms to: `count` of them at a time, along rows.
 struct Forward {
+    static constexpr bool goes_back = false;
     // y += w * x
     void product(const Row& y, const Row& w, const Row& x, std::size_t count) const {
         add_products(y.values(), y.stride, w.values(), w.stride, x.values(), x.stride, count);
@@ -45,6 +46,7 @@ struct Forward {
 };
 
 struct Backward {
+    static constexpr bool goes_back = true;
     void product(const Row& y, const Row& w, const Row& x, std::size_t count) const {
         add_products(x.gradients(), x.stride, w.values(), w.stride, y.gradients(), y.stride, count);
         add_products(w.gradients(), w.stride, x.values(), x.stride, y.gradients(), y.stride, count);

@@ -135,6 +135,8 @@ def _settings() -> Entries:
         "onednn.max_cpu_isa": "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",
         "torch.memory_format": "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
         "torch.mkldnn": "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false",
+        "reference.ties": "who gets the gradient of equal maxima in `reference`: the first of them, as "
+        "timetrial defines it, or all (as in Theano): reference.ties=first,all",
         "null.work_units": "about microseconds of work in a step of `null`: null.work_units=20",
         "null.step_us": "microseconds that a step of `null` lasts, by the clock: null.step_us=100",
         "null.fail": "how `null` fails: throw, abort, segv, exit, hang, nan, oom, grow, print, "

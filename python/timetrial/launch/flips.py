@@ -11,13 +11,15 @@ Nothing is excused by its size.
 
 A margin of exactly 0 is a tie: many of them act alike, by the convention of whoever computes (the first
 maximum or the last; relu'(0) = 0, 1/2 or 1). The ties of a layer turn together, with one coefficient of 0,
-1/2 or 1.
+1/2 or 1. One convention more is no derivative: Theano's pooling gives every one of several equal maxima the
+whole gradient. Who is explained by it is judged by it throughout: all ties of all poolings at once, and of
+rivals that lie within rounding either one or both may have won.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from timetrial.launch.parts import different
 from timetrial.launch.rule import inner, norm
 
 if TYPE_CHECKING:
-    from timetrial.launch.judge import Witness
+    from timetrial.launch.judge import Judge, Ties
 
 CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
 TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
@@ -50,6 +52,7 @@ class Edge:
     source: str
     place: int
     nudge: float
+    is_tied: bool = False  # the nudge leads to the edge, and not across it
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,13 @@ class Turn:
 
 
 def edges_of(
-    nodes: Sequence[Mapping[str, Any]], activation: Tensors, limit: float = TURNED_MARGIN
+    nodes: Sequence[Mapping[str, Any]],
+    activation: Tensors,
+    limit: float = TURNED_MARGIN,
+    ties: Ties = "first",
 ) -> Iterator[Edge]:
-    """The edges of one image (batch 1), by its activations in double precision."""
+    """The edges of one image (batch 1), by its activations in double precision, for whoever takes ties this
+    way: where all of several maxima get the gradient, there is nothing to choose between them."""
     for node in nodes:
         if node["kind"] not in ("relu", "max_pool2d"):
             continue
@@ -76,7 +83,7 @@ def edges_of(
         if node["kind"] == "relu":
             yield from _relu_edges(node["name"], source, values.ravel(), rms, limit)
         else:
-            yield from _pooling_edges(node, source, values[0], rms, limit)
+            yield from _pooling_edges(node, source, values[0], rms, limit, ties)
 
 
 def _relu_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
@@ -88,7 +95,7 @@ def _relu_edges(name: str, source: str, values: Doubles, rms: float, limit: floa
 
 
 def _pooling_edges(
-    node: Mapping[str, Any], source: str, values: Doubles, rms: float, limit: float
+    node: Mapping[str, Any], source: str, values: Doubles, rms: float, limit: float, ties: Ties
 ) -> Iterator[Edge]:
     a = node["attributes"]
     height, width = a["padding_h"], a["padding_w"]
@@ -108,33 +115,42 @@ def _pooling_edges(
     second = rivals.shape[1] - 1 - rivals[:, ::-1].argmax(axis=1)
     gap = best - np.take_along_axis(rivals, second[:, None], axis=1)[:, 0]
     for unit in np.flatnonzero(gap <= limit * rms):
-        yield Edge(
+        missing = float(gap[unit])
+        edge = Edge(
             node["name"],
             int(unit),
-            float(gap[unit]) / rms,
+            missing / rms,
             source,
             int(found[unit, second[unit]]),
-            float(gap[unit]) + 1e-9 * rms,
+            missing + 1e-9 * rms,
         )
+        if ties == "first":
+            yield edge
+        elif missing > 0:
+            yield edge
+            yield replace(edge, nudge=missing, is_tied=True)
 
 
-def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]) -> list[Turn]:
-    """Everything that rounding might turn in a batch."""
+def turns(
+    judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], ties: Ties = "first"
+) -> list[Turn]:
+    """Everything that rounding might turn in a batch, for whoever takes ties this way."""
+    witness = judge.witness(ties)
     witness.load(parameters)
     close: list[tuple[int, Edge]] = []
-    ties: dict[str, list[tuple[int, list[Edge]]]] = {}
+    tied: dict[str, list[tuple[int, list[Edge]]]] = {}
     plain: dict[int, Tensors] = {}
     first, place = different(images, labels)
     times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
     for number in times:
         answer = witness.gradient(images[number], int(labels[number]), {})
-        edges = list(edges_of(witness.nodes, answer.activation))
+        edges = list(edges_of(witness.nodes, answer.activation, ties=ties))
         if edges:
             plain[number] = answer.gradient
         close += [(number, edge) for edge in edges if edge.margin > 0]
         for node in {edge.node for edge in edges if edge.margin == 0}:
             equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
-            ties.setdefault(node, []).append((number, equal))
+            tied.setdefault(node, []).append((number, equal))
     close.sort(key=lambda pair: pair[1].margin)
     most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
 
@@ -150,14 +166,15 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
 
     found = [
         Turn(
-            f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}",
+            f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}"
+            + (", a tie in f32" if edge.is_tied else ""),
             # An image that comes several times need not turn everywhere.
             tuple((count + 1) / times[number] for count in range(times[number])),
             difference(number, [edge]),
         )
         for number, edge in close[:most]
     ]
-    for node, images_with in ties.items():
+    for node, images_with in tied.items():
         total: Tensors = {}
         for number, edges in images_with:
             for name, values in difference(number, edges).items():
@@ -165,6 +182,24 @@ def turns(witness: Witness, parameters: Tensors, images: NDArray[Any], labels: N
         count = sum(len(edges) for _, edges in images_with)
         found.append(Turn(f"{node}: {count} ties", (0.5, 1.0), total))
     return found
+
+
+def every_tie(judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]) -> Turn:
+    """What it makes of a batch's gradients that all of several equal maxima get the whole of it."""
+    first, place = different(images, labels)
+    shares = np.bincount(place) / len(images)
+    witnesses = judge.witness("first"), judge.witness("all")
+    for witness in witnesses:
+        witness.load(parameters)
+    total: Tensors = {name: np.zeros(values.shape) for name, values in parameters.items()}
+    count = 0
+    for number, share in zip(first.tolist(), shares.tolist(), strict=True):
+        one, every = (witness.gradient(images[number], int(labels[number]), {}) for witness in witnesses)
+        for name, values in total.items():
+            values += share * (every.gradient[name] - one.gradient[name])
+        pooled = [node for node in witnesses[0].nodes if node["kind"] == "max_pool2d"]
+        count += sum(edge.margin == 0 for edge in edges_of(pooled, one.activation, 0.0))
+    return Turn(f"max_pool2d: {count} ties, each value of them", (1.0,), total)
 
 
 def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> tuple[Tensors, list[str]]:

@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ from timetrial.launch.parts import PartJudge, part_of
 from timetrial.launch.registry import resolve
 from timetrial.launch.settings import job_settings
 from timetrial.workloads import Prepared
+
+# Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.
+Ties = Literal["first", "all"]
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,15 @@ class Judge(Protocol):
     def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
         """The prediction (N x classes)."""
 
-    def witness(self) -> Witness:
-        """One who looks at single images of the same network."""
+    def witness(self, ties: Ties = "first") -> Witness:
+        """One who looks at single images of the same network, and takes `ties` this way."""
 
 
 class Witness(Protocol):
     """A judge of one image at a time, which shows every activation and takes nudges (flips.py)."""
 
     nodes: Sequence[Mapping[str, Any]]
+    ties: Ties
 
     def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
         """With these amounts added to the outputs of nodes; every activation is shown."""
@@ -102,12 +107,19 @@ class NoJudge(TimetrialError):  # noqa: N818 - what it means, in the words of th
 class NativeJudge:
     """A native backend, built for one network and one size of batch."""
 
-    def __init__(self, judge: JudgingBackend, network: Network, *, threads: int | None = None):
+    def __init__(
+        self,
+        judge: JudgingBackend,
+        network: Network,
+        *,
+        threads: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ):
         self.name = judge.name
         self._network = network
-        settings = {} if threads is None else {"threads": str(threads)}
+        asked = {**(settings or {}), **({} if threads is None else {"threads": str(threads)})}
         workload = Workload(network="", dataset="", batch_size=network.batch_size, optimizer={})
-        case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=settings)
+        case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=asked)
         contender = resolve(case)
         self._backend = Backend(contender.path, preload=contender.preload)
         for name, value in job_settings(case, contender).items():
@@ -130,9 +142,9 @@ class NativeJudge:
         self._load(parameters)
         return self._backend.evaluate(images)
 
-    def witness(self) -> Witness:
+    def witness(self, ties: Ties = "first") -> Witness:
         """For the same network."""
-        return ReferenceWitness(self._network)
+        return ReferenceWitness(self._network, ties)
 
     def _load(self, parameters: Tensors) -> None:
         for name, tensor in parameters.items():
@@ -142,9 +154,10 @@ class NativeJudge:
 class ReferenceWitness:
     """`reference`, with a batch of one."""
 
-    def __init__(self, network: Network):
+    def __init__(self, network: Network, ties: Ties = "first"):
         self._network = _resized(network, 1)
-        self._judge = NativeJudge(SMALL, self._network)
+        self._judge = NativeJudge(SMALL, self._network, settings={"reference.ties": ties})
+        self.ties = ties
         self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
         self._nudged: set[str] = set()
 

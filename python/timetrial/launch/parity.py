@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.launch.flips import explain, turns
+from timetrial.launch.flips import every_tie, explain, turns
 from timetrial.launch.hints import hint
-from timetrial.launch.judge import JUDGING, Answer, Judge
+from timetrial.launch.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.launch.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.launch.passes import GROWTH
 from timetrial.launch.rule import Rule, changes, implied_gradient, norm
@@ -140,6 +140,7 @@ class _Court:
         self.hints: dict[str, str] = {}
         self._judge = judge
         self._expected = expected
+        self._ties: Ties = "first"  # what explained this contender's gradients so far
 
     def hear(self, seen: Observation) -> None:
         if seen.fresh:
@@ -159,14 +160,17 @@ class _Court:
         answer = self._judge.gradient(parameters, images, labels, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
         found = self._gradient_comparisons(seen, answer)
-        if any(not one.passed and one.error is not None for one in found):
-            answer, words = self._explained(seen, answer, parameters, images, labels)
-            if words:
-                again = self._gradient_comparisons(seen, answer)
+        failed = any(not one.passed and one.error is not None for one in found)
+        # What failed before has no excuse any more; looking for one takes as long as all the judging.
+        if failed and all(one.passed for one in self.comparisons):
+            for ties in sorted(TIES, key=lambda one: one != self._ties):
+                explained, words = self._explained(seen, answer, parameters, images, labels, ties)
+                again = self._gradient_comparisons(seen, explained) if words else found
                 # Only what explains everything counts as an explanation.
                 if all(one.passed for one in again if _is_of_gradient(one)):
-                    found = again
+                    answer, found, self._ties = explained, again, ties
                     self.turned += [_name(seen, one) for one in words]
+                    break
         for one in found:
             words_of = hint(one, seen, answer, Rule.of(self._expected.optimizer)) if not one.passed else None
             if words_of:
@@ -211,6 +215,7 @@ class _Court:
         parameters: Tensors,
         images: NDArray[Any],
         labels: NDArray[Any],
+        ties: Ties,
     ) -> tuple[Answer, list[str]]:
         rule = Rule.of(self._expected.optimizer)
         residual: Tensors = {}
@@ -225,7 +230,9 @@ class _Court:
             if not np.all(np.isfinite(mine)):
                 return answer, []
             residual[name] = mine - gradient
-        possible = turns(self._judge.witness(), parameters, images, labels)
+        possible = turns(self._judge, parameters, images, labels, ties)
+        if ties == "all":
+            possible.append(every_tie(self._judge, parameters, images, labels))
         corrected, words = explain(residual, answer.gradient, possible)
         return replace(answer, gradient=corrected), words
 
@@ -264,7 +271,7 @@ class _Court:
 
     def _guide(self, start: Tensors) -> Guide:
         rule = Rule.of(self._expected.optimizer)
-        return Guide(self._judge, self._expected.batches, rule, start)
+        return Guide(self._judge, self._expected.batches, rule, start, self._ties)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:

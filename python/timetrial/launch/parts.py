@@ -19,7 +19,7 @@ from timetrial.core import Network
 from timetrial.launch.observed import Tensors
 
 if TYPE_CHECKING:
-    from timetrial.launch.judge import Answer, Judge, Witness
+    from timetrial.launch.judge import Answer, Judge, Ties, Witness
 
 # Multiply-accumulates of a gradient step; `cblas` in double precision does 5e9 to 1e10 a second on two cores,
 # and a proof asks for about twenty.
@@ -96,9 +96,9 @@ class PartJudge:
             [self._judge.output(parameters, images[part]) for part in self._parts(len(images))]
         )
 
-    def witness(self) -> Witness:
-        """One who looks at single images of the same network."""
-        return self._judge.witness()
+    def witness(self, ties: Ties = "first") -> Witness:
+        """One who looks at single images of the same network, and takes `ties` this way."""
+        return self._judge.witness(ties)
 
     def _parts(self, count: int) -> list[slice]:
         return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]

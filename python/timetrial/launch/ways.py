@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from timetrial.launch.flips import NEARER, turns
-from timetrial.launch.judge import Judge
+from timetrial.launch.flips import NEARER, every_tie, turns
+from timetrial.launch.judge import Judge, Ties
 from timetrial.launch.observed import Batches, Tensors
 from timetrial.launch.passes import GROWTH
 from timetrial.launch.rule import Rule, follow
@@ -47,13 +47,14 @@ def _distance(mine: float, theirs: float) -> float:
 
 
 class Guide:
-    """Goes the judge's way through the batches of a workload."""
+    """Goes the judge's way through the batches of a workload, for a contender that takes ties this way."""
 
-    def __init__(self, judge: Judge, batches: Batches, rule: Rule, start: Tensors):
+    def __init__(self, judge: Judge, batches: Batches, rule: Rule, start: Tensors, ties: Ties = "first"):
         self._judge = judge
         self._batches = batches
         self._rule = rule
         self._start = start
+        self._ties = ties
 
     def way(self, stream: str, steps: int, turned: Mapping[int, Tensors] | None = None) -> Way:
         """So many steps; `turned`: what is added to the gradient of a step."""
@@ -64,7 +65,10 @@ class Guide:
             answer = self._judge.gradient(now, images, labels)
             losses.append(answer.loss)
             before.append(now)
-            gradients.append(_added(answer.gradient, (turned or {}).get(step)))
+            gradient = _added(answer.gradient, (turned or {}).get(step))
+            if self._ties == "all":
+                gradient = _added(gradient, every_tie(self._judge, now, images, labels).difference)
+            gradients.append(gradient)
             now = follow(self._start, gradients, self._rule)
         return Way(losses, before, now)
 
@@ -78,7 +82,7 @@ class Guide:
             nearest, best = way.errors(losses)[late], None
             for step in range(late):
                 images, labels = self._batches.batch(stream, step)
-                for turn in turns(self._judge.witness(), way.before[step], images, labels):
+                for turn in turns(self._judge, way.before[step], images, labels, self._ties):
                     said = f"step {step + 1}: {turn.words}"
                     # Each unit turns once, whatever its margin is on another way.
                     known = any(_unit(said) == _unit(one) for one in words)
