@@ -18,6 +18,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
 from timetrial.races.loading import load
+from timetrial.records.files import near
 
 Raced = Callable[..., Race]
 
@@ -337,6 +338,10 @@ def test_an_interval_so_far_is_no_verdict(raced: Raced, fake: FakeEngine) -> Non
     number = r"\+(\S+)"
     so_far = rf"interrupted after 5 pairs; so far {number} % \[{number}, {number}\], which is no verdict"
     found = re.fullmatch(so_far, duel.reason or "")
+    folder = str(near(stopped.value.race.folder))
+    assert str(stopped.value) == (
+        f"{duel.challenger}: {duel.reason}. tt.load({folder!r}) shows it; tt.resume({folder!r}) does the rest."
+    )
     assert found is not None
     center, low, high = map(float, found.groups())
     assert low <= 10.0 <= high

@@ -27,16 +27,19 @@ from timetrial.experiment.resume import (
 )
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
+from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord
 from timetrial.records.profile import Profile
 from timetrial.records.results import Results
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: every contender is gone; `results` holds what had finished."""
+    """Ctrl-C: every contender is gone; `results` holds what had finished. A notebook shows the words."""
 
     def __init__(self, results: Results):
-        super().__init__("interrupted")
+        folder = str(near(results.path))
+        rest = "" if results.experiment.profiles else f"; tt.resume({folder!r}) does the rest"
+        super().__init__(f"interrupted. tt.load({folder!r}) shows what there is{rest}.")
         self.results = results
 
 

@@ -50,10 +50,12 @@ WARMUP_NS = 500_000_000  # at most; it ends as soon as the steps are steady
 
 
 class RaceInterrupted(KeyboardInterrupt):
-    """Ctrl-C: every contender is gone; `race` holds the pairs that had ended."""
+    """Ctrl-C: every contender is gone; `race` holds the pairs that had ended. A notebook shows the words."""
 
     def __init__(self, race: Race):
-        super().__init__("interrupted")
+        folder = str(near(race.folder))
+        said = "; ".join(f"{duel.challenger}: {duel.reason or 'its verdict stood'}" for duel in race.duels)
+        super().__init__(f"{said}. tt.load({folder!r}) shows it; tt.resume({folder!r}) does the rest.")
         self.race = race
 
 

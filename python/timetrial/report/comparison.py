@@ -11,7 +11,7 @@ from rich.text import Text
 from timetrial.changes.comparison import WORSE, facts_by_row, folder_of
 from timetrial.records.files import near
 from timetrial.records.results import Results
-from timetrial.report.columns import aligned, column_widths
+from timetrial.report.columns import Layout, Line
 from timetrial.report.numbers import accuracy_words, duration, memory, plus_minus, significant
 
 if TYPE_CHECKING:
@@ -46,13 +46,9 @@ class ComparisonTable:
             yield Text("nothing that records know changed around them", style="dim")
         for words in changed:
             yield Text(f"  changed: {words}", overflow="fold")
-        lines: list[list[tuple[str, str]]] = [
-            [(title, "dim") for title in ("row", "old", "new", "by itself", "to its reference", "")]
-        ]
-        lines += [self._line(one) for one in comparison.rows]
-        widths = column_widths([[text for text, _ in line] for line in lines])
-        for line in lines:
-            yield aligned(line, widths, [False] * len(widths))
+        layout = Layout(("row", "old", "new", "by itself", "to its reference", ""))
+        cells = map(self._line, comparison.rows)
+        yield from layout.lines([Line(one[:-1], one[-1]) for one in cells], options.max_width)
         for word, names in (("old", comparison.only_old), ("new", comparison.only_new)):
             if names:
                 yield Text(f"  only in {word}: {', '.join(names)}", style="dim", overflow="fold")

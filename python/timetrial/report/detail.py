@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from timetrial.analysis.intervals import Estimate
@@ -18,6 +16,7 @@ from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
 from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
+from timetrial.report.columns import Grid, Pairs, heading
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
 
 if TYPE_CHECKING:
@@ -36,12 +35,12 @@ class ExperimentDetail:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Pairs of name and value."""
         experiment = self._experiment
-        yield Rule(Text(experiment.name), align="left", style="dim")
+        yield heading(experiment.name, options.max_width)
         if experiment.question:
             yield Text(experiment.question, style="italic")
-        yield _pairs(experiment_facts(experiment).items())
+        yield Pairs(experiment_facts(experiment).items())
         for words in data_facts(experiment):
-            yield _pairs(words.items())
+            yield Pairs(words.items())
 
 
 def experiment_facts(experiment: ExperimentRecord) -> dict[str, str]:
@@ -77,8 +76,8 @@ class CaseDetail:
         row = self._row
         axes = " ".join(f"{name}={value}" for name, value in row.case.axes.items() if value is not None)
         yield Text()
-        yield Rule(Text(f"{row.case.id}  {axes}"), align="left", style="dim")
-        yield _pairs(self.facts())
+        yield heading(f"{row.case.id}  {axes}", options.max_width)
+        yield Pairs((name, cut(value)) for name, value in self.facts())
         if row.settings:
             yield settings_table(row.settings)
         if row.launches:
@@ -228,50 +227,39 @@ class CaseDetail:
             same = "the same bits" if parity.deterministic else "DIFFERENT numbers"
             yield "deterministic", f"five steps, taken twice from the same weights, gave {same}"
 
-    def launches(self) -> Table:
+    def launches(self) -> Grid:
         """One line per launch."""
-        table = _table(
-            "launch",
-            "purpose",
-            "block",
-            "seed",
-            "outcome",
-            "step",
-            "interval",
-            "steady",
-            "stopped by",
-            "memory",
-            "faults",
-            "accuracy",
-            "took",
-            "",
-        )
-        for launch in self._row.launches:
-            record = launch.record
-            peak = record.memory.held
-            table.add_row(
-                record.id,
-                record.purpose,
-                str(record.block),
-                str(record.seed),
-                record.outcome,
-                duration(launch.step_time_ns) if launch.step_time_ns else "",
-                *_launch_words(launch),
-                memory(peak) if peak else "",
-                "" if (faults := page_faults(launch)) is None else f"{faults:,.0f}",
-                f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
-                f"{record.duration_s:.1f} s",
-                _disturbed(record),
-            )
-        return table
+        titles = (
+            "launch", "purpose", "block", "seed", "outcome", "step", "interval", "steady", "stopped by",
+            "memory", "faults", "accuracy", "took", "",
+        )  # fmt: skip
+        return Grid(titles, map(_launch_cells, self._row.launches))
 
 
-def settings_table(settings: Iterable[Setting]) -> Table:
+def _launch_cells(launch: Launch) -> list[str]:
+    record = launch.record
+    peak = record.memory.held
+    return [
+        record.id,
+        record.purpose,
+        str(record.block),
+        str(record.seed),
+        record.outcome,
+        duration(launch.step_time_ns) if launch.step_time_ns else "",
+        *_launch_words(launch),
+        memory(peak) if peak else "",
+        "" if (faults := page_faults(launch)) is None else f"{faults:,.0f}",
+        f"{100 * record.evaluations[-1].accuracy:.1f} %" if record.evaluations else "",
+        f"{record.duration_s:.1f} s",
+        _disturbed(record),
+    ]
+
+
+def settings_table(settings: Iterable[Setting]) -> Grid:
     """What was asked of each, and what is in force."""
-    table = _table("setting", "asked", "effective", "status", "how read")
-    for one in settings:
-        table.add_row(one.name, one.asked or "-", one.effective or "-", one.status, one.how_read)
-    return table
+    titles = ("setting", "asked", "effective", "status", "how read")
+    rows = ([one.name, one.asked or "-", one.effective or "-", one.status, one.how_read] for one in settings)
+    return Grid(titles, rows)
 
 
 def _disturbed(record: LaunchRecord) -> str:
@@ -371,27 +359,11 @@ def _library(one: Library) -> str:
     return "  ".join(word for word in words if word)
 
 
-def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, Text(cut(value)))
-    return table
-
-
 def cut(text: str) -> str:
     """A contender may say megabytes about itself."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]}... ({len(text):,} characters; the record has them all)"
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for title in titles:
-        table.add_column(title)
-    return table
 
 
 def _share(one: Comparison) -> float:

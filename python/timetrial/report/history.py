@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.records.files import near
-from timetrial.report.columns import aligned, column_widths
+from timetrial.report.columns import Layout, Line
 from timetrial.report.numbers import duration, memory, significant
 
 if TYPE_CHECKING:
@@ -36,11 +36,8 @@ class HistoryTable:
         )
         yield Text(f"{near(history.path)}: {words}", style="bold", overflow="fold")
         titles = ("name", "metric", "numbers", "last", "when", "breaks")
-        lines = [[(title, "dim") for title in titles]]
-        lines += [self._line(found) for found in list(series.values())[:_MOST]]
-        widths = column_widths([[text for text, _ in line] for line in lines])
-        for line in lines:
-            yield aligned(line, widths, [False] * len(widths))
+        lines = [Line(self._line(found)) for found in list(series.values())[:_MOST]]
+        yield from Layout(titles, keys=2).lines(lines, options.max_width)
         if len(series) > _MOST:
             yield Text(f"  and {len(series) - _MOST} more", style="dim")
         for note in history.notes:

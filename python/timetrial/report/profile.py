@@ -10,7 +10,7 @@ from rich.text import Text
 
 from timetrial.analysis.profile import ALL_LAYERS, LayerRow, Quartiles, StepProfile
 from timetrial.cautions import advised
-from timetrial.report.columns import aligned, closing_lines, column_widths, outcome_style
+from timetrial.report.columns import Layout, Line, closing_lines, outcome_style
 from timetrial.report.numbers import UNIT_NS, duration, first_line
 from timetrial.report.remarks import remark_lines
 from timetrial.report.table import common_facts
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from timetrial.records.profile import CaseProfile, Profile
 
 _TITLES = ("layer", "kind", "direction", "time", "spread", "share", "GFLOP/s", "of peak", "GB/s")
-_RIGHT = [False, False, False, True, True, True, True, True, True]
+_LAYOUT = Layout(_TITLES, keys=3, right=frozenset(range(3, len(_TITLES))))
 _SUM, _PLAIN = "sum of these", "plain step"
 
 
@@ -35,16 +35,14 @@ class ProfileTable:
         rows = [case.row for case in profile.cases]
         yield Text(" · ".join(common_facts(profile.experiment, rows, "profile")), style="bold")
         blocks = [list(_lines(case.step)) if case.step else [] for case in profile.cases]
-        widths = column_widths([list(_TITLES), *(line for block in blocks for line in block)])
-        for case, label, block in zip(profile.cases, profile.labels, blocks, strict=True):
+        shown = [[_line(cells) for cells in block] for block in blocks]
+        widths = _LAYOUT.widths(line for block in shown for line in block)
+        for case, label, block in zip(profile.cases, profile.labels, shown, strict=True):
             yield Text()
             yield _title(case, label)
             if case.step is None:
                 continue
-            yield aligned([(title, "dim") for title in _TITLES], widths, _RIGHT)
-            for line in block:
-                style = "bold" if line[0] in (_SUM, _PLAIN) else ""
-                yield aligned([(cell, style) for cell in line], widths, _RIGHT)
+            yield from _LAYOUT.lines(block, options.max_width, widths)
             yield from _overhead_line(case.step)
             yield from remark_lines(
                 map(advised, [*case.step.warnings, *case.row.warnings]), options.max_width
@@ -70,6 +68,11 @@ def _title(case: CaseProfile, label: str) -> Text:
     if not case.proven:
         parts.append("unproven: no percent of peak")
     return text.append(f"  {' · '.join(parts)}", style="dim")
+
+
+def _line(cells: list[str]) -> Line:
+    style = "bold" if cells[0] in (_SUM, _PLAIN) else ""
+    return Line([(cell, style) for cell in cells])
 
 
 def _lines(step: StepProfile) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from timetrial.report.columns import aligned, column_widths
+from timetrial.report.columns import Layout, Line
 from timetrial.report.numbers import seconds
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ class SelfCheckTable:
         yield Text(
             f"self-check · {races} races whose answer is known · {seconds(found.seconds)}", style="bold"
         )
-        lines = [[(title, "dim") for title in _TITLES], *(list(_cells(one)) for one in found.tallies)]
-        widths = column_widths([[text for text, _ in line] for line in lines])
-        for line in lines:
-            yield aligned(line, widths, [False, True, *[False] * 6])
+        layout = Layout(_TITLES, right=frozenset({1}))
+        yield from layout.lines([Line(list(_cells(one))) for one in found.tallies], options.max_width)
         for words in found.left_out:
             yield Text(f"left out: {words}", style="yellow")
         judged, false, bound = found.equals

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +13,8 @@ from rich.text import Text
 from timetrial.analysis.summary import Row
 from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
-from timetrial.report.columns import GAP, aligned, closing_lines, column_widths, outcome_style
+from timetrial.report import columns
+from timetrial.report.columns import closing_lines, outcome_style
 from timetrial.report.numbers import (
     OF_PEAK,
     accuracy_words,
@@ -61,39 +61,26 @@ class CasesTable:
         self._facts = _shown_facts(rows, self._axes)
         self._by_id = {row.case.id: row for row in results.all_rows}
         self._alike = any(row.alike for row in rows)
+        self._of_peak = any(row.percent_of_peak is not None for row in rows)
         self._accuracy = any(row.accuracy for row in rows)
         lines = _listed_once([self._line(row) for row in rows])
         order = list(dict.fromkeys(line.section for line in lines))
         self.lines = sorted(lines, key=lambda line: order.index(line.section))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table in at least 60 columns; reasons wrap under themselves."""
+        """In any width."""
         yield Text(header(self._results), style="bold")
         titles = self.titles
-        cells_of = [[*line.axes, *(cell for cell, _ in line.cells)] for line in self.lines]
-        widths = column_widths([titles, *cells_of])
-        right = [self.is_number(title) for title in titles]
-        yield aligned([(title, "dim") for title in titles], widths, right)
-        heading = ""
-        for line in self.lines:
-            if line.section != heading:
-                heading = line.section
-                yield Text(heading, style="bold cyan")
-            cells = [(text, "") for text in line.axes] + line.cells
-            if line.reason is None:
-                yield aligned(cells, widths, right)
-                continue
-            start = aligned(cells, widths, right)
-            start.append(GAP)
-            room = max(options.max_width - len(start.plain), 30)
-            wrapped = textwrap.wrap(line.reason[0], room) or [""]
-            start.append(wrapped[0], style=line.reason[1])
-            yield start
-            for more in wrapped[1:]:
-                yield Text(" " * (len(start.plain) - len(wrapped[0])) + more, style=line.reason[1])
-        columns = legend(self._results.rows)
-        if columns:
-            yield Text(f"  {columns}", style="dim", overflow="fold")
+        right = frozenset(place for place, title in enumerate(titles) if self.is_number(title))
+        shown = [
+            columns.Line([*((text, "") for text in line.axes), *line.cells], line.reason, line.section)
+            for line in self.lines
+        ]
+        keys = len(self._axes) + len(self._facts)
+        yield from columns.Layout(titles, keys, right).lines(shown, options.max_width)
+        words = legend(self._results.rows)
+        if words:
+            yield Text(f"  {words}", style="dim", overflow="fold")
         yield from remark_lines(warnings(self._results), options.max_width)
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
@@ -109,7 +96,8 @@ class CasesTable:
     def _titles(self) -> list[str]:
         titles = ["step", f"vs {reference_name(self._results)}"]
         titles += ["alike"] if self._alike else []
-        titles += ["of peak", "memory"]
+        titles += ["of peak"] if self._of_peak else []
+        titles += ["memory"]
         titles += ["CPUs"] if self._cpus else []
         return [*titles, "accuracy"] if self._accuracy else titles
 
@@ -130,7 +118,8 @@ class CasesTable:
         cells = [(step, "bold"), self._versus(row)]
         if self._alike:
             cells.append((row.alike or "", ""))
-        cells += [(peak, ""), (held, "")]
+        cells += [(peak, "")] if self._of_peak else []
+        cells += [(held, "")]
         if self._cpus:
             cells.append(("" if row.cpus_used is None else f"{row.cpus_used:.2f}", ""))
         if self._accuracy:

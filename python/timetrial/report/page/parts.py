@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import rich.table
-
+from timetrial.report.columns import Grid
 from timetrial.report.detail import cut
 
 # The styles of the terminal as classes of the page. Words say the same as every color.
@@ -81,11 +80,9 @@ def pairs(facts: Mapping[str, str], *, title: str = "", folded: bool = False) ->
     return Table([], lines, "pairs", title, folded)
 
 
-def from_rich(table: rich.table.Table, *, title: str = "", folded: bool = False) -> Table:
+def from_grid(grid: Grid, *, title: str = "", folded: bool = False) -> Table:
     """A table of the terminal."""
-    columns = [[cell(str(one)) for one in column.cells] for column in table.columns]
-    titles = [str(column.header) for column in table.columns]
-    return Table(titles, [list(line) for line in zip(*columns, strict=True)], "plain", title, folded)
+    return Table(grid.titles, [list(map(cell, row)) for row in grid.rows], "plain", title, folded)
 
 
 def merged(facts: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from timetrial.races.result import Race
 from timetrial.report.detail import data_facts, experiment_facts, settings_table
 from timetrial.report.page.figures import drawn
-from timetrial.report.page.parts import Block, Section, Table, cell, from_rich, pairs
+from timetrial.report.page.parts import Block, Section, Table, cell, from_grid, pairs
 from timetrial.report.page.run_section import again, environment
 from timetrial.report.proof_words import UNPROVEN
 from timetrial.report.race import METRICS, RaceTable, explain, header, notes
@@ -66,7 +66,7 @@ def _proofs(race: Race) -> Table:
 
 def _settings(race: Race) -> list[Table]:
     sides = [(race.names[case], launches[-1].record) for case, launches in race.launches.items() if launches]
-    tables = [(name, from_rich(settings_table(record.settings))) for name, record in sides if record.settings]
+    tables = [(name, from_grid(settings_table(record.settings))) for name, record in sides if record.settings]
     lines = [[cell(name), *line] for name, table in tables for line in table.lines]
     return [Table(["side", *tables[0][1].titles], lines, "settings")] if lines else []
 

@@ -8,7 +8,7 @@ from timetrial.report.detail import CaseDetail, data_facts, experiment_facts, se
 from timetrial.report.numbers import first_line
 from timetrial.report.page.answer import answers
 from timetrial.report.page.figures import drawn
-from timetrial.report.page.parts import Block, Cell, Section, Table, cell, from_rich, merged, pairs
+from timetrial.report.page.parts import Block, Cell, Section, Table, cell, from_grid, merged, pairs
 from timetrial.report.plots_data import case_labels
 from timetrial.report.profile import profile_remarks
 from timetrial.report.table import CasesTable, header, legend, proof_state, to_text, warnings
@@ -92,7 +92,7 @@ def _settings(rows: list[Row], names: list[str]) -> list[Table]:
     found: dict[tuple[str, ...], list[str]] = {}
     titles: list[str] = []
     for row, name in zip(rows, names, strict=True):
-        table = from_rich(settings_table(row.settings))
+        table = from_grid(settings_table(row.settings))
         titles = table.titles
         for line in table.lines:
             found.setdefault(tuple(one.text for one in line), []).append(name)
@@ -136,5 +136,5 @@ def _details(rows: list[Row], names: list[str], facts: list[dict[str, str]]) -> 
         rest = {key: value for key, value in own.items() if key not in _STEADY}
         tables.append(pairs({"case": row.case.id, **rest}, title=name, folded=True))
         if row.launches:
-            tables.append(from_rich(CaseDetail(row).launches(), title=f"{name}: launches", folded=True))
+            tables.append(from_grid(CaseDetail(row).launches(), title=f"{name}: launches", folded=True))
     return tables
