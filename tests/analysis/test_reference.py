@@ -5,8 +5,8 @@ from typing import Any
 
 from timetrial.analysis.intervals import positive_location
 from timetrial.analysis.summary import choose_reference, summarize
-from timetrial.experiment.reference import reference_of
 from timetrial.records.model import CaseRecord, ExperimentRecord
+from timetrial.records.reference import reference_of
 
 
 def case(backend: str, *, unavailable: str | None = None, **settings: str) -> CaseRecord:

@@ -13,9 +13,10 @@ from timetrial.experiment.case import Case
 from timetrial.launch import Contender, registry, validate_settings
 from timetrial.launch.events import Reading
 from timetrial.launch.job import make_job
+from timetrial.launch.judging import Evidence, judge_settings, mismatch
 from timetrial.launch.libraries import ChosenLibrary, choose_libraries, judge_library
 from timetrial.launch.observe import describe_libraries
-from timetrial.launch.settings import Evidence, judge_settings, mismatch, setting_environment
+from timetrial.launch.settings import setting_environment
 from timetrial.libraries import find, version_of
 from timetrial.libraries import known as known_module
 

@@ -16,7 +16,7 @@ from timetrial.launch import settings as settings_module
 from timetrial.launch.cpus import format_cpus, parse_cpus
 from timetrial.launch.events import Reading
 from timetrial.launch.habits import is_helper
-from timetrial.launch.settings import Evidence, judge_settings, mismatch
+from timetrial.launch.judging import Evidence, judge_settings, mismatch
 from timetrial.launch.threads import ThreadEvidence, judge_threads
 from timetrial.records.model import Setting, Thread
 

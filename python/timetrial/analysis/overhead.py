@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Row
 from timetrial.errors import InputError
-from timetrial.experiment.reference import facts_of
+from timetrial.records.reference import facts_of
 
 FEWEST_SIZES = 3  # two points always lie on a line
 FEWEST_LAUNCHES = 3  # of each size, for an interval

@@ -13,7 +13,7 @@ import numpy as np
 from timetrial.analysis.alike import letters, told_apart
 from timetrial.analysis.intervals import Estimate, paired_ratios, positive_locations
 from timetrial.analysis.scatter import FEWEST_TO_BORROW
-from timetrial.experiment.reference import facts_of, reference_of
+from timetrial.records.reference import facts_of, reference_of
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row

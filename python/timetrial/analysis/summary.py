@@ -29,8 +29,8 @@ from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
 from timetrial.cautions import Caution, Remark
 from timetrial.experiment.grammar import as_values
-from timetrial.experiment.reference import default_reference, facts_of, matches
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
+from timetrial.records.reference import default_reference, facts_of, matches
 
 
 @dataclass(frozen=True, repr=False)

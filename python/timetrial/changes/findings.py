@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.ratios import with_ratios
-from timetrial.experiment.reference import facts_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
+from timetrial.records.reference import facts_of
 from timetrial.records.results import Results
 from timetrial.report.table import shown
 

@@ -19,10 +19,10 @@ from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.grammar import to_word
 from timetrial.experiment.keys import is_callable_word
-from timetrial.experiment.reference import facts_of
 from timetrial.experiment.validate import validate
 from timetrial.races.side import check_sides, keys_behind, keys_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
+from timetrial.records.reference import facts_of
 from timetrial.records.results import Results
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _check(words: list[str], metric: str, engine: Engine, wanted: Sequence[CaseR
     if len(cases) != 2:
         raise _NoRaceError(f"these words say {len(cases)} sides")
     for case, record in zip(cases, wanted or (), strict=wanted is not None):
-        said, meant = _facts(facts_of(case)), _facts(facts_of(record))
+        said, meant = _facts(case.facts()), _facts(facts_of(record))
         if said != meant:
             differing = [key for key in {**said, **meant} if said.get(key) != meant.get(key)]
             raise _NoRaceError(f"the same words say another {', '.join(differing)} now")

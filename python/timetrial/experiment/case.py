@@ -65,6 +65,18 @@ class Case:
             }
         )
 
+    def facts(self) -> dict[str, Any]:
+        """Everything that a reference may name or that may separate two cases; as records/reference.py has it
+        of a record."""
+        return {
+            "backend": self.backend,
+            "dataset": self.workload.dataset,
+            "batch_size": self.workload.batch_size,
+            **{f"optimizer.{key}": value for key, value in self.workload.optimizer.items()},
+            **self.settings,
+            **self.axes,
+        }
+
     def _digest(self, settings: Mapping[str, str]) -> str:
         content = [
             self.backend,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from timetrial.analysis.stopping import STOP_RULES, StopRule
-
-Effort = Literal["quick", "normal", "rigorous"]
+from timetrial.experiment.spec import Effort
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from timetrial.experiment.reference import facts_of, matches
 from timetrial.experiment.validate import ReadyCase
+from timetrial.records.reference import matches
 
 
 def heats_of(
@@ -25,7 +25,7 @@ def heats_of(
         groups.setdefault(_work(one), []).append(one)
     found = []
     for group in groups.values():
-        base = next((one for one in group if reference and matches(facts_of(one.case), reference)), group[0])
+        base = next((one for one in group if reference and matches(one.case.facts(), reference)), group[0])
         left = [one for one in group if one.case.id not in done]
         if left and base not in left:
             left.insert(0, base)

@@ -18,10 +18,11 @@ from pydantic import (
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.budget import seconds_of
-from timetrial.experiment.effort import Effort
 from timetrial.experiment.environment import check_environment
 from timetrial.experiment.grammar import flatten
 from timetrial.experiment.keys import check_keys, check_workload_keys
+
+Effort = Literal["quick", "normal", "rigorous"]
 
 MOST_CASES = 20_000  # weeks of measuring: more is a value too many
 

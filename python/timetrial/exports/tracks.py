@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.changes.findings import Finding, findings_of, record_of
-from timetrial.experiment.reference import facts_of
 from timetrial.exports.names import names_of
+from timetrial.records.reference import facts_of
 from timetrial.records.results import Results
 from timetrial.report.numbers import first_line
 

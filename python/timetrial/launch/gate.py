@@ -15,8 +15,9 @@ import numpy as np
 
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.clear import with_clear_batches
+from timetrial.launch.contact import LaunchContact
 from timetrial.launch.judge import Judge, NoJudge, judge_of
-from timetrial.launch.observed import LaunchContact, Look, Observation
+from timetrial.launch.observed import Look, Observation
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.parity import compare, expected_of, merged, unproven
 from timetrial.launch.plan import LaunchPlan

@@ -9,13 +9,14 @@ from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.compile_cache import judge_cache
 from timetrial.launch.cpus import allowed_cpus, parse_cpus
 from timetrial.launch.events import Ready
+from timetrial.launch.judging import Evidence, judge_settings
 from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch
 from timetrial.launch.output import head
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.registry import Contender
-from timetrial.launch.settings import Evidence, affinity_of, bound_processors, judge_settings
+from timetrial.launch.settings import affinity_of, bound_processors
 from timetrial.records.model import CompileCache, Setting
 
 

@@ -15,9 +15,9 @@ from timetrial.launch.environment import environment_of
 from timetrial.launch.events import LoadedLibrary, Reading
 from timetrial.launch.float_mode import with_float_modes
 from timetrial.launch.habits import Habits, is_helper
+from timetrial.launch.judging import Evidence
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.programs import Programs, busiest, read_programs
-from timetrial.launch.settings import Evidence
 from timetrial.launch.threads import ThreadEvidence
 from timetrial.launch.turn_watch import TurnWatch
 from timetrial.launch.witnesses import Look, Machine, Share, witnesses_of

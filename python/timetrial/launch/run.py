@@ -16,6 +16,7 @@ from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
 from timetrial.launch.compile_cache import COLD, compiled
 from timetrial.launch.compile_cache import SETTING as CACHE
+from timetrial.launch.contact import LaunchContact
 from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.environment import Environment, build_environment
@@ -26,11 +27,11 @@ from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
+from timetrial.launch.judging import mismatch
 from timetrial.launch.learning import run_learning
 from timetrial.launch.left import remove
 from timetrial.launch.libraries import ChosenLibrary
 from timetrial.launch.observe import Watch, describe_libraries
-from timetrial.launch.observed import LaunchContact
 from timetrial.launch.orphans import subreaper
 from timetrial.launch.outcome import LaunchError
 from timetrial.launch.output import tail
@@ -48,11 +49,7 @@ from timetrial.launch.profile import LayerTimes, run_profile
 from timetrial.launch.proof import FIRST_CALLS, Proof
 from timetrial.launch.registry import Contender, resolve
 from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.launch.settings import (
-    affinity_of,
-    mismatch,
-    setting_environment,
-)
+from timetrial.launch.settings import affinity_of, setting_environment
 from timetrial.launch.starting import phases, recorder_file
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.launch.observed import LaunchContact
+from timetrial.launch.contact import LaunchContact
 from timetrial.records.model import Subnormals
 
 ROLES = ("parameter", "state", "optimizer")

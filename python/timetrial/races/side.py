@@ -11,9 +11,9 @@ from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.functions import word_of
 from timetrial.experiment.keys import is_callable_word
-from timetrial.experiment.reference import facts_of
 from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord
+from timetrial.records.reference import facts_of
 from timetrial.records.results import Results
 
 # What may differ between two sides without making the metric meaningless.
@@ -182,7 +182,7 @@ def _work(case: Case, key: str) -> Any:
 
 def side_names(cases: Sequence[Case | CaseRecord]) -> dict[str, str]:
     """Case id -> backend and whatever tells the sides apart: 'eigen threads=2'."""
-    facts = [facts_of(case) for case in cases]
+    facts = [case.facts() if isinstance(case, Case) else facts_of(case) for case in cases]
     keys = list(dict.fromkeys(key for one in facts for key in one))
     varying = [key for key in keys if key != "backend" and len({repr(one.get(key)) for one in facts}) > 1]
     names = {}

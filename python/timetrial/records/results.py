@@ -18,9 +18,9 @@ from timetrial.analysis.steps import Steps, steady_before_turns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
 from timetrial.cautions import Caution, Remark
 from timetrial.errors import InputError, nearest
-from timetrial.experiment.reference import facts_of
 from timetrial.records import sessions, store
 from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
+from timetrial.records.reference import facts_of
 
 if TYPE_CHECKING:
     import pandas as pd

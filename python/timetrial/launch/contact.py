@@ -1,0 +1,87 @@
+"""What a launch asks of its contender beside steps: tensors, resets, single gradients; over its pipes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from timetrial.launch.decisions import Stage
+from timetrial.launch.events import Ask, Done, DumpDone, GradientDone, broken
+from timetrial.launch.left import largest_array_bytes, read_array, remove
+from timetrial.launch.observed import Tensors
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.records.model import SegmentKind
+
+
+class LaunchContact:
+    """A contender's process, over its pipes. What it dumps is read, or mapped from a copy, and taken away at
+    once."""
+
+    def __init__(
+        self, ask: Ask, runner: SegmentRunner, files: SampleFiles, plan: LaunchPlan, kind: SegmentKind
+    ):
+        self._ask = ask
+        self._runner = runner
+        self._files = files
+        self._folder = plan.folder.resolve() / "dumps"
+        self._most_bytes = largest_array_bytes(plan.prepared.job)
+        self._kind = kind
+
+    def stream(self, name: str) -> None:
+        """The next steps use this stream, from its first batch."""
+        self._ask(f"stream {name}", Done)
+
+    def reset(self) -> None:
+        """Initial values, empty optimizer, first batch."""
+        self._ask("reset", Done)
+
+    def run(self, steps: int) -> list[float]:
+        """A segment through the loop and the verb that are timed."""
+        before = self._files.losses
+        self._runner.run_stage(Stage(self._kind, steps))
+        return self._files.read_losses(before)
+
+    def gradient(self) -> float:
+        """One step without update; its loss."""
+        loss = self._ask("gradient", GradientDone).loss
+        return float("nan") if loss is None else loss
+
+    def dump(self, role: str) -> Tensors:
+        """Every tensor of a role."""
+        folder = self._new()
+        names = self._ask(f"dump {role} {folder}", DumpDone).tensors
+        try:
+            return {name: read_array(folder / f"{name}.npy", self._most_bytes) for name in sorted(names)}
+        finally:
+            remove(folder)
+
+    def outputs(self) -> NDArray[Any]:
+        """Inference between steps."""
+        return self._array("outputs")
+
+    def predicted(self) -> NDArray[Any]:
+        """Of the last step of the task forward."""
+        return self._array("predicted")
+
+    def close(self) -> None:
+        """Takes the folder away; what was read stays."""
+        remove(self._folder)
+
+    def _array(self, command: str) -> NDArray[Any]:
+        path = self._new() / f"{command}.npy"
+        self._ask(f"{command} {path}", Done)
+        try:
+            return read_array(path, self._most_bytes)
+        finally:
+            remove(path.parent)
+
+    def _new(self) -> Path:
+        try:
+            self._folder.mkdir(exist_ok=True)
+            return Path(tempfile.mkdtemp(dir=self._folder))
+        except OSError as error:
+            raise broken(f"nothing can be put into its folder any more: {error.strerror}") from None
