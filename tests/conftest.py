@@ -77,7 +77,7 @@ def own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def runtime() -> Iterator[Callable[[str], ModuleType]]:
     """Imports modules of the runtime as main.py does, and forgets them again."""
-    from timetrial.launch.registry import RUNTIME_FOLDER
+    from timetrial.contenders.registry import RUNTIME_FOLDER
 
     sys.path.insert(0, str(RUNTIME_FOLDER))
     try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.cases.case import Case, Workload
 from timetrial.errors import InputError, Unavailable
-from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.engine import Engine
 from timetrial.records import store
 from timetrial.records.files import mark_of

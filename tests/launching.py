@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from timetrial.experiment.case import Case, Workload
+from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan, Limits, Measure
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare

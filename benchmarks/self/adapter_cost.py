@@ -11,8 +11,8 @@ from figures import Figure
 
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import steps_of
+from timetrial.cases.case import Case, Workload
 from timetrial.environments.marker import FILE, environments_folder
-from timetrial.experiment.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
 from timetrial.workloads import prepare

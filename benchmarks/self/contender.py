@@ -15,9 +15,10 @@ from figures import Figure
 
 from timetrial.analysis.steps import PLAIN
 from timetrial.analysis.stopping import StopRule
-from timetrial.experiment.case import Case, Workload
-from timetrial.launch import LaunchPlan, Measure, contender_process, run_launch
+from timetrial.cases.case import Case, Workload
+from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.launch.segments import SampleFiles
+from timetrial.processes import contender_process
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from timetrial.experiment.case import Case, Workload
+from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan
 from timetrial.launch.together import launch_together
 from timetrial.workloads import prepare

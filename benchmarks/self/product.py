@@ -12,9 +12,9 @@ from functools import partial
 import numpy as np
 from figures import Figure
 
+from timetrial.cases.case import Case, Workload
+from timetrial.contenders import resolve
 from timetrial.core import Backend, Network
-from timetrial.experiment.case import Case, Workload
-from timetrial.launch import resolve
 from timetrial.libraries import find
 
 EXTENT = 1024

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from timetrial.analysis.steps import steps_of
 from timetrial.analysis.stopping import StopRule
-from timetrial.experiment.case import Case, Workload
+from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord

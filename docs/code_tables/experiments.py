@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 from code_tables.entry import Entry, Table
 from timetrial import environments
+from timetrial.cases.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WORKLOAD_KEYS
+from timetrial.cases.spec import Measure, Spec, Train
 from timetrial.experiment import catalog
-from timetrial.experiment.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WORKLOAD_KEYS
-from timetrial.experiment.spec import Measure, Spec, Train
 from timetrial.libraries import known_libraries
 
 _NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}

@@ -19,7 +19,7 @@ FIXTURES = ("timetrial.testing.bench.Bench",)
 
 
 # Every field of these has an entry on another page: records, experiment keys.
-ELSEWHERE = ("timetrial.records.model", "timetrial.records.race", "timetrial.experiment.spec")
+ELSEWHERE = ("timetrial.records.model", "timetrial.records.race", "timetrial.cases.spec")
 DEEPEST = 2  # a result's row, the row's interval
 
 

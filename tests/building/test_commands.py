@@ -17,11 +17,11 @@ from timetrial import building
 from timetrial.building import recipes
 from timetrial.building.listing import BackendState, backend_states
 from timetrial.building.recipes import Recipe
+from timetrial.cases.case import Case
+from timetrial.contenders import NotBuiltYet, resolve
 from timetrial.errors import Unavailable
-from timetrial.experiment.case import Case
 from timetrial.experiment.catalog import catalog
 from timetrial.experiment.doctor import doctor
-from timetrial.launch import NotBuiltYet, resolve
 
 Calls = Callable[[], int]
 NO_COMPILER = {"CXX": "/no/such/compiler"}

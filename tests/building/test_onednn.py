@@ -9,9 +9,10 @@ from launching import make_plan, small_network, words, workload
 
 from timetrial import building
 from timetrial.building.onednn import find_debian_onednn
+from timetrial.cases.case import Case
+from timetrial.contenders import NotBuiltYet, resolve
 from timetrial.errors import Unavailable
-from timetrial.experiment.case import Case
-from timetrial.launch import NotBuiltYet, resolve, run_launch
+from timetrial.launch import run_launch
 from timetrial.libraries import available, known, known_libraries
 
 

@@ -24,7 +24,7 @@ def call(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> A
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("timetrial.experiment.runner.real_engine", fake.engine)
     monkeypatch.setattr("timetrial.experiment.engine.real_engine", fake.engine)
-    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
 
     def call(*words: str) -> Result:
         return CliRunner().invoke(app, list(words))
@@ -202,7 +202,7 @@ def test_a_broken_backend_breaks_no_list(call: Any, monkeypatch: pytest.MonkeyPa
     def resolve(case: Any, **options: Any) -> Any:
         raise InputError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("timetrial.launch.resolve", resolve)
+    monkeypatch.setattr("timetrial.contenders.resolve", resolve)
     done = call("list", "backends", "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["backends"]["eigen"].startswith("broken: libgomp.so.1")

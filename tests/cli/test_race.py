@@ -21,7 +21,7 @@ def call(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> A
     """Runs `timetrial race WORDS` in an empty folder, with scripted contenders."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("timetrial.races.racing.real_engine", fake.engine)
-    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
 
     def call(*words: str) -> Result:
         return CliRunner().invoke(app, ["race", *words])

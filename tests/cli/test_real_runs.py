@@ -312,3 +312,18 @@ def test_a_network_whose_shapes_do_not_fit(tmp_path: Path, environment: dict[str
     assert running.returncode == 2
     assert "first" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("words", [["list"], ["frameworks", "list"], ["list", "results"]])
+def test_a_full_disk_behind_standard_output_is_words(
+    tmp_path: Path, environment: dict[str, str], words: list[str]
+) -> None:
+    (tmp_path / "results").mkdir()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*TIMETRIAL, *words], cwd=tmp_path, env=environment, check=False, stdout=full,
+            stderr=subprocess.PIPE, text=True, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "timetrial: standard output takes no more: No space left on device\n"

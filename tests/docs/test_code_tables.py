@@ -16,14 +16,14 @@ from pages import ROOT
 import timetrial
 from code_tables import TABLES, TEXTS, commands, python_names
 from code_tables.entry import Entry, Table, faults
-from timetrial import environments, launch
+from timetrial import contenders, environments
+from timetrial.cases.case import Case, Workload
+from timetrial.cases.keys import EXPERIMENT_KEYS, PROCESS_SETTINGS
+from timetrial.contenders.settings import COMMON_SETTINGS
 from timetrial.errors import TimetrialError
 from timetrial.experiment import catalog
-from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.experiment import load_words
-from timetrial.experiment.keys import EXPERIMENT_KEYS, PROCESS_SETTINGS
 from timetrial.experiment.runner import run_experiment
-from timetrial.launch.settings import COMMON_SETTINGS
 from timetrial.records.meaning import RACE_FIELDS
 from timetrial.records.metric import Metric
 from timetrial.records.model import Outcome
@@ -50,10 +50,10 @@ def test_every_table_is_on_a_page() -> None:
 def known_settings() -> set[str]:
     """Of every backend that comes along, as far as this machine can ask it."""
     known = {*COMMON_SETTINGS, *PROCESS_SETTINGS}
-    for name in launch.native_backends():
+    for name in contenders.native_backends():
         try:
             case = Case(name, Workload("mlp", "synthetic", 1, {}))
-            known |= {*launch.resolve(case, build=False).settings}
+            known |= {*contenders.resolve(case, build=False).settings}
         except TimetrialError:
             continue
     for framework in environments.shipped_frameworks().values():
@@ -65,7 +65,7 @@ def known_settings() -> set[str]:
 REQUIRED: dict[str, Callable[[], Any]] = {
     "experiment-keys": lambda: {".".join(place) for place in EXPERIMENT_KEYS.values()},
     "settings": known_settings,
-    "native-backends": launch.native_backends,
+    "native-backends": contenders.native_backends,
     "frameworks": environments.shipped_frameworks,
     "networks": lambda: NETWORKS,
     "datasets": lambda: DATASETS,

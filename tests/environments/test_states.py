@@ -34,7 +34,7 @@ def installed(tiny: Tiny, wheels: Path, quick: str) -> MakeInstalled:
 def shipped(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> dict[str, Framework]:
     """As if the package had this framework and no other."""
     found = {"tiny": tiny.framework}
-    for module in ("timetrial.environments", "timetrial.launch.registry"):
+    for module in ("timetrial.environments", "timetrial.contenders.registry"):
         monkeypatch.setattr(f"{module}.shipped_frameworks", lambda: found)
     return found
 

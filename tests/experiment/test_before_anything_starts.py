@@ -9,11 +9,11 @@ import pytest
 from fakes import FakeEngine
 from typer.testing import CliRunner
 
+from timetrial.cases.case import Case
+from timetrial.cases.spec import parse_spec
 from timetrial.cli.main import app
 from timetrial.errors import InputError
-from timetrial.experiment.case import Case
 from timetrial.experiment.experiment import load_words
-from timetrial.experiment.spec import parse_spec
 from timetrial.experiment.validate import validate
 from timetrial.paths import user_path
 

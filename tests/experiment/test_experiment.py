@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from timetrial.cases import sources
+from timetrial.cases.cases import names_no_network
+from timetrial.cases.spec import parse_spec
 from timetrial.errors import InputError
 from timetrial.experiment import experiment as module
-from timetrial.experiment import sources
-from timetrial.experiment.cases import names_no_network
 from timetrial.experiment.describe import measured_peaks
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.installed import spell_out
-from timetrial.experiment.spec import parse_spec
 from timetrial.toml import read_toml
 
 BLAS_LOOK = """
@@ -48,7 +48,7 @@ reference = { backend = "pytorch" }
 
 @pytest.fixture
 def load(networks: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Experiment]:
-    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "blas-look.toml").write_text(BLAS_LOOK, encoding="utf-8")
 

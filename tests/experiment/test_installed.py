@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from timetrial.cases.overrides import apply
+from timetrial.cases.spec import Spec, parse_spec
 from timetrial.errors import InputError
 from timetrial.experiment.installed import spell_out
-from timetrial.experiment.overrides import apply
-from timetrial.experiment.spec import Spec, parse_spec
 
 HERE = {"tensorflow@2.21.0": ("graph", "eager"), "tensorflow@1.4.0": ("graph",), "caffe@1.0.0": ()}
 

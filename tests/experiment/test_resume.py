@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from fakes import FakeEngine
 
+from timetrial.cases.case import Case
 from timetrial.errors import InputError, Unavailable
-from timetrial.experiment.case import Case
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import Interrupted, profile_experiment, resume_experiment, run_experiment
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
@@ -29,7 +29,7 @@ WORDS = ("network=mlp", "backend=fast,slow,crashes,absent", "threads=1,2", "epoc
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
 
 
 class _Clock:

@@ -22,7 +22,7 @@ Run = Callable[..., Results]
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("timetrial.experiment.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
 
 
 @pytest.fixture

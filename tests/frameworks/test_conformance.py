@@ -17,12 +17,12 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from required import QUICK, framework_skip
 
+from timetrial.cases.case import Case
+from timetrial.contenders.compile_cache import SETTING, Compiled
+from timetrial.contenders.registry import Contender
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
-from timetrial.experiment.case import Case
 from timetrial.launch import Limits, run_launch
-from timetrial.launch.compile_cache import SETTING, Compiled
-from timetrial.launch.registry import Contender
 from timetrial.records.model import CompileCache, LaunchRecord, Parity
 
 CORES = len(os.sched_getaffinity(0))

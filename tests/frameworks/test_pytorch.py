@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from launching import make_plan, small_network, words
 
-from timetrial.launch import resolve, run_launch
+from timetrial.contenders import resolve
+from timetrial.launch import run_launch
 from timetrial.launch.job import make_job, write_job
 
 torch = pytest.importorskip("torch", reason="machine: the running interpreter has no torch")

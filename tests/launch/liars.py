@@ -8,9 +8,9 @@ from pathlib import Path
 
 from launching import SHORT, make_plan
 
+from timetrial.contenders.registry import Contender
 from timetrial.environments import Interpreter, Version
 from timetrial.launch import LaunchPlan, Limits
-from timetrial.launch.registry import Contender
 
 LIAR = Path(__file__).with_name("liar.py")
 IMPATIENT = dataclasses.replace(

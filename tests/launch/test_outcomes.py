@@ -13,8 +13,8 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.core import stamp_boundaries, stamp_times_ns
 from timetrial.launch import LaunchPlan, Limits, run_launch
-from timetrial.launch.answers import answers_of
-from timetrial.launch.outcome import LaunchError
+from timetrial.processes.answers import answers_of
+from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Evaluation, LaunchRecord
 from timetrial.records.store import read_answers
 

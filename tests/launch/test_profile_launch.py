@@ -16,10 +16,10 @@ from timetrial.analysis.steps import steps_of
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 from timetrial.launch.decisions import MAX_PROFILED_STEPS, PROFILE_ROUNDS, Progress, profiled_steps
-from timetrial.launch.events import ProfileDone
-from timetrial.launch.outcome import LaunchError
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SampleFiles
+from timetrial.processes.events import ProfileDone
+from timetrial.processes.outcome import LaunchError
 from timetrial.records import store
 
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")

@@ -10,7 +10,7 @@ from launching import words
 from liars import liar_plan
 
 from timetrial.launch import run_launch
-from timetrial.launch.events import (
+from timetrial.processes.events import (
     LONGEST_TEXT,
     Asked,
     Done,
@@ -20,7 +20,7 @@ from timetrial.launch.events import (
     ProfileDone,
     read_event,
 )
-from timetrial.launch.outcome import LaunchError
+from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import LaunchRecord
 
 # What is executed in place of an answer; what the reason must say.

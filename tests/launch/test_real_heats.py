@@ -11,7 +11,7 @@ import pytest
 from launching import MS, SHORT, make_plan, words
 
 from timetrial.analysis.heats import levels_of, turn_times
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
+from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
 from timetrial.launch.decisions import repeats_of
 from timetrial.records.model import LaunchRecord

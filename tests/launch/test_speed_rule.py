@@ -16,9 +16,10 @@ from launching import MS, SHORT, make_plan, words
 from timetrial.analysis.step_times import StepTimes, step_times_of
 from timetrial.analysis.steps import steps_of
 from timetrial.analysis.stopping import StopRule
-from timetrial.launch import Measure, observe, run_launch
+from timetrial.launch import Measure, run_launch
 from timetrial.launch.decisions import SEGMENT_NS, Order, Progress, SpeedRule
-from timetrial.launch.observe import Watch
+from timetrial.observing import observe
+from timetrial.observing.observe import Watch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord, Segment
 

@@ -11,8 +11,8 @@ from launching import make_plan, small_network, words
 
 from timetrial.errors import MeasurementError
 from timetrial.launch import launch_together
-from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.gate import Gate
+from timetrial.processes.contender_process import ContenderProcess
 
 
 class Alive:

@@ -15,7 +15,7 @@ from test_outcomes import PLANTED, processes_of
 from timetrial.errors import MeasurementError
 from timetrial.launch import folder as launch_folder
 from timetrial.launch import run_launch
-from timetrial.launch.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
+from timetrial.processes.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
 from timetrial.records.model import LaunchRecord
 from timetrial.records.results import LaunchFiles, analyzed
 from timetrial.records.store import read_launch

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from launching import MS, SHORT
 
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
+from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare

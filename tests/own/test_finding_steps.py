@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from timetrial.cases.case import NO_NETWORK, Case, Workload
+from timetrial.contenders import Contender, resolve
 from timetrial.errors import InputError, Unavailable
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
-from timetrial.launch import Contender, resolve
 
 Write = Callable[..., Path]
 NOTHING = Workload(NO_NETWORK, NO_NETWORK, None, {})

@@ -13,7 +13,7 @@ from launching import MS, SHORT
 
 from timetrial.core.observer import Observation, Thread
 from timetrial.launch.accounts import Accounts, check_order
-from timetrial.launch.outcome import LaunchError
+from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import LaunchRecord
 
 # What a module of the user's can do: it shares its process with the runtime. After a segment, and before the

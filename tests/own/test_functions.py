@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from launching import SHORT
 
+from timetrial.cases.case import NO_NETWORK, Case, Workload
+from timetrial.contenders import functions, resolve
+from timetrial.contenders.functions import carried_folder, short_names, word_of
 from timetrial.environments import Interpreter
 from timetrial.errors import InputError
-from timetrial.experiment import functions
-from timetrial.experiment.case import NO_NETWORK, Case, Workload
-from timetrial.experiment.functions import carried_folder, short_names, word_of
-from timetrial.launch import LaunchPlan, resolve, run_launch
+from timetrial.launch import LaunchPlan, run_launch
 from timetrial.races.side import experiment_of, sides_of
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare

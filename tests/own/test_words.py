@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from timetrial.cases.spec import parse_spec
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment, build, load_words
-from timetrial.experiment.spec import parse_spec
 
 
 def cases(document: dict[str, Any]) -> list[tuple[str, str, int | None, str | None]]:

@@ -339,9 +339,8 @@ def test_an_interval_so_far_is_no_verdict(raced: Raced, fake: FakeEngine) -> Non
     so_far = rf"interrupted after 5 pairs; so far {number} % \[{number}, {number}\], which is no verdict"
     found = re.fullmatch(so_far, duel.reason or "")
     folder = str(near(stopped.value.race.folder))
-    assert str(stopped.value) == (
-        f"{duel.challenger}: {duel.reason}. tt.load({folder!r}) shows it; tt.resume({folder!r}) does the rest."
-    )
+    rest = f"tt.load({folder!r}) shows it; tt.resume({folder!r}) does the rest."
+    assert str(stopped.value) == f"{duel.challenger}: {duel.reason}. {rest}"
     assert found is not None
     center, low, high = map(float, found.groups())
     assert low <= 10.0 <= high
@@ -387,7 +386,7 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
 def test_both_sides_of_a_pair_have_the_same_processors(
     raced: Raced, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.launch.cpus.allowed_cpus", lambda: frozenset({0, 1, 5}))
+    monkeypatch.setattr("timetrial.settings.cpus.allowed_cpus", lambda: frozenset({0, 1, 5}))
     found = raced("backend=fast,other", "threads=2")
     by_pair: dict[int, set[frozenset[int] | None]] = {}
     for plan in fake.log:
@@ -404,7 +403,7 @@ def test_both_sides_of_a_pair_have_the_same_processors(
 def test_whoever_says_where_or_needs_all_is_left_alone(
     raced: Raced, fake: FakeEngine, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.launch.cpus.allowed_cpus", lambda: frozenset({0, 1}))
+    monkeypatch.setattr("timetrial.settings.cpus.allowed_cpus", lambda: frozenset({0, 1}))
     found = raced("backend=fast,other", *words)
     assert {plan.processors for plan in fake.log} == {None}
     assert {pair.processors for pair in found.pairs} == {None}

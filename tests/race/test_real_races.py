@@ -16,8 +16,8 @@ import pytest
 from launching import SHORT, make_plan
 
 from timetrial.launch import run_launch
-from timetrial.launch.contender_process import is_stopped
 from timetrial.launch.heat import Report, Ride, Seat
+from timetrial.processes.contender_process import is_stopped
 
 pytestmark = pytest.mark.alone
 TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]

@@ -10,11 +10,13 @@ import pytest
 from fakes import FakeEngine
 from rich.console import Console
 
+from timetrial.environments import State
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records.results import Results
 from timetrial.report.columns import Grid, Layout, Line, Pairs
 from timetrial.report.detail import CaseDetail, ExperimentDetail
+from timetrial.report.frameworks import FrameworksReport
 from timetrial.report.table import to_text
 
 WIDTHS = [16, 20, 30, 40, 60, 80, 100, 160]
@@ -126,3 +128,17 @@ def test_what_show_prints_fits_and_is_whole(results: Results, width: int) -> Non
         words = {word for line in lines for word in line.split() if word.strip("─-")}
         missing = {word for word in words if word not in said}
         assert not missing, missing
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 160])
+def test_frameworks_say_how_they_stand_in_every_width(width: int) -> None:
+    detail = "needs a folder with Open MPI's libmpi.so.12 and libmpi_cxx.so.1"
+    states = [
+        State("cntk@2.7", "CNTK", "lacking", detail, "get it", (), ">=3.6,<3.7", 450, False, "-", False),
+        State("jax@0.12", "JAX", "current", "here", "", ("jit", "eager"), ">=3.12", 611, True, "-", False),
+    ]
+    lines = shown(FrameworksReport(states, "/home/me/environments"), width)
+    assert all(len(line) <= width for line in lines)
+    said = "".join("".join(lines).split())
+    for words in ("CNTK", "2.7", "-lacking", detail, ">=3.6,<3.7", "~450MB", "●current", "jit,eager"):
+        assert "".join(words.split()) in said

@@ -13,7 +13,7 @@ from fakes import FakeEngine
 
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.launch.parity import merged
+from timetrial.proof.parity import merged
 from timetrial.records.model import Comparison, Parity
 from timetrial.records.results import Results
 from timetrial.report.detail import CaseDetail

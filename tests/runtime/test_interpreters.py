@@ -14,10 +14,11 @@ from launching import make_plan, words
 from required import machine_skip
 from shared import made_once
 
+from timetrial.contenders import registry
 from timetrial.environments.catalog import FRAMEWORKS_FOLDER
 from timetrial.environments.marker import FILE as MARKER
 from timetrial.environments.marker import environments_folder
-from timetrial.launch import registry, run_launch
+from timetrial.launch import run_launch
 from timetrial.records import store
 from timetrial.workloads.cache import cache_folder
 

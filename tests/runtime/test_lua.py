@@ -16,10 +16,11 @@ import pytest
 from launching import make_plan, words
 from required import machine_skip
 
+from timetrial.contenders import registry
 from timetrial.environments import framework_in
 from timetrial.environments.install import install
 from timetrial.environments.making import Wishes
-from timetrial.launch import registry, run_launch
+from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord
 
 LUAJIT = shutil.which("luajit")

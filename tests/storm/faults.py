@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from timetrial.launch.environment import environment_of
+from timetrial.processes.environment import environment_of
 
 Fault = Callable[[Path, random.Random], None]
 

@@ -17,7 +17,7 @@ import timetrial
 from timetrial.environments import marker
 from timetrial.environments.catalog import framework_in
 from timetrial.experiment.experiment import load, load_words
-from timetrial.launch.events import Asked, Ready, read_event
+from timetrial.processes.events import Asked, Ready, read_event
 from timetrial.records.results import Results
 from timetrial.records.store import read_launch
 from timetrial.workloads import load_network

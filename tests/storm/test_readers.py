@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from readers import READERS, Reader
 
 from timetrial.errors import TimetrialError
-from timetrial.launch.outcome import LaunchError
+from timetrial.processes.outcome import LaunchError
 
 # What parsers trip over: numbers out of every range, nesting, half characters, NUL, foreign types.
 TOKENS = [

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from dataset_formats import write_cifar10_pickled, write_mnist
 
+from timetrial.cases.case import Workload
 from timetrial.core import NetworkError
 from timetrial.errors import InputError
-from timetrial.experiment.case import Workload
 from timetrial.workloads import check, load_network, prepare
 
 SGD = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9}

@@ -1,4 +1,4 @@
-// The job file: what this contender computes and with what. launch/PROTOCOL.md has the form.
+// The job file: what this contender computes and with what. processes/PROTOCOL.md has the form.
 #pragma once
 
 #include <cstdint>

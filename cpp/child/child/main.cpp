@@ -1,5 +1,5 @@
 // timetrial-child: the native contender. Takes a job file, obeys commands on descriptor 3, answers on 4,
-// stamps into 5. python/timetrial/launch/PROTOCOL.md is all that both sides agree on.
+// stamps into 5. python/timetrial/processes/PROTOCOL.md is all that both sides agree on.
 #include <unistd.h>
 
 #include <csignal>

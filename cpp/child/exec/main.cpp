@@ -1,4 +1,4 @@
-// timetrial-exec: the supervisor beside a contender. python/timetrial/launch/PROTOCOL.md has the protocol.
+// timetrial-exec: the supervisor beside a contender. python/timetrial/processes/PROTOCOL.md has the protocol.
 #include <unistd.h>
 
 #include <charconv>

@@ -17,7 +17,7 @@ struct SupervisorPlan {
     std::vector<std::string> argv;  // of the contender; argv[0] is the program
 };
 
-/// One contender from start to end; the protocol is on launch/PROTOCOL.md. Single-threaded, asleep in
+/// One contender from start to end; the protocol is on processes/PROTOCOL.md. Single-threaded, asleep in
 /// poll() except when something happens. Being a child subreaper, it inherits whatever a contender
 /// leaves behind, also after setsid() and a double fork, and ends it.
 /// If the supervisor itself is killed with SIGKILL, the contender dies too (parent-death signal); only

@@ -27,8 +27,8 @@ from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
+from timetrial.cases.grammar import as_values
 from timetrial.cautions import Caution, Remark
-from timetrial.experiment.grammar import as_values
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
 

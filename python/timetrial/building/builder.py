@@ -13,10 +13,10 @@ from pathlib import Path
 from timetrial.building import store
 from timetrial.building.plan import Plan
 from timetrial.building.store import Say
+from timetrial.contenders.plugins import describe_plugin
 from timetrial.core.supervised import Supervised
 from timetrial.errors import InputError, Unavailable
 from timetrial.hashing import file_hash
-from timetrial.launch.plugins import describe_plugin
 from timetrial.workloads.cache import cannot_write
 
 TIMEOUT_S = 900.0

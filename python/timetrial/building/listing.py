@@ -8,8 +8,8 @@ from typing import Any, Literal
 from timetrial.building import store
 from timetrial.building.plan import make_plan
 from timetrial.building.recipes import RECIPES, Recipe
+from timetrial.cases.case import Case, Workload
 from timetrial.errors import TimetrialError, Unavailable
-from timetrial.experiment.case import Case, Workload
 
 State = Literal["ready", "built", "not built", "unavailable", "broken"]
 
@@ -32,19 +32,19 @@ class BackendState:
 
 def backend_states() -> list[BackendState]:
     """Changes nothing and builds nothing."""
-    from timetrial import launch
+    from timetrial import contenders
 
-    backends = launch.native_backends()
+    backends = contenders.native_backends()
     shipped = [name for name in backends if any(variant.library for variant in backends[name])]
     found = [*map(_shipped, shipped), *map(_built_here, RECIPES.values())]
     return sorted(found, key=lambda state: state.name)
 
 
 def _shipped(name: str) -> BackendState:
-    from timetrial import launch
+    from timetrial import contenders
 
     try:
-        contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
+        contender = contenders.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
     except Unavailable as lacking:
         return _unavailable(name, lacking)
     except TimetrialError as error:

@@ -31,9 +31,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
 from timetrial.analysis.intervals import CONFIDENCE, Estimate
 from timetrial.analysis.pairs import GOOD
+from timetrial.cases.keys import is_callable_word
 from timetrial.changes.facts import BACKEND, SOURCE, digest, machine_of, stands_on, state_of
 from timetrial.changes.findings import Finding, findings_of, record_of
-from timetrial.experiment.keys import is_callable_word
 from timetrial.exports.names import names_of
 from timetrial.records.results import Results
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.cases.grammar import to_word
+from timetrial.cases.keys import is_callable_word
 from timetrial.changes.facts import BACKEND, SOURCE, machine_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import load_words
-from timetrial.experiment.grammar import to_word
-from timetrial.experiment.keys import is_callable_word
 from timetrial.experiment.validate import validate
 from timetrial.races.side import check_sides, keys_behind, keys_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord

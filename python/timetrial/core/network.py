@@ -132,7 +132,7 @@ class Network:
         )
 
     def to_job(self) -> dict[str, Any]:
-        """The "network" of a job file (launch/PROTOCOL.md), without files of parameters."""
+        """The "network" of a job file (processes/PROTOCOL.md), without files of parameters."""
         return {"output": self.output, "loss": self.loss, "nodes": self._native.nodes()}
 
     def _names(self, layer: str | None) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from timetrial.cases import sources
+from timetrial.cases.case import Case, Workload
+from timetrial.cases.keys import PARALLEL
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
-from timetrial.experiment import sources
-from timetrial.experiment.case import Case, Workload
-from timetrial.experiment.keys import PARALLEL
 from timetrial.libraries import known_libraries
 from timetrial.toml import read_toml
 
@@ -47,19 +47,19 @@ def _experiments() -> Entries:
 
 
 def _backends() -> Entries:
-    from timetrial import environments, launch
+    from timetrial import contenders, environments
 
     found = {}
     frameworks = environments.shipped_frameworks()
-    for name in launch.known_backends():
+    for name in contenders.known_backends():
         if name in frameworks:
             found[name] = environments.summary(frameworks[name]).words
             continue
         try:
-            contender = launch.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
+            contender = contenders.resolve(Case(name, Workload("mlp", "synthetic", 1, {})), build=False)
             isa = f" ({contender.isa})" if contender.isa else ""
             found[name] = f"native, ready{isa}: {NATIVE_WORDS[name]}"
-        except launch.NotBuiltYet as waiting:
+        except contenders.NotBuiltYet as waiting:
             found[name] = f"native, {waiting}"
         except Unavailable as lacking:
             found[name] = f"unavailable: {lacking}"
@@ -111,7 +111,7 @@ def _libraries() -> Entries:
 
 
 def _settings() -> Entries:
-    from timetrial.launch.libraries import LIBRARY_SETTINGS
+    from timetrial.settings.libraries import LIBRARY_SETTINGS
 
     libraries = {
         one.name: f"{one.words}: {one.name}={one.default}, another name or a path" for one in LIBRARY_SETTINGS

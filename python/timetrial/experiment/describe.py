@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from timetrial.cases.case import NO_NETWORK
+from timetrial.cases.cases import DEFAULT_NETWORK, names_no_network
+from timetrial.cases.spec import Spec
 from timetrial.cautions import Caution
-from timetrial.experiment.case import NO_NETWORK
-from timetrial.experiment.cases import DEFAULT_NETWORK, names_no_network
+from timetrial.contenders.functions import short_names
 from timetrial.experiment.effort import planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.functions import short_names
-from timetrial.experiment.spec import Spec
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
 

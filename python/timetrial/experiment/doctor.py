@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from timetrial.cases.case import Case, Workload
 from timetrial.errors import TimetrialError, Unavailable
-from timetrial.experiment.case import Case, Workload
 from timetrial.experiment.machine import machine_facts
 from timetrial.libraries import known_libraries, version_of
 
@@ -130,16 +130,16 @@ def _core_checks() -> list[Check]:
 
 
 def _backend_checks() -> list[Check]:
-    from timetrial import launch
+    from timetrial import contenders
 
     workload = Workload("mlp", "synthetic", 1, {})
     found = []
-    for name in launch.native_backends():
+    for name in contenders.native_backends():
         try:
-            contender = launch.resolve(Case(name, workload), build=False)
+            contender = contenders.resolve(Case(name, workload), build=False)
             detail = f"{contender.kind}{f', {contender.isa}' if contender.isa else ''}: {contender.path}"
             found.append(Check(f"backend {name}", "ready", detail))
-        except launch.NotBuiltYet as waiting:
+        except contenders.NotBuiltYet as waiting:
             found.append(Check(f"backend {name}", "ready", f"native: {waiting}"))
         except Unavailable as lacking:
             reason, _, cure = str(lacking).partition(": ")

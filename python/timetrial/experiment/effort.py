@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from timetrial.analysis.stopping import STOP_RULES, StopRule
-from timetrial.experiment.spec import Effort
+from timetrial.cases.spec import Effort
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from timetrial.experiment.case import Case, Workload
+from timetrial.cases.case import Case, Workload
 from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
-    from timetrial.launch import Contender, Course, LaunchPlan
+    from timetrial.contenders import Contender
+    from timetrial.launch import Course, LaunchPlan
     from timetrial.workloads import Checked, Prepared
 
 
@@ -35,13 +36,13 @@ class Engine:
 
 def real_engine() -> Engine:
     """timetrial itself. Imported here, late: it needs the compiled core."""
-    from timetrial import core, launch, workloads
+    from timetrial import contenders, core, launch, workloads
     from timetrial.core import cpu
     from timetrial.experiment.machine import machine_facts
 
     return Engine(
-        resolve=launch.resolve,
-        validate_settings=lambda case, contender, spanned: launch.validate_settings(
+        resolve=contenders.resolve,
+        validate_settings=lambda case, contender, spanned: contenders.validate_settings(
             case, contender, spanned=spanned
         ),
         check=workloads.check,

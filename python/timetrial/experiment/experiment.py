@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.cases import overrides as override
+from timetrial.cases import sources
+from timetrial.cases.case import Case
+from timetrial.cases.cases import PlannedCase, expand
+from timetrial.cases.grammar import Overrides, keyword_overrides, parse_words, to_word
+from timetrial.cases.reference import check_reference
+from timetrial.cases.spec import Spec, parse_spec
+from timetrial.contenders.functions import with_words
 from timetrial.errors import InputError
-from timetrial.experiment import overrides as override
-from timetrial.experiment import sources
-from timetrial.experiment.case import Case
-from timetrial.experiment.cases import PlannedCase, expand
 from timetrial.experiment.effort import Sizes, sizes
-from timetrial.experiment.functions import with_words
-from timetrial.experiment.grammar import Overrides, keyword_overrides, parse_words, to_word
 from timetrial.experiment.installed import spell_out
-from timetrial.experiment.reference import check_reference
-from timetrial.experiment.spec import Spec, parse_spec
 from timetrial.toml import read_toml
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from timetrial.experiment.case import NO_NETWORK
+from timetrial.cases.case import NO_NETWORK
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
+from timetrial.cases.budget import Budget
 from timetrial.errors import InputError
-from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from timetrial.cases.case import Case, Workload
+from timetrial.cases.cases import PlannedCase
 from timetrial.errors import Unavailable
-from timetrial.experiment.case import Case, Workload
-from timetrial.experiment.cases import PlannedCase
 from timetrial.experiment.engine import Engine
 
 if TYPE_CHECKING:
-    from timetrial.launch import Contender
+    from timetrial.contenders import Contender
     from timetrial.workloads import Checked
 
 

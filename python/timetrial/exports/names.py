@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from timetrial.experiment.case import NO_NETWORK
+from timetrial.cases.case import NO_NETWORK
 from timetrial.records.model import CaseRecord
 
 LONGEST = 1024  # bytes; Bencher takes so many characters

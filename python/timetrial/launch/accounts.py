@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from timetrial.cautions import Caution
 from timetrial.core.observer import Observation
-from timetrial.launch.outcome import LaunchError
+from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Segment, SegmentKind
 
 CLOCK_SLACK_NS = 1_000  # between two processors' readings of one clock

@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from timetrial.launch.decisions import Stage
-from timetrial.launch.events import Ask, Done, DumpDone, GradientDone, broken
-from timetrial.launch.left import largest_array_bytes, read_array, remove
-from timetrial.launch.observed import Tensors
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.processes.events import Ask, Done, DumpDone, GradientDone, broken
+from timetrial.processes.left import largest_array_bytes, read_array, remove
+from timetrial.proof.observed import Tensors
 from timetrial.records.model import SegmentKind
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from timetrial.cautions import Caution
 from timetrial.errors import MeasurementError
-from timetrial.launch.left import files_below, printable, remove
+from timetrial.processes.left import files_below, printable, remove
 from timetrial.records.files import explained
 from timetrial.records.model import LaunchRecord
 from timetrial.records.store import RECORD_FILE, write_launch

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from timetrial.errors import InputError, Unavailable
-from timetrial.launch.clear import with_clear_batches
 from timetrial.launch.contact import LaunchContact
-from timetrial.launch.judge import Judge, NoJudge, judge_of
-from timetrial.launch.observed import Look, Observation
-from timetrial.launch.outcome import LaunchError
-from timetrial.launch.parity import compare, expected_of, merged, unproven
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.proof import Proof, end_observations, run_proof
-from timetrial.launch.stress import stressed, with_recipe
+from timetrial.processes.outcome import LaunchError
+from timetrial.proof.clear import with_clear_batches
+from timetrial.proof.judge import Judge, NoJudge, judge_of
+from timetrial.proof.observed import Look, Observation
+from timetrial.proof.parity import compare, expected_of, merged, unproven
+from timetrial.proof.sequence import Proof, end_observations, run_proof
+from timetrial.proof.stress import stressed, with_recipe
 from timetrial.records.model import Parity
 
 STRESS = "stress: "

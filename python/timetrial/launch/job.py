@@ -7,10 +7,10 @@ import json
 import os
 from typing import Any
 
+from timetrial.contenders.registry import Contender, import_folders
+from timetrial.contenders.settings import job_settings
 from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.registry import Contender, import_folders
-from timetrial.launch.settings import job_settings
 from timetrial.records.files import explained
 
 PROTOCOL = 1

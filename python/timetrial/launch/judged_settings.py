@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from timetrial.launch.compile_cache import SETTING as CACHE
-from timetrial.launch.compile_cache import judge_cache
-from timetrial.launch.cpus import allowed_cpus, parse_cpus
-from timetrial.launch.events import Ready
-from timetrial.launch.judging import Evidence, judge_settings
-from timetrial.launch.kernels import CORE_TYPE, announced, old_kernels
-from timetrial.launch.libraries import ChosenLibrary
-from timetrial.launch.observe import Watch
-from timetrial.launch.output import head
+from timetrial.contenders.compile_cache import SETTING as CACHE
+from timetrial.contenders.compile_cache import judge_cache
+from timetrial.contenders.registry import Contender
+from timetrial.contenders.settings import affinity_of, bound_processors
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.registry import Contender
-from timetrial.launch.settings import affinity_of, bound_processors
+from timetrial.observing.observe import Watch
+from timetrial.processes.events import Ready
+from timetrial.processes.output import head
 from timetrial.records.model import CompileCache, Setting
+from timetrial.settings.cpus import allowed_cpus, parse_cpus
+from timetrial.settings.judging import Evidence, judge_settings
+from timetrial.settings.kernels import CORE_TYPE, announced, old_kernels
+from timetrial.settings.libraries import ChosenLibrary
 
 
 @dataclass(frozen=True)

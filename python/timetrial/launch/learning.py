@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.launch.answers import answers_of
 from timetrial.launch.decisions import learning_stages
-from timetrial.launch.events import Ask, EvaluateDone
-from timetrial.launch.observe import Watch
-from timetrial.launch.outcome import LaunchError
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SegmentRunner
+from timetrial.observing.observe import Watch
+from timetrial.processes.answers import answers_of
+from timetrial.processes.events import Ask, EvaluateDone
+from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Evaluation, FileMark
 from timetrial.records.store import ANSWERS_FILE, write_answers
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.analysis.stopping import StopRule
-from timetrial.experiment.case import Case
+from timetrial.cases.case import Case
 from timetrial.records.model import Parity, Purpose
 
 if TYPE_CHECKING:
-    from timetrial.launch.registry import Contender
+    from timetrial.contenders.registry import Contender
     from timetrial.workloads import Prepared
 
 

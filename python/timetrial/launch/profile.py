@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from timetrial.launch.decisions import profile_stages, profiled_steps
-from timetrial.launch.events import Ask, ProfileDone, broken
-from timetrial.launch.observe import Watch
 from timetrial.launch.plan import Measure
 from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.observing.observe import Watch
+from timetrial.processes.events import Ask, ProfileDone, broken
 from timetrial.records.files import mark_of, write_once
 from timetrial.records.model import FileMark, ProfiledLayer
 from timetrial.records.store import LAYERS_FILE

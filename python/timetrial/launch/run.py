@@ -10,33 +10,39 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from timetrial.cases.case import Case
+from timetrial.contenders.compile_cache import COLD, compiled
+from timetrial.contenders.compile_cache import SETTING as CACHE
+from timetrial.contenders.registry import Contender, resolve
+from timetrial.contenders.settings import affinity_of, setting_environment
 from timetrial.errors import Unavailable
-from timetrial.experiment.case import Case
 from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
-from timetrial.launch.compile_cache import COLD, compiled
-from timetrial.launch.compile_cache import SETTING as CACHE
 from timetrial.launch.contact import LaunchContact
-from timetrial.launch.contender_process import Command, ContenderProcess
 from timetrial.launch.decisions import Stage, detailed_stage
-from timetrial.launch.environment import Environment, build_environment
-from timetrial.launch.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.folder import make_folder, remove_own_folders, write_record, written_to_home
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
-from timetrial.launch.judging import mismatch
 from timetrial.launch.learning import run_learning
-from timetrial.launch.left import remove
-from timetrial.launch.libraries import ChosenLibrary
-from timetrial.launch.observe import Watch, describe_libraries
-from timetrial.launch.orphans import subreaper
-from timetrial.launch.outcome import LaunchError
-from timetrial.launch.output import tail
-from timetrial.launch.parity import compare_losses, unproven
-from timetrial.launch.passes import (
+from timetrial.launch.plan import LaunchPlan
+from timetrial.launch.profile import LayerTimes, run_profile
+from timetrial.launch.segments import SampleFiles, SegmentRunner
+from timetrial.launch.starting import phases, recorder_file
+from timetrial.launch.subnormals import count_subnormals
+from timetrial.launch.turns import run_turns
+from timetrial.observing.observe import Watch, describe_libraries
+from timetrial.processes.contender_process import Command, ContenderProcess
+from timetrial.processes.environment import Environment, build_environment
+from timetrial.processes.events import AnswerType, Ask, Description, Done, LoadedLibrary, Ready
+from timetrial.processes.left import remove
+from timetrial.processes.orphans import subreaper
+from timetrial.processes.outcome import LaunchError
+from timetrial.processes.output import tail
+from timetrial.proof.parity import compare_losses, unproven
+from timetrial.proof.passes import (
     PASSED_PURPOSES,
     PassCheck,
     can_reset,
@@ -44,15 +50,7 @@ from timetrial.launch.passes import (
     pass_steps,
     passes_record,
 )
-from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.profile import LayerTimes, run_profile
-from timetrial.launch.proof import FIRST_CALLS, Proof
-from timetrial.launch.registry import Contender, resolve
-from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.launch.settings import affinity_of, setting_environment
-from timetrial.launch.starting import phases, recorder_file
-from timetrial.launch.subnormals import count_subnormals
-from timetrial.launch.turns import run_turns
+from timetrial.proof.sequence import FIRST_CALLS, Proof
 from timetrial.records.model import (
     CompileCache,
     Evaluation,
@@ -68,6 +66,8 @@ from timetrial.records.model import (
     Turn,
 )
 from timetrial.records.store import LAYERS_FILE
+from timetrial.settings.judging import mismatch
+from timetrial.settings.libraries import ChosenLibrary
 
 
 def run_launch(

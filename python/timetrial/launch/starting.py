@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from timetrial.core.recorder import create_recorder_file
-from timetrial.launch.events import SaidPhase, broken
+from timetrial.processes.events import SaidPhase, broken
 from timetrial.records.model import Phase
 
 PHASES = ["start", "import", "build"]

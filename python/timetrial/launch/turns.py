@@ -10,12 +10,12 @@ import numpy as np
 
 from timetrial.analysis.steady import FEWEST_BLOCKS, find_steady
 from timetrial.cautions import Caution
-from timetrial.launch.contender_process import ContenderProcess
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.launch.heat import Report
-from timetrial.launch.observe import Watch
 from timetrial.launch.plan import Measure
 from timetrial.launch.segments import SegmentRunner
+from timetrial.observing.observe import Watch
+from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from timetrial.core.recorder import SEGMENT, STEP, WINDOW_CAPACITY, read_window, stamp_boundaries
 from timetrial.errors import InputError
 from timetrial.launch.decisions import Order
-from timetrial.launch.events import SegmentDone, broken
+from timetrial.processes.events import SegmentDone, broken
 
 # What a contender may map of a window: its stamps and its losses, in whole pages.
 MOST_MAPPED_BYTES = 16 * WINDOW_CAPACITY + 4 * mmap.PAGESIZE

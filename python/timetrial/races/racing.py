@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
 from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
+from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
-from timetrial.experiment.budget import Budget
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment

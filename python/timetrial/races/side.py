@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from timetrial.cases.case import NO_NETWORK, Case
+from timetrial.cases.keys import is_callable_word
+from timetrial.contenders.functions import word_of
 from timetrial.errors import InputError, nearest
-from timetrial.experiment.case import NO_NETWORK, Case
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.functions import word_of
-from timetrial.experiment.keys import is_callable_word
 from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord
 from timetrial.records.reference import facts_of

@@ -114,7 +114,7 @@ class Results:
     def sel(self, **axes: Any) -> Results:
         """The cases with these values of axes or settings; a list takes any of its values. `callable` may be
         the function itself."""
-        from timetrial.experiment.functions import with_words
+        from timetrial.contenders.functions import with_words
 
         axes = {"backend" if key == "callable" else key: value for key, value in with_words(axes).items()}
         rows = self.rows

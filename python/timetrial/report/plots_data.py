@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.cases.case import NO_NETWORK
 from timetrial.errors import InputError
-from timetrial.experiment.case import NO_NETWORK
 
 if TYPE_CHECKING:
     from timetrial.analysis.intervals import Estimate

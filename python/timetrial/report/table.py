@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from timetrial.analysis.summary import Row
-from timetrial.experiment.case import NO_NETWORK, RESERVED_AXES
+from timetrial.cases.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
 from timetrial.report import columns
 from timetrial.report.columns import closing_lines, outcome_style

@@ -1,4 +1,4 @@
-"""The job file, read. launch/PROTOCOL.md explains every key. Syntax and modules of Python 3.6."""
+"""The job file, read. processes/PROTOCOL.md explains every key. Syntax and modules of Python 3.6."""
 
 import json
 

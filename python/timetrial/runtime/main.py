@@ -1,8 +1,8 @@
 """The contender for frameworks and for the user's own step: main.py JOB.json, started by its path in their
 interpreter.
 
-Reads commands from descriptor 3, answers on 4, stamps into 5; launch/PROTOCOL.md is all that both sides agree
-on. Syntax and modules of Python 3.6, NumPy, and the C module of the recorder.
+Reads commands from descriptor 3, answers on 4, stamps into 5; processes/PROTOCOL.md is all that both sides
+agree on. Syntax and modules of Python 3.6, NumPy, and the C module of the recorder.
 """
 
 import os

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from timetrial.cases.cases import usable_cpus
 from timetrial.errors import InputError, TimetrialError
-from timetrial.experiment.cases import usable_cpus
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.progress import progress
 from timetrial.paths import user_path

@@ -124,7 +124,7 @@ class Bench:
         from timetrial.races import Side
 
         if callable(make_step):
-            from timetrial.experiment.functions import word_of
+            from timetrial.contenders.functions import word_of
 
             make_step = word_of(make_step)
         return Side({"callable": make_step, **keys})

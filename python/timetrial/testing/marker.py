@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from timetrial.cases.budget import seconds_of
 from timetrial.errors import InputError, nearest
-from timetrial.experiment.budget import seconds_of
 
 if TYPE_CHECKING:
     from timetrial.records.metric import Metric

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from timetrial.cases.case import NO_NETWORK, Workload
 from timetrial.core import Network
 from timetrial.errors import InputError
-from timetrial.experiment.case import NO_NETWORK, Workload
 from timetrial.workloads.cache import Entry
 from timetrial.workloads.material import data_entry, fingerprint, order_entry, proof_entry, weights_entry
 from timetrial.workloads.networks import load_network

@@ -7,7 +7,7 @@ from typing import Any
 
 from timetrial.analysis.ratios import SAME_WORK
 from timetrial.analysis.summary import Row
-from timetrial.experiment.case import NO_NETWORK
+from timetrial.cases.case import NO_NETWORK
 from timetrial.records.results import Results
 from timetrial.report.numbers import duration, plus_minus, ratio_words
 from timetrial.report.plots_data import case_labels

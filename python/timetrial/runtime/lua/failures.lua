@@ -7,7 +7,7 @@ local FAILURE = {
   end,
 }
 
--- Ends the launch with an outcome of launch/PROTOCOL.md.
+-- Ends the launch with an outcome of processes/PROTOCOL.md.
 function failures.fail(outcome, text)
   error(setmetatable({ outcome = outcome, text = text }, FAILURE), 0)
 end

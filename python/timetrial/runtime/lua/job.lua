@@ -1,4 +1,4 @@
--- The job file, read. launch/PROTOCOL.md explains every key.
+-- The job file, read. processes/PROTOCOL.md explains every key.
 
 local failures = require("lua.failures")
 local json = require("lua.json")

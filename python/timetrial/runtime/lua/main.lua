@@ -1,4 +1,4 @@
--- The contender in Lua: reads commands from descriptor 3, answers on 4, stamps into 5; launch/PROTOCOL.md is
+-- The contender in Lua: reads commands from descriptor 3, answers on 4, stamps into 5; processes/PROTOCOL.md is
 -- all that both sides agree on. LuaJIT 2.0 or later.
 
 local system = require("lua.system")

@@ -1,0 +1,157 @@
+"""The settings of one contender: checked before anything starts, and how each is handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from timetrial.cases.case import Case
+from timetrial.cases.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
+from timetrial.contenders.plugins import try_settings
+from timetrial.contenders.registry import Contender
+from timetrial.core.cpu import openblas_core_problem
+from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
+from timetrial.settings import float_mode, malloc
+from timetrial.settings.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.settings.kernels import ANNOUNCE, CORE_TYPE
+from timetrial.settings.libraries import fortran_problem, link_libraries
+
+# Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
+PARENT_SETTINGS = ("affinity", "cache", "isa", "python", *malloc.NAMES)
+# Those that every backend has.
+COMMON_SETTINGS = ("threads", "affinity", "isa", "python", float_mode.NAME, *malloc.NAMES)
+
+
+def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
+    """Against this machine and this install, before anything starts.
+
+    More threads or other cores than this process may use is a row `unavailable` (Unavailable) where the
+    setting is one of `spanned` (an axis), bad input (InputError) where one value was asked.
+    """
+    known = (*COMMON_SETTINGS, *contender.settings)
+    for name in case.settings:
+        if name not in known:
+            words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
+            # In an axis that spans every contender, some lack what others have.
+            raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
+    known_words = (("parallel", PARALLEL), ("cache", CACHE_STATES), (float_mode.NAME, float_mode.VALUES))
+    for name, values in known_words:
+        word = case.settings.get(name)
+        if word is not None and word not in values:
+            raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
+    malloc.check(case.settings)
+    allowed = allowed_cpus()
+    threads = case.settings.get("threads")
+    if threads is not None:
+        if not threads.isdecimal() or int(threads) < 1:
+            raise InputError(f"threads={threads!r}: expected a whole number from 1 to {len(allowed)}")
+        if int(threads) > len(allowed):
+            raise _beyond(
+                "threads" in spanned,
+                f"threads={threads}: this process may use {len(allowed)} "
+                f"processor{'s' if len(allowed) > 1 else ''} (cores {format_cpus(allowed)})",
+            )
+    affinity = case.settings.get("affinity")
+    if affinity is not None:
+        outside = parse_cpus(affinity) - allowed
+        if outside:
+            raise _beyond(
+                "affinity" in spanned,
+                f"affinity={affinity}: this process may not use core {format_cpus(outside)}, "
+                f"only {format_cpus(allowed)}",
+            )
+    _check_libraries(case, contender, spanned)
+    _try_settings(case, contender, spanned)
+
+
+def _check_libraries(case: Case, contender: Contender, spanned: Collection[str]) -> None:
+    """What a framework would only show by dying: kernels above the CPU, a library that cannot stand in.
+    Native backends judge these themselves."""
+    if contender.kind == "native":
+        return
+    core = case.settings.get(CORE_TYPE)
+    problem = openblas_core_problem(core) if core is not None else None
+    if problem is not None:
+        raise _beyond(CORE_TYPE in spanned, f"{CORE_TYPE}={core}: {problem}")
+    for library in contender.libraries:
+        problem = fortran_problem(library.path)
+        if problem is not None:
+            raise _beyond(library.setting in spanned, f"{library.setting}: {problem}")
+
+
+def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) -> None:
+    """What only the plug-in and its library can judge: a file that is no CBLAS, an ISA that is none."""
+    settings = job_settings(case, contender)
+    settings.pop(float_mode.NAME, None)  # the contender's program applies it, not its plug-in
+    if contender.kind != "native" or not settings.keys() - {"threads"}:
+        return
+    environment = setting_environment(case, contender)
+    try:
+        try_settings(contender.path, contender.fingerprint, contender.preload, settings, environment)
+    except InputError as error:
+        # A bad value is bad input, unless an axis brings together what does not go together: the words name
+        # the settings that they are about. A process that died has named none.
+        about = [name for name in settings if f"{name} = '" in str(error)] or list(settings)
+        raise _beyond(any(name in spanned for name in about), str(error)) from None
+
+
+def _beyond(is_axis: bool, words: str) -> TimetrialError:
+    return Unavailable(words) if is_axis else InputError(words)
+
+
+def job_settings(case: Case, contender: Contender) -> dict[str, str]:
+    """What the contender is told: the words asked, the mode in any case, and of libraries that it opens
+    itself their files."""
+    asked = {name: str(value) for name, value in case.settings.items() if name not in PARENT_SETTINGS}
+    if contender.version is not None and contender.version.modes:
+        asked.setdefault("mode", contender.version.modes[0])
+    for library in contender.libraries:
+        if library.preload:
+            asked.pop(library.setting, None)
+        else:
+            asked[library.setting] = str(library.path)
+    return asked
+
+
+def setting_environment(
+    case: Case, contender: Contender, *, cache: Path | None = None, links: Path | None = None
+) -> dict[str, str]:
+    """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER; and those
+    that a framework's environment.toml always sets, with `cache` the folder of its compile caches. `links`: a
+    folder to make, where libraries are found under other names than their own."""
+    parallel = case.settings.get("parallel")
+    variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
+    variables |= malloc.variables_of(case.settings)
+    version = contender.version
+    if version is None:
+        return variables
+    places = {"cache": str(cache or ""), "path": str(contender.user_path or "")}
+    variables |= {name: text.format(**places) for name, text in version.environment.items()}
+    for name, table in version.settings.items():
+        if name in case.settings:
+            variables |= dict.fromkeys(table.environment, str(case.settings[name]))
+    if CORE_TYPE in case.settings:
+        variables |= ANNOUNCE
+    if links is not None:
+        variables |= link_libraries(contender.libraries, links)
+    return variables
+
+
+def bound_processors(
+    case: Case, contender: Contender, chosen: frozenset[int] | None = None
+) -> frozenset[int] | None:
+    """Those `chosen` for the launch, otherwise the first n that we may use, for a framework whose only proven
+    way to n threads is a mask of processors, unless the case names its own; None for the others."""
+    table = contender.version.settings.get("threads") if contender.version else None
+    if table is None or not table.affinity or "threads" not in case.settings or "affinity" in case.settings:
+        return None
+    return chosen or frozenset(sorted(allowed_cpus())[: int(case.settings["threads"])])
+
+
+def affinity_of(case: Case, contender: Contender, chosen: frozenset[int] | None = None) -> str | None:
+    """The processors to which the supervisor binds the contender: those asked, those `chosen` for the launch,
+    or those for its threads."""
+    if "affinity" in case.settings:
+        return case.settings["affinity"]
+    bound = bound_processors(case, contender, chosen) or chosen
+    return None if bound is None else format_cpus(bound)

@@ -1,0 +1,1 @@
+"""What the parent sees of a contender that runs: processes, threads, and what disturbs them."""

@@ -1,0 +1,34 @@
+"""What a contender predicted for each test image: scored again by the parent, and kept beside the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.processes.events import broken
+from timetrial.processes.left import read_array
+from timetrial.processes.outcome import LaunchError
+from timetrial.records.model import Evaluation
+
+
+def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int16]:
+    """Predicted and true class of every test image (2, images); -1 where a prediction is not a number.
+
+    `file`: predictions (images, classes) that the contender has written. LaunchError: there are none, or the
+    accuracy that it said does not follow from them.
+    """
+    truth = np.load(labels, allow_pickle=False)
+    predictions = read_array(file, 8 * len(truth) * classes)
+    if predictions.shape != (len(truth), classes):
+        raise broken(f"its predictions have the shape {predictions.shape}; expected {(len(truth), classes)}")
+    answers = np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1))
+    right = int(np.count_nonzero(answers == truth))
+    if right != round(said.accuracy * said.samples) or said.samples != len(truth):
+        raise LaunchError(
+            "wrong",
+            f"the contender says that {said.accuracy:.4%} of {said.samples} test images are right; its "
+            f"predictions are for {right} of {len(truth)}",
+        )
+    return np.stack([answers, truth]).astype(np.int16)

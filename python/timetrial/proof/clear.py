@@ -1,0 +1,87 @@
+"""Batches of the proof in which no decision lies within rounding of its edge, as far as there are such
+images.
+
+Who is clear is known at the initial values only; what later steps turn must be shown (flips.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.proof.flips import CLEAR_MARGIN, edges_of
+from timetrial.proof.judge import Judge
+from timetrial.proof.observed import Tensors
+from timetrial.proof.parts import part_of, repeated
+from timetrial.workloads import Prepared
+from timetrial.workloads.cache import cached
+
+ORDERS = {"proof": "order", "proof2": "other_order", "proof3": "label_order"}
+# Multiply-accumulates of the forward passes; above that the images are taken as they come.
+CHOICE_LIMIT = 4_000_000_000
+
+
+def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
+    """The same workload with proof streams whose first batches are clear at its initial values, of fewer
+    different images where the network is large (parts.py)."""
+    assert prepared.network is not None
+    streams = prepared.job["streams"]
+    files = {
+        one["name"]: one["file"] for node in prepared.job["network"]["nodes"] for one in node["parameters"]
+    }
+    images = np.load(streams["proof"]["images"], mmap_mode="r", allow_pickle=False)
+    per_image = prepared.network.multiply_accumulates("forward") / prepared.network.batch_size
+    is_chosen = per_image * len(images) <= CHOICE_LIMIT
+    part = part_of(prepared.network)
+    if not is_chosen and part == prepared.network.batch_size:
+        return prepared
+    recipe = {
+        "network": prepared.network.to_job(),
+        "parameters": files,
+        "proof": {name: streams[name] for name in ORDERS},
+        "margin": CLEAR_MARGIN if is_chosen else None,
+        "part": part,
+    }
+
+    def make() -> Mapping[str, Any]:
+        parameters = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
+        is_clear = np.ones(len(images), bool)
+        if is_chosen:
+            is_clear = _clear(judge, parameters, images, np.load(streams["proof"]["labels"]))
+        return {
+            word: repeated(_chosen(np.load(streams[name]["order"], allow_pickle=False), is_clear), part)
+            for name, word in ORDERS.items()
+        }
+
+    entry = cached("clear", recipe, make)
+    chosen = {
+        name: {**streams[name], "order": str(entry.file(f"{word}.npy"))} for name, word in ORDERS.items()
+    }
+    return replace(prepared, job={**prepared.job, "streams": {**streams, **chosen}})
+
+
+def _clear(
+    judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]
+) -> NDArray[np.bool_]:
+    witness = judge.witness()
+    witness.load(parameters)
+    found = []
+    for image, label in zip(images, labels, strict=True):
+        activation = witness.gradient(np.array(image), int(label), {}).activation
+        found.append(next(edges_of(witness.nodes, activation, CLEAR_MARGIN), None) is None)
+    return np.array(found)
+
+
+def _chosen(order: NDArray[np.int64], is_clear: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The same images, those that are clear first; where there are too few for one batch, as they were."""
+    images = order.ravel()
+    clear = images[is_clear[images]]
+    if len(order) == 1 and len(clear):
+        return np.resize(clear, order.shape)
+    if len(clear) < order.shape[1]:
+        return order
+    return np.concatenate([clear, images[~is_clear[images]]]).reshape(order.shape)

@@ -1,0 +1,237 @@
+"""Decisions that rounding may turn, and the proof that it was one of them.
+
+A relu's input may be so close to 0, or two rivals of a maximum so close together, that f32 decides otherwise
+than the judge does in f64. The gradient of that image then differs a little, legally. Whoever claims this
+must show it: the unit is found, with its margin; the judge computes that one image again with the decision
+turned (its input nudged across the edge, by hardly more than the margin); and with that the contender's
+numbers must agree within the ordinary tolerance. Which of the found units were turned is searched one by one:
+always the one that brings the judge nearest to the contender, as long as it gets nearer. (A least-squares fit
+over all of them fails: neighbors in an image turn almost the same, and its coefficients are then anything.)
+Nothing is excused by its size.
+
+A margin of exactly 0 is a tie: many of them act alike, by the convention of whoever computes (the first
+maximum or the last; relu'(0) = 0, 1/2 or 1). The ties of a layer turn together, with one coefficient of 0,
+1/2 or 1. One convention more is no derivative: Theano's pooling gives every one of several equal maxima the
+whole gradient. Who is explained by it is judged by it throughout: all ties of all poolings at once, and of
+rivals that lie within rounding either one or both may have won.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.proof.observed import Tensors
+from timetrial.proof.parts import different
+from timetrial.proof.rule import inner, norm
+
+if TYPE_CHECKING:
+    from timetrial.proof.judge import Judge, Ties
+
+CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
+TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
+MOST_TURNED = 256  # units that are looked at, the closest first
+MOST_BYTES = 1_000_000_000  # of what all of them make different: of a large network fewer are looked at
+NEARER = 0.98  # what a turn must make of the distance, or it is none
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A decision of one image that lies close to its edge. `unit`: its place in the output of `node`, the
+    layer that decides; `nudge`: what turns it, added to `place` of the output of `source`."""
+
+    node: str
+    unit: int
+    margin: float  # of the layer's rms
+    source: str
+    place: int
+    nudge: float
+    is_tied: bool = False  # the nudge leads to the edge, and not across it
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Edges that turn together, with the difference that makes to the gradients of the whole batch."""
+
+    words: str
+    shares: tuple[float, ...]  # of the difference: how much of it may have turned
+    difference: Tensors = field(repr=False)
+
+
+def edges_of(
+    nodes: Sequence[Mapping[str, Any]],
+    activation: Tensors,
+    limit: float = TURNED_MARGIN,
+    ties: Ties = "first",
+) -> Iterator[Edge]:
+    """The edges of one image (batch 1), by its activations in double precision, for whoever takes ties this
+    way: where all of several maxima get the gradient, there is nothing to choose between them."""
+    for node in nodes:
+        if node["kind"] not in ("relu", "max_pool2d"):
+            continue
+        source = node["inputs"][0]
+        if source not in activation:
+            continue
+        values = activation[source]
+        rms = float(np.sqrt(np.mean(values**2))) or 1.0  # of a layer that is all 0 every decision is a tie
+        if node["kind"] == "relu":
+            yield from _relu_edges(node["name"], source, values.ravel(), rms, limit)
+        else:
+            yield from _pooling_edges(node, source, values[0], rms, limit, ties)
+
+
+def _relu_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
+    beyond = 1e-9 * rms
+    for unit in np.flatnonzero(np.abs(values) <= limit * rms):
+        value = float(values[unit])
+        nudge = -value - beyond if value > 0 else -value + beyond
+        yield Edge(name, int(unit), abs(value) / rms, source, int(unit), nudge)
+
+
+def _pooling_edges(
+    node: Mapping[str, Any], source: str, values: Doubles, rms: float, limit: float, ties: Ties
+) -> Iterator[Edge]:
+    a = node["attributes"]
+    height, width = a["padding_h"], a["padding_w"]
+    places = np.arange(values.size).reshape(values.shape)
+    frame = ((0, 0), (height, height), (width, width))
+    windows, found = (
+        np.lib.stride_tricks.sliding_window_view(
+            np.pad(array, frame, constant_values=outside), (a["kernel_h"], a["kernel_w"]), axis=(1, 2)
+        )[:, :: a["stride_h"], :: a["stride_w"]].reshape(-1, a["kernel_h"] * a["kernel_w"])
+        for array, outside in ((values, -np.inf), (places, -1))
+    )
+    best = windows.max(axis=1)
+    winner = windows.argmax(axis=1)
+    rivals = windows.copy()
+    np.put_along_axis(rivals, winner[:, None], -np.inf, axis=1)
+    # Of equal rivals the last: what a framework does that keeps the last maximum.
+    second = rivals.shape[1] - 1 - rivals[:, ::-1].argmax(axis=1)
+    gap = best - np.take_along_axis(rivals, second[:, None], axis=1)[:, 0]
+    for unit in np.flatnonzero(gap <= limit * rms):
+        missing = float(gap[unit])
+        edge = Edge(
+            node["name"],
+            int(unit),
+            missing / rms,
+            source,
+            int(found[unit, second[unit]]),
+            missing + 1e-9 * rms,
+        )
+        if ties == "first":
+            yield edge
+        elif missing > 0:
+            yield edge
+            yield replace(edge, nudge=missing, is_tied=True)
+
+
+def turns(
+    judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], ties: Ties = "first"
+) -> list[Turn]:
+    """Everything that rounding might turn in a batch, for whoever takes ties this way."""
+    witness = judge.witness(ties)
+    witness.load(parameters)
+    close: list[tuple[int, Edge]] = []
+    tied: dict[str, list[tuple[int, list[Edge]]]] = {}
+    plain: dict[int, Tensors] = {}
+    first, place = different(images, labels)
+    times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
+    for number in times:
+        answer = witness.gradient(images[number], int(labels[number]), {})
+        edges = list(edges_of(witness.nodes, answer.activation, ties=ties))
+        if edges:
+            plain[number] = answer.gradient
+        close += [(number, edge) for edge in edges if edge.margin > 0]
+        for node in {edge.node for edge in edges if edge.margin == 0}:
+            equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
+            tied.setdefault(node, []).append((number, equal))
+    close.sort(key=lambda pair: pair[1].margin)
+    most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
+
+    def difference(number: int, edges: Sequence[Edge]) -> Tensors:
+        nudges: Tensors = {}
+        for edge in edges:
+            shape = next(node["shape"] for node in witness.nodes if node["name"] == edge.source)
+            amounts = nudges.setdefault(edge.source, np.zeros(shape))
+            amounts.reshape(-1)[edge.place] = edge.nudge
+        turned = witness.gradient(images[number], int(labels[number]), nudges).gradient
+        share = times[number] / len(images)
+        return {name: share * (turned[name] - plain[number][name]) for name in turned}
+
+    found = [
+        Turn(
+            f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}"
+            + (", a tie in f32" if edge.is_tied else ""),
+            # An image that comes several times need not turn everywhere.
+            tuple((count + 1) / times[number] for count in range(times[number])),
+            difference(number, [edge]),
+        )
+        for number, edge in close[:most]
+    ]
+    for node, images_with in tied.items():
+        total: Tensors = {}
+        for number, edges in images_with:
+            for name, values in difference(number, edges).items():
+                total[name] = total[name] + values if name in total else values
+        count = sum(len(edges) for _, edges in images_with)
+        found.append(Turn(f"{node}: {count} ties", (0.5, 1.0), total))
+    return found
+
+
+def every_tie(judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]) -> Turn:
+    """What it makes of a batch's gradients that all of several equal maxima get the whole of it."""
+    first, place = different(images, labels)
+    shares = np.bincount(place) / len(images)
+    witnesses = judge.witness("first"), judge.witness("all")
+    for witness in witnesses:
+        witness.load(parameters)
+    total: Tensors = {name: np.zeros(values.shape) for name, values in parameters.items()}
+    count = 0
+    for number, share in zip(first.tolist(), shares.tolist(), strict=True):
+        one, every = (witness.gradient(images[number], int(labels[number]), {}) for witness in witnesses)
+        for name, values in total.items():
+            values += share * (every.gradient[name] - one.gradient[name])
+        pooled = [node for node in witnesses[0].nodes if node["kind"] == "max_pool2d"]
+        count += sum(edge.margin == 0 for edge in edges_of(pooled, one.activation, 0.0))
+    return Turn(f"max_pool2d: {count} ties, each value of them", (1.0,), total)
+
+
+def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> tuple[Tensors, list[str]]:
+    """The judge's gradient with those decisions turned that a contender's `residual` (its gradient minus the
+    judge's) asks for, and the words of each. Whether that explains it, the ordinary comparison says."""
+    moving = [turn for turn in possible if any(np.any(turn.difference[name]) for name in residual)]
+    if not moving:
+        return gradient, []
+    scale = {name: norm(gradient[name]) or 1.0 for name in residual}
+
+    def product(mine: Tensors, theirs: Tensors) -> float:
+        return sum(inner(mine[name], theirs[name]) / scale[name] ** 2 for name in residual)
+
+    # Whole tensors: a decision may show in the 25 weights of one filter, and nowhere else.
+    rest = {name: np.asarray(values, np.float64) for name, values in residual.items()}
+    sizes = [product(turn.difference, turn.difference) for turn in moving]
+    corrected, words = dict(gradient), []
+    left = set(range(len(moving)))
+    while left:
+        # What |rest - share * difference|^2 is less than |rest|^2.
+        along = {number: product(rest, moving[number].difference) for number in left}
+        gain, number, share = max(
+            (share * (2 * along[number] - share * sizes[number]), number, share)
+            for number in left
+            for share in moving[number].shares
+        )
+        if gain < (1 - NEARER**2) * product(rest, rest):
+            break
+        left.remove(number)
+        words.append(moving[number].words)
+        for name, difference in moving[number].difference.items():
+            corrected[name] = corrected[name] + share * difference
+            if name in rest:
+                rest[name] = rest[name] - share * difference
+    return corrected, words

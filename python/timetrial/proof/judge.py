@@ -1,0 +1,270 @@
+"""The judge: a backend in double precision, asked for loss and gradients at values that somebody else shows.
+
+`reference` differentiates the definitions of the layers, in plain loops, and shares no gradient with any
+contender: it judges while a gradient step takes it a blink, and the proof's own recipe in batches that are
+small enough. Above that `cblas` in f64 judges, whose layers `eigen` and `cblas` have too; it must itself
+agree with `reference`, on the same network and a few images. Both run in the parent's own process, and never
+while something is timed there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.cases.case import Case, Workload
+from timetrial.contenders.registry import resolve
+from timetrial.contenders.settings import job_settings
+from timetrial.core import Backend, Network
+from timetrial.errors import TimetrialError, Unavailable
+from timetrial.proof.observed import Tensors
+from timetrial.proof.parts import PartJudge, part_of
+from timetrial.settings.cpus import allowed_cpus
+from timetrial.workloads import Prepared
+
+# Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.
+Ties = Literal["first", "all"]
+TIES: tuple[Ties, ...] = get_args(Ties)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """In double precision. `activation`: of those nodes that the judge keeps."""
+
+    loss: float
+    gradient: Tensors
+    activation: Tensors = dataclasses.field(default_factory=dict)
+
+
+class Judge(Protocol):
+    """Whose numbers count."""
+
+    name: str
+
+    def gradient(
+        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
+    ) -> Answer:
+        """Loss and gradients of a batch at these parameters."""
+
+    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+        """The prediction (N x classes)."""
+
+    def witness(self, ties: Ties = "first") -> Witness:
+        """One who looks at single images of the same network, and takes `ties` this way."""
+
+
+class Witness(Protocol):
+    """A judge of one image at a time, which shows every activation and takes nudges (flips.py)."""
+
+    nodes: Sequence[Mapping[str, Any]]
+    ties: Ties
+
+    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
+        """With these amounts added to the outputs of nodes; every activation is shown."""
+
+    def load(self, parameters: Tensors) -> None:
+        """What the images after this are judged at."""
+
+
+@dataclass(frozen=True)
+class JudgingBackend:
+    """A backend that may judge."""
+
+    backend: str
+    dtype: str = "f32"  # what the plug-in is asked for
+
+    @property
+    def name(self) -> str:
+        """As records say it."""
+        return self.backend if self.dtype == "f32" else f"{self.backend} ({self.dtype})"
+
+
+# Held by whoever asks a judge: launches end in threads of their own, and share it.
+JUDGING = threading.Lock()
+SMALL = JudgingBackend("reference")  # always computes in double precision
+LARGE = JudgingBackend("cblas", "f64")
+
+# Multiply-accumulates of one gradient step. `reference` does about 2e9 a second on one core.
+REFERENCE_LIMIT = 100_000_000
+STRESS_PATIENCE = 2.5  # times as many in the proof's own recipe, which has fewer steps
+# What the large judge is tried on: an odd number, so that two threads get unequal shares.
+TRIAL_IMAGES = 3
+TRIAL_TOLERANCE = 1e-9
+
+
+class NoJudge(TimetrialError):  # noqa: N818 - what it means, in the words of the record
+    """Nobody can judge this workload here."""
+
+
+class NativeJudge:
+    """A native backend, built for one network and one size of batch."""
+
+    def __init__(
+        self,
+        judge: JudgingBackend,
+        network: Network,
+        *,
+        threads: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ):
+        self.name = judge.name
+        self._network = network
+        asked = {**(settings or {}), **({} if threads is None else {"threads": str(threads)})}
+        workload = Workload(network="", dataset="", batch_size=network.batch_size, optimizer={})
+        case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=asked)
+        contender = resolve(case)
+        self._backend = Backend(contender.path, preload=contender.preload)
+        for name, value in job_settings(case, contender).items():
+            self._backend.configure(name, value)
+        shapes = {one["name"]: tuple(one["shape"]) for one in network.parameters}
+        zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
+
+    def gradient(
+        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
+    ) -> Answer:
+        """Loss and gradients at these parameters."""
+        self._load(parameters)
+        loss = self._backend.step("gradient", images, labels)
+        shown = self._backend.tensors("activation") if activations else {}
+        return Answer(loss, self._backend.tensors("gradient"), shown)
+
+    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+        """The prediction (N x classes)."""
+        self._load(parameters)
+        return self._backend.evaluate(images)
+
+    def witness(self, ties: Ties = "first") -> Witness:
+        """For the same network."""
+        return ReferenceWitness(self._network, ties)
+
+    def _load(self, parameters: Tensors) -> None:
+        for name, tensor in parameters.items():
+            self._backend.write_tensor(name, tensor)
+
+
+class ReferenceWitness:
+    """`reference`, with a batch of one."""
+
+    def __init__(self, network: Network, ties: Ties = "first"):
+        self._network = _resized(network, 1)
+        self._judge = NativeJudge(SMALL, self._network, settings={"reference.ties": ties})
+        self.ties = ties
+        self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
+        self._nudged: set[str] = set()
+
+    def load(self, parameters: Tensors) -> None:
+        """What the images after this are judged at."""
+        self._judge._load(parameters)
+
+    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
+        """Of one image, with these amounts added to the outputs of nodes."""
+        backend = self._judge._backend
+        for name in self._nudged - nudges.keys():
+            shape = next(node["shape"] for node in self.nodes if node["name"] == name)
+            backend.write_tensor(name, np.zeros(shape), role="activation")
+        for name, amounts in nudges.items():
+            backend.write_tensor(name, amounts, role="activation")
+        self._nudged = set(nudges)
+        loss = backend.step("gradient", image[None], np.array([label]))
+        return Answer(loss, backend.tensors("gradient"), backend.tensors("activation"))
+
+
+def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
+    """Who judges this workload. NoJudge: it cannot run, or failed its own trial."""
+    if prepared.network is None:
+        raise NoJudge("there is no network that a judge could compute")
+    network, part = prepared.network, part_of(prepared.network)
+    if part < network.batch_size:
+        small = _resized(network, part)
+        return PartJudge(_judge_of(_Described(small), choose_judge(small), LARGE), part)
+    is_small = is_stress and network.batch_size <= reference_images(network)
+    return _judge_of(_Described(network), SMALL if is_small else choose_judge(network), LARGE)
+
+
+def choose_judge(network: Network) -> JudgingBackend:
+    """By the work of a gradient step."""
+    return SMALL if network.multiply_accumulates("gradient") <= REFERENCE_LIMIT else LARGE
+
+
+def reference_images(network: Network) -> int:
+    """Of this network, how many `reference` judges in the proof's own recipe."""
+    work = max(1, network.multiply_accumulates("gradient"))
+    return int(STRESS_PATIENCE * REFERENCE_LIMIT * network.batch_size) // work
+
+
+class _Described:
+    """A network as a key: the same layers and the same batch."""
+
+    def __init__(self, network: Network):
+        self.network = network
+        self._key = repr(network.to_job())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Described) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@functools.lru_cache(maxsize=4)
+def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBackend) -> Judge:
+    network = described.network
+    try:
+        if judge is not large:
+            return NativeJudge(judge, network)
+        _try_judge(judge, _Described(_resized(network, TRIAL_IMAGES)))
+        return NativeJudge(judge, network, threads=len(allowed_cpus()))
+    except Unavailable as failure:
+        raise NoJudge(f"the judge {judge.name} could not run: {failure}") from failure
+
+
+@functools.lru_cache(maxsize=4)
+def _try_judge(judge: JudgingBackend, described: _Described) -> None:
+    """Against `reference`, at a size that both can do: doubles that compute the same agree far better than a
+    contender in f32 has to."""
+    small = described.network
+    rng = np.random.default_rng(1)
+    shapes = {one["name"]: tuple(one["shape"]) for one in small.parameters}
+    # Small biases: with large ones a layer of relus may be off for every image, and then proves nothing.
+    parameters: Tensors = {
+        name: rng.normal(0, 1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.1, shape)
+        for name, shape in shapes.items()
+    }
+    images = rng.uniform(0, 1, small.nodes[0]["shape"]).astype(np.float32)
+    labels = np.arange(TRIAL_IMAGES) % _classes(small)
+    mine = NativeJudge(judge, small, threads=len(allowed_cpus())).gradient(parameters, images, labels)
+    theirs = NativeJudge(SMALL, small).gradient(parameters, images, labels)
+    errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
+    for name, tensor in theirs.gradient.items():
+        norm = float(np.linalg.norm(tensor)) or 1.0
+        errors[f"gradient {name}"] = float(np.linalg.norm(mine.gradient[name] - tensor)) / norm
+    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
+    if not errors[worst] <= TRIAL_TOLERANCE:
+        raise NoJudge(
+            f"the judge {judge.name} differs from {SMALL.name} on {TRIAL_IMAGES} images: "
+            f"{worst}: relative error {errors[worst]:.2g}, tolerance {TRIAL_TOLERANCE:g}"
+        )
+
+
+def _resized(network: Network, batch_size: int) -> Network:
+    job = network.to_job()
+    shape = tuple(next(node["shape"] for node in job["nodes"] if node["name"] == "images")[1:])
+    nodes = [
+        {key: node[key] for key in ("name", "kind", "inputs", "attributes")}
+        for node in job["nodes"]
+        if node["kind"] != "input"
+    ]
+    return Network(nodes, batch_size, shape)
+
+
+def _classes(network: Network) -> int:
+    return int(next(node["shape"] for node in network.nodes if node["name"] == network.output)[-1])

@@ -1,0 +1,404 @@
+"""Does this backend compute this network? What it showed against what the judge gets from the same values.
+
+Every observation is judged by itself: loss and gradients at the contender's own parameters, and the change of
+parameters and velocities by the rule (rule.py). There are no allowances: what a rounded decision or a tie may
+have turned must be shown (flips.py), and stands in the notes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.proof.flips import every_tie, explain, turns
+from timetrial.proof.hints import hint
+from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
+from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
+from timetrial.proof.passes import GROWTH
+from timetrial.proof.rule import Rule, changes, implied_gradient, norm
+from timetrial.proof.ways import LOSS_TOLERANCE, Guide
+from timetrial.records.model import Comparison, Parity
+from timetrial.workloads import Prepared
+
+GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
+# How far five steps lead that nobody looked at, of the way that the judge goes: no proof of arithmetic, but
+# that none of them was left out, done twice or done by other means.
+WAY_TOLERANCE = 0.05
+
+Measure = Literal["relative", "relative_l2"]
+
+
+def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
+    """No judgment: the backend computes no network, or nobody could judge it."""
+    return Parity(status="unproven", reason=reason, losses=list(losses))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the workload says: parameters with their initial values, and layers with their shapes, both in
+    the network's order; the optimizer as in the job file; the batches of its streams."""
+
+    initial: Tensors
+    nodes: Mapping[str, tuple[int, ...]]
+    optimizer: Mapping[str, Any]
+    batches: Batches
+
+
+def expected_of(prepared: Prepared) -> Expected:
+    """What a prepared workload says."""
+    nodes = prepared.job["network"]["nodes"]
+    return Expected(
+        initial={
+            parameter["name"]: np.load(parameter["file"], mmap_mode="r", allow_pickle=False)
+            for node in nodes
+            for parameter in node["parameters"]
+        },
+        nodes={node["name"]: tuple(node["shape"]) for node in nodes if node["kind"] != "input"},
+        optimizer=prepared.job["optimizer"],
+        batches=Batches(prepared.job["streams"]),
+    )
+
+
+def compare(
+    observations: Sequence[Observation],
+    judge: Judge,
+    expected: Expected,
+    *,
+    plain: Plain | None = None,
+    losses: Sequence[float] = (),
+    prefix: str = "",
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Parity:
+    """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values.
+    KeyboardInterrupt once it is `cancelled`: a large network may take minutes."""
+    with JUDGING:
+        court = _Court(judge, expected)
+        for seen in observations:
+            if cancelled():
+                raise KeyboardInterrupt
+            wrong = _form(seen, expected)
+            if wrong is not None:
+                tensor, reason = f"{prefix}{wrong[0]}", f"{prefix}{wrong[1]}"
+                return Parity(
+                    status="failed", judge=judge.name, tensor=tensor, reason=reason,
+                    comparisons=_prefixed(court.comparisons, prefix), losses=list(losses),
+                )  # fmt: skip
+            court.hear(seen)
+        if plain is not None:
+            court.follow(plain)
+        if losses:
+            constant = plain is None and not any(one.after for one in observations)
+            is_large = plain is not None and plain.after is None
+            court.first_losses(losses, steps=1 if is_large else len(losses), constant=constant)
+    return _verdict(court, list(losses), prefix)
+
+
+def merged(first: Parity, second: Parity) -> Parity:
+    """One verdict of two: of those that failed the one that says most; passed only where both did."""
+    failed = [one for one in (first, second) if one.status == "failed"]
+    # An activation or a gradient names the layer that is wrong; a loss or a change only says that one is.
+    failed.sort(key=lambda one: not any(kind in (one.tensor or "") for kind in ("activation ", "gradient ")))
+    unproven = [one for one in (first, second) if one.status == "unproven"]
+    named = next(iter([*failed, *unproven]), max((first, second), key=lambda one: one.max_error or 0.0))
+    return first.model_copy(
+        update={
+            "judge": " and ".join(dict.fromkeys(one.judge for one in (first, second) if one.judge)) or None,
+            "status": named.status,
+            "max_error": named.max_error,
+            "tensor": named.tensor,
+            "reason": named.reason,
+            "notes": sorted({*first.notes, *second.notes}),
+            "turned": [*first.turned, *second.turned],
+            "comparisons": [*first.comparisons, *second.comparisons],
+        }
+    )
+
+
+def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
+    """The first losses of a timed launch against its proof's; words for the first that differs."""
+    for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False), start=1):
+        error = _relative(mine, proven)
+        if not error <= LOSS_TOLERANCE:
+            return (
+                f"the loss of step {step} is {mine:.9g}, in the proof it was {proven:.9g} "
+                f"(relative error {error:.2g}, tolerance {LOSS_TOLERANCE:g})"
+            )
+    return None
+
+
+class _Court:
+    """Hears observations one by one."""
+
+    def __init__(self, judge: Judge, expected: Expected):
+        self.comparisons: list[Comparison] = []
+        self.turned: list[str] = []
+        self.hints: dict[str, str] = {}
+        self._judge = judge
+        self._expected = expected
+        self._ties: Ties = "first"  # what explained this contender's gradients so far
+
+    def hear(self, seen: Observation) -> None:
+        if seen.fresh:
+            self.comparisons += _start(seen, self._expected.initial)
+        if seen.gradient is not None or seen.after is not None:
+            self._hear_gradient(seen)
+        if seen.kept is not None:
+            self.comparisons += _kept(seen, seen.kept)
+        if seen.output is not None:
+            images, _ = self._expected.batches.batch(seen.stream, seen.row)
+            judged = self._judge.output(_ordered(seen.before.parameter, self._expected.initial), images)
+            self.comparisons.append(_tensor(_name(seen, "output"), seen.output, judged, GRADIENT_TOLERANCE))
+
+    def _hear_gradient(self, seen: Observation) -> None:
+        images, labels = self._expected.batches.batch(seen.stream, seen.row)
+        parameters = _ordered(seen.before.parameter, self._expected.initial)
+        answer = self._judge.gradient(parameters, images, labels, activations=seen.activation is not None)
+        answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
+        found = self._gradient_comparisons(seen, answer)
+        failed = any(not one.passed and one.error is not None for one in found)
+        # What failed before has no excuse any more; looking for one takes as long as all the judging.
+        if failed and all(one.passed for one in self.comparisons):
+            for ties in sorted(TIES, key=lambda one: one != self._ties):
+                explained, words = self._explained(seen, answer, parameters, images, labels, ties)
+                again = self._gradient_comparisons(seen, explained) if words else found
+                # Only what explains everything counts as an explanation.
+                if all(one.passed for one in again if _is_of_gradient(one)):
+                    answer, found, self._ties = explained, again, ties
+                    self.turned += [_name(seen, one) for one in words]
+                    break
+        for one in found:
+            words_of = hint(one, seen, answer, Rule.of(self._expected.optimizer)) if not one.passed else None
+            if words_of:
+                self.hints.setdefault(one.tensor, words_of)
+        self.comparisons += found
+
+    def _gradient_comparisons(self, seen: Observation, answer: Answer) -> list[Comparison]:
+        found = [
+            _tensor(
+                _name(seen, f"activation {node}"),
+                seen.activation[node],
+                answer.activation[node],
+                GRADIENT_TOLERANCE,
+            )
+            for node in self._expected.nodes
+            if seen.activation is not None and node in seen.activation and node in answer.activation
+        ]
+        mine = math.nan if seen.loss is None else seen.loss
+        found.append(_loss(_name(seen, "loss"), mine, answer.loss))
+        if seen.gradient is not None:
+            found += [
+                _tensor(
+                    _name(seen, f"gradient {name}"),
+                    seen.gradient[name],
+                    answer.gradient[name],
+                    GRADIENT_TOLERANCE,
+                )
+                for name in reversed(list(self._expected.initial))
+            ]
+        if seen.after is not None:
+            rule = Rule.of(self._expected.optimizer)
+            for change in changes(seen, answer.gradient, rule, GRADIENT_TOLERANCE):
+                size = change.size if change.size > 0 else 1.0
+                name = _name(seen, f"{change.kind} {change.name}")
+                found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
+        return found
+
+    def _explained(
+        self,
+        seen: Observation,
+        answer: Answer,
+        parameters: Tensors,
+        images: NDArray[Any],
+        labels: NDArray[Any],
+        ties: Ties,
+    ) -> tuple[Answer, list[str]]:
+        rule = Rule.of(self._expected.optimizer)
+        residual: Tensors = {}
+        for name, gradient in answer.gradient.items():
+            if seen.gradient is not None:
+                mine = np.asarray(seen.gradient[name], np.float64)
+            else:
+                implied = implied_gradient(seen, name, rule)
+                if implied is None:
+                    continue
+                mine = implied
+            if not np.all(np.isfinite(mine)):
+                return answer, []
+            residual[name] = mine - gradient
+        possible = turns(self._judge, parameters, images, labels, ties)
+        if ties == "all":
+            possible.append(every_tie(self._judge, parameters, images, labels))
+        corrected, words = explain(residual, answer.gradient, possible)
+        return replace(answer, gradient=corrected), words
+
+    def follow(self, plain: Plain) -> None:
+        """The judge's own steps from the initial values: their losses, and roughly their way, must be the
+        contender's."""
+        start = self._start()
+        way = self._guide(start).way_of(plain.stream, plain.losses)
+        self.turned += [f"plain {words}" for words in way.words]
+        for step, (mine, theirs) in enumerate(zip(plain.losses, way.losses, strict=True)):
+            self.comparisons.append(_loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
+        if plain.after is not None:
+            ways = [
+                np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
+                for end in (plain.after.parameter, way.end)
+            ]
+            name = f"the way of {len(plain.losses)} plain steps"
+            self.comparisons.append(_tensor(name, ways[0], ways[1], WAY_TOLERANCE))
+
+    def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
+        """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
+        start = self._start()
+        if constant:
+            batches = [self._expected.batches.batch("train", step) for step in range(steps)]
+            judged = [self._judge.gradient(start, *batch).loss for batch in batches]
+        else:
+            way = self._guide(start).way_of("train", losses[:steps])
+            self.turned += [f"workload: {words}" for words in way.words]
+            judged = way.losses
+        for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
+            growth = 1.0 if constant else GROWTH**step
+            self.comparisons.append(_loss(f"workload: loss of step {step + 1}", mine, theirs, growth))
+
+    def _start(self) -> Tensors:
+        return {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
+
+    def _guide(self, start: Tensors) -> Guide:
+        rule = Rule.of(self._expected.optimizer)
+        return Guide(self._judge, self._expected.batches, rule, start, self._ties)
+
+
+def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
+    failed = next((one for one in court.comparisons if not one.passed), None)
+    within = [one for one in court.comparisons if one.error is not None and one.tolerance > 0]
+    worst = max(within, key=lambda one: (one.error or 0.0) / one.tolerance, default=None)
+    named = failed or worst
+    reason = None
+    if failed is not None:
+        reason = prefix + _reason(failed, court.hints.get(failed.tensor))
+    return Parity(
+        status="failed" if failed else "passed",
+        judge=court._judge.name,
+        max_error=named.error if named else None,
+        tensor=prefix + named.tensor if named else None,
+        reason=reason,
+        notes=sorted({"ties" if " ties" in one else "flips" for one in court.turned}),
+        turned=[prefix + one for one in court.turned],
+        comparisons=_prefixed(court.comparisons, prefix),
+        losses=losses,
+    )
+
+
+def _prefixed(comparisons: Sequence[Comparison], prefix: str) -> list[Comparison]:
+    return [one.model_copy(update={"tensor": prefix + one.tensor}) for one in comparisons]
+
+
+def _ordered(mine: Tensors, initial: Tensors) -> Tensors:
+    return {name: mine[name] for name in initial}
+
+
+def _name(seen: Observation, what: str) -> str:
+    return f"{seen.name}: {what}" if seen.name else what
+
+
+def _is_of_gradient(one: Comparison) -> bool:
+    return any(word in one.tensor for word in ("gradient ", "velocity ", "parameter "))
+
+
+def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
+    """Right after a reset everything is as the workload says, to the last bit; only what differs is
+    listed."""
+    for name, values in initial.items():
+        if not np.array_equal(seen.before.parameter[name], values):
+            error = relative_l2(seen.before.parameter[name], values)
+            yield _comparison(_name(seen, f"initial value {name}"), "relative_l2", error, 0.0)
+    for name, values in seen.before.velocity.items():
+        if np.any(values):
+            error = norm(values.astype(np.float64))
+            yield _comparison(_name(seen, f"initial velocity {name}"), "relative_l2", error, 0.0)
+
+
+def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
+    """Names and shapes, before any value."""
+    shapes = {name: tensor.shape for name, tensor in expected.initial.items()}
+    for node, activation in (seen.activation or {}).items():
+        if activation.shape != expected.nodes.get(node, activation.shape):
+            words = f"activation {node}: shape {activation.shape}, expected {expected.nodes[node]}"
+            return f"activation {node}", words
+    groups: list[tuple[str, Tensors]] = [("parameter", seen.before.parameter)]
+    if seen.gradient is not None:
+        groups.append(("gradient", seen.gradient))
+    if seen.after is not None:
+        groups.append(("parameter", seen.after.parameter))
+    for kind, mine in groups:
+        for name, shape in shapes.items():
+            if name not in mine:
+                have = ", ".join(mine) or "none"
+                return name, f"{name}: the contender has no {kind} of this name (it has {have})"
+            if mine[name].shape != shape:
+                return name, f"{name}: shape {mine[name].shape}, expected {shape} ({kind})"
+        extra = [name for name in mine if name not in shapes]
+        if extra:
+            return extra[0], f"{extra[0]}: the contender has this {kind}, the network does not"
+    for moment in (seen.before, seen.after):
+        for name, tensor in (moment.velocity if moment else {}).items():
+            if name in shapes and tensor.shape != shapes[name]:
+                return name, f"{name}: shape {tensor.shape}, expected {shapes[name]} (velocity)"
+    return None
+
+
+def _kept(seen: Observation, kept: Look) -> Iterator[Comparison]:
+    """What an evaluation changed, which must be nothing, to the last bit; only what differs is listed."""
+    groups = (
+        ("parameter", seen.before.parameter, kept.parameter),
+        ("velocity", seen.before.velocity, kept.velocity),
+    )
+    for kind, before, behind in groups:
+        for name, values in before.items():
+            if name in behind and not np.array_equal(values, behind[name]):
+                error = relative_l2(behind[name], values)
+                yield _comparison(_name(seen, f"{kind} {name} that it changed"), "relative_l2", error, 0.0)
+
+
+def _loss(name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
+    return _comparison(name, "relative", _relative(mine, theirs), LOSS_TOLERANCE * growth)
+
+
+def _tensor(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Comparison:
+    error = relative_l2(mine, theirs) if mine.shape == theirs.shape else math.nan
+    return _comparison(name, "relative_l2", error, tolerance)
+
+
+def _comparison(name: str, measure: Measure, error: float, tolerance: float) -> Comparison:
+    finite = math.isfinite(error)
+    return Comparison(
+        tensor=name,
+        measure=measure,
+        error=error if finite else None,
+        tolerance=tolerance,
+        passed=finite and error <= tolerance,
+    )
+
+
+def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
+    wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
+    size, distance = norm(judged), norm(wide - judged)
+    return distance / size if size > 0 else distance
+
+
+def _relative(mine: float, theirs: float) -> float:
+    return abs(mine - theirs) / abs(theirs) if theirs else abs(mine)
+
+
+def _reason(first: Comparison, words: str | None) -> str:
+    error = "not finite" if first.error is None else f"{first.error:.2g}"
+    measure = first.measure.replace("_l2", " L2")
+    said = f"{first.tensor}: {measure} error {error}, tolerance {first.tolerance:.2g}"
+    return f"{said}; {words}" if words else said

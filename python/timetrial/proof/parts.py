@@ -1,0 +1,117 @@
+"""Judging a large network on part of a batch.
+
+A contender takes its steps in full batches. Where a judge would need seconds for each of them, the proof's
+batches hold fewer different images: each of them equally often, in an order of chance. The mean loss over
+such a batch, and with it every gradient, is that over its different images, so the judge computes these only.
+Whoever leaves out a part of the batch has another mean: in an order of chance no part holds each image
+equally often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetrial.core import Network
+from timetrial.proof.observed import Tensors
+
+if TYPE_CHECKING:
+    from timetrial.proof.judge import Answer, Judge, Ties, Witness
+
+# Multiply-accumulates of a gradient step; `cblas` in double precision does 5e9 to 1e10 a second on two cores,
+# and a proof asks for about twenty.
+PART_LIMIT = 5_000_000_000
+FEWEST = 4  # different images in a batch: with fewer, whole layers may be off
+
+
+def part_of(network: Network) -> int:
+    """How many different images a batch of the proof has: all, or a divisor of the batch size."""
+    batch = network.batch_size
+    most = PART_LIMIT * batch // max(1, network.multiply_accumulates("gradient"))
+    if batch <= most:
+        return batch
+    divisors = [count for count in range(FEWEST, batch) if batch % count == 0]
+    fitting = [count for count in divisors if count <= most]
+    return max(fitting) if fitting else min(divisors, default=batch)
+
+
+def repeated(order: NDArray[np.int64], part: int) -> NDArray[np.int64]:
+    """Of each row of an order the first `part` images, equally often, in an order of chance in which no
+    beginning of the batch, and so no end, holds each equally often."""
+    if part == order.shape[1]:
+        return order
+    rng = np.random.default_rng(part)
+    return np.stack([row[_places(rng, part, order.shape[1])] for row in order])
+
+
+def _places(rng: np.random.Generator, part: int, batch: int) -> NDArray[np.int64]:
+    while True:
+        places = rng.permutation(np.tile(np.arange(part), batch // part))
+        seen = np.cumsum(places[:-1, None] == np.arange(part), axis=0)
+        if np.all(seen.min(axis=1) != seen.max(axis=1)):
+            return places
+
+
+class PartJudge:
+    """A judge of batches of `part` images, asked about larger ones."""
+
+    def __init__(self, judge: Judge, part: int):
+        self.name = judge.name
+        self._judge = judge
+        self._part = part
+
+    def gradient(
+        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
+    ) -> Answer:
+        """Loss and gradients at these parameters: of the different images where they come equally often,
+        otherwise of one part of the batch after the other."""
+        first, place = different(images, labels)
+        if len(first) == self._part and len(set(np.bincount(place))) == 1:
+            answer = self._judge.gradient(parameters, images[first], labels[first], activations=activations)
+            return replace(
+                answer, activation={name: values[place] for name, values in answer.activation.items()}
+            )
+        answers = [
+            self._judge.gradient(parameters, images[part], labels[part], activations=activations)
+            for part in self._parts(len(images))
+        ]
+        return replace(
+            answers[0],
+            loss=float(np.mean([one.loss for one in answers])),
+            gradient={
+                name: np.mean([one.gradient[name] for one in answers], axis=0) for name in answers[0].gradient
+            },
+            activation={
+                name: np.concatenate([one.activation[name] for one in answers])
+                for name in answers[0].activation
+            },
+        )
+
+    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+        """The prediction (N x classes)."""
+        return np.concatenate(
+            [self._judge.output(parameters, images[part]) for part in self._parts(len(images))]
+        )
+
+    def witness(self, ties: Ties = "first") -> Witness:
+        """One who looks at single images of the same network, and takes `ties` this way."""
+        return self._judge.witness(ties)
+
+    def _parts(self, count: int) -> list[slice]:
+        return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]
+
+
+def different(images: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where each different image, with its label, comes first; and which of them each place has."""
+    known: dict[tuple[bytes, int], int] = {}
+    first, place = [], []
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        key = (image.tobytes(), int(label))
+        if key not in known:
+            known[key] = len(known)
+            first.append(number)
+        place.append(known[key])
+    return np.array(first), np.array(place)

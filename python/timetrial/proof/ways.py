@@ -1,0 +1,120 @@
+"""Steps that nobody looked into, followed by the judge from the initial values.
+
+From the second step on a relu's input may lie so close to 0 that f32 decides otherwise than the judge does:
+no batch was chosen for the weights of those steps. Whoever's losses leave the judge's way behind such a step
+must show it, as in flips.py: the unit is found where the judge passes it, the judge goes on with it turned,
+and all losses from there must be the contender's. Nothing is excused by its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from timetrial.proof.flips import NEARER, every_tie, turns
+from timetrial.proof.judge import Judge, Ties
+from timetrial.proof.observed import Batches, Tensors
+from timetrial.proof.passes import GROWTH
+from timetrial.proof.rule import Rule, follow
+
+LOSS_TOLERANCE = 5e-6  # relative, of the first step
+MOST_TURNS = 3  # of a way: more in a few steps are no accident
+
+
+@dataclass(frozen=True)
+class Way:
+    """Losses of the steps, parameters before each, and where they lead. `words`: what was turned."""
+
+    losses: list[float]
+    before: list[Tensors]
+    end: Tensors
+    words: list[str] = field(default_factory=list)
+
+    def errors(self, losses: Sequence[float]) -> list[float]:
+        """Of a contender's losses, as parts of what each step may differ by."""
+        return [
+            _distance(mine, theirs) / (LOSS_TOLERANCE * GROWTH**step)
+            for step, (mine, theirs) in enumerate(zip(losses, self.losses, strict=False))
+        ]
+
+
+def _distance(mine: float, theirs: float) -> float:
+    distance = abs(mine - theirs) / (abs(theirs) or 1.0)
+    return distance if math.isfinite(distance) else math.inf
+
+
+class Guide:
+    """Goes the judge's way through the batches of a workload, for a contender that takes ties this way."""
+
+    def __init__(self, judge: Judge, batches: Batches, rule: Rule, start: Tensors, ties: Ties = "first"):
+        self._judge = judge
+        self._batches = batches
+        self._rule = rule
+        self._start = start
+        self._ties = ties
+
+    def way(self, stream: str, steps: int, turned: Mapping[int, Tensors] | None = None) -> Way:
+        """So many steps; `turned`: what is added to the gradient of a step."""
+        gradients: list[Tensors] = []
+        losses, before, now = [], [], self._start
+        for step in range(steps):
+            images, labels = self._batches.batch(stream, step)
+            answer = self._judge.gradient(now, images, labels)
+            losses.append(answer.loss)
+            before.append(now)
+            gradient = _added(answer.gradient, (turned or {}).get(step))
+            if self._ties == "all":
+                gradient = _added(gradient, every_tie(self._judge, now, images, labels).difference)
+            gradients.append(gradient)
+            now = follow(self._start, gradients, self._rule)
+        return Way(losses, before, now)
+
+    def way_of(self, stream: str, losses: Sequence[float]) -> Way:
+        """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
+        otherwise the judge's own."""
+        own = way = self.way(stream, len(losses))
+        turned: dict[int, Tensors] = {}
+        words: list[str] = []
+        while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
+            nearest, best = way.errors(losses)[late], None
+            for step in range(late):
+                images, labels = self._batches.batch(stream, step)
+                for turn in turns(self._judge, way.before[step], images, labels, self._ties):
+                    said = f"step {step + 1}: {turn.words}"
+                    # Each unit turns once, whatever its margin is on another way.
+                    known = any(_unit(said) == _unit(one) for one in words)
+                    for share in () if known else turn.shares:
+                        part = {name: share * values for name, values in turn.difference.items()}
+                        trial = {**turned, step: _added(part, turned.get(step))}
+                        error = self.way(stream, late + 1, trial).errors(losses)[late]
+                        if error < NEARER * nearest:
+                            nearest = error
+                            best = (trial, said)
+            if best is None:
+                return own
+            turned, found = best
+            way = self.way(stream, len(losses), turned)
+            words.append(found)
+        if _first_off(way, losses) is not None:
+            return own
+        return Way(way.losses, way.before, way.end, words)
+
+
+def _unit(words: str) -> str:
+    return words.partition(", margin")[0]
+
+
+def _first_off(way: Way, losses: Sequence[float]) -> int | None:
+    """The first step whose loss is not the contender's. The first of all has nothing behind it to turn."""
+    errors = way.errors(losses)
+    late = next((step for step, error in enumerate(errors) if not error <= 1), None)
+    return late or None
+
+
+def _added(one: Tensors, other: Tensors | None) -> Tensors:
+    if other is None:
+        return one
+    return {name: np.asarray(values, np.float64) + other[name] for name, values in one.items()}

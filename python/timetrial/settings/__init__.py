@@ -1,0 +1,1 @@
+"""Settings of processes and libraries: how each is applied, read back, and judged by the kernel as well."""

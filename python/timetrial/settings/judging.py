@@ -1,0 +1,115 @@
+"""Settings judged when a launch is over, by what the library and the kernel say.
+
+The library's getter alone is known to lie, so a status comes from both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from timetrial.cases.case import Case
+from timetrial.processes.events import LoadedLibrary, Reading
+from timetrial.records.model import Setting, SettingStatus, Thread
+from timetrial.settings import float_mode, malloc
+from timetrial.settings.cpus import parse_cpus
+from timetrial.settings.kernels import CORE_TYPE, judge_core_type
+from timetrial.settings.libraries import judge_library
+from timetrial.settings.manners import judge_affinity, judge_manners
+from timetrial.settings.threads import ThreadEvidence, judge_threads
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the contender said and what the kernel saw. Empty where the launch did not get so far."""
+
+    readings: Mapping[str, Reading] = field(default_factory=dict)  # of the event `ready`
+    isa: str = ""
+    threads: ThreadEvidence = field(default_factory=ThreadEvidence)
+    interpreter: str | None = None
+    libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
+    sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
+    loaded: Sequence[LoadedLibrary] = ()  # what the contender says of its BLAS and OpenMP libraries
+    announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
+    cache: Setting | None = None
+    given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
+    computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
+    environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
+    mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
+
+
+def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
+    """One record per setting that was asked, and per setting that the contender reported on its own."""
+    judged = []
+    for name, asked in case.settings.items():
+        if name in evidence.libraries:
+            continue
+        reading = evidence.readings.get(name, Reading())
+        effective, source = reading.effective, reading.how_read or ""
+        if name == "threads":
+            judged.append(judge_threads(int(asked), effective, source, evidence.threads))
+        elif name == "affinity":
+            judged.append(judge_affinity(parse_cpus(asked), evidence.threads))
+        elif name == float_mode.NAME:
+            judged.append(float_mode.judge_float_mode(asked, reading, evidence.computed))
+        elif name == "cache" and evidence.cache is not None:
+            judged.append(evidence.cache)
+        elif name == CORE_TYPE and effective is None and evidence.loaded:
+            judged.append(judge_core_type(asked, evidence.loaded, evidence.announced))
+        elif name in malloc.NAMES:
+            judged.append(malloc.judge(name, asked, evidence.environment, evidence.mapped))
+        elif name == "isa":
+            judged.append(_judge_plainly(name, asked, evidence.isa or None, "the plug-in's description"))
+        elif name == "python":
+            judged.append(Setting(name=name, asked=asked, effective=evidence.interpreter,
+                                  how_read="the path that was started", status="applied"))  # fmt: skip
+        else:
+            judged.append(_judge_plainly(name, asked, effective, source))
+    for name, path in evidence.libraries.items():
+        reading = evidence.readings.get(name, Reading())
+        soname = evidence.sonames.get(name, "")
+        judged.append(judge_library(name, case.settings.get(name), path, reading, evidence.mapped, soname))
+    for name, reading in evidence.readings.items():
+        if name == float_mode.NAME and name not in case.settings:
+            judged.append(float_mode.judge_float_mode(None, reading, evidence.computed))
+        elif name not in case.settings and name not in evidence.libraries:
+            judged.append(
+                Setting(
+                    name=name,
+                    asked=None,
+                    effective=reading.effective,
+                    how_read=reading.how_read or "",
+                    status="unverifiable" if reading.effective is None else "applied",
+                )
+            )
+    return [*judged, *judge_manners(evidence.threads, evidence.given, asked="affinity" in case.settings)]
+
+
+def _judge_plainly(name: str, asked: str, effective: str | None, source: str) -> Setting:
+    status: SettingStatus = "unverifiable"
+    if effective is not None:
+        status = "applied" if _equal(asked, effective) else "ignored"
+    return Setting(
+        name=name, asked=asked, effective=effective, how_read=source or "nothing reports it", status=status
+    )
+
+
+def _equal(asked: str, effective: str) -> bool:
+    if asked.strip().lower() == effective.strip().lower():
+        return True
+    try:
+        return math.isclose(float(asked), float(effective), rel_tol=1e-9)
+    except ValueError:
+        return False
+
+
+def mismatch(settings: list[Setting]) -> str | None:
+    """The first setting that was shown not to take effect, in words."""
+    for setting in settings:
+        if setting.status == "ignored":
+            working = setting.name == "threads" and f"working threads {setting.effective}" in setting.how_read
+            verb = "working" if working else "in force"
+            return f"{setting.name} asked {setting.asked}, {verb} {setting.effective}"
+    return None

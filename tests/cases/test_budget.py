@@ -1,0 +1,138 @@
+"""The best answer in a given time: what is begun, what is left out, and that both are said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+from fakes import FakeEngine
+
+from timetrial.cases import budget as budgets
+from timetrial.cases.budget import Budget, seconds_of
+from timetrial.errors import InputError
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.runner import run_experiment
+from timetrial.races import Race
+from timetrial.records.results import Results
+
+
+@pytest.mark.parametrize(
+    ("word", "seconds"),
+    [("90s", 90), ("2m", 120), ("1h30m", 5400), ("1h 30m", 5400), ("0.5h", 1800), (45, 45), (1.5, 1.5)],
+)
+def test_a_time(word: object, seconds: float) -> None:
+    assert seconds_of(word) == seconds
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    "word", ["", "x", "2", "2m3", "-2m", 0, -1, "0s", True, float("inf"), float("nan"), [], "2d", "m"]
+)
+def test_no_time(word: object) -> None:
+    with pytest.raises(InputError, match=r"expected a time such as 90s, 2m or 1h30m"):
+        seconds_of(word)
+
+
+class _Clock:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch, fake: FakeEngine) -> _Clock:
+    """Each launch takes 10 s."""
+    own = _Clock()
+    monkeypatch.setattr(budgets, "time", own)
+
+    def launched(plan: Any) -> None:
+        own.now += 10
+
+    fake.before = launched
+    return own
+
+
+def test_another_one_begins_if_it_can_end_in_time(clock: _Clock) -> None:
+    budget = Budget(60.0)
+    clock.now += 20  # proofs
+    budget.begin()
+    took = [5.0, 15.0, 5.0, 5.0]
+    allowed = []
+    for one in took:
+        clock.now += one
+        allowed.append(budget.allows_another())
+    assert allowed == [True, True, True, False]  # at 50 s one of 15 s would end too late
+    assert Budget(None).allows_another()
+    assert not Budget(60.0, spent_s=61.0).allows_another()  # by an earlier session
+
+
+@pytest.fixture
+def run(results_folder: Path, fake: FakeEngine) -> Callable[..., Results]:
+    def run(*words: str) -> Results:
+        experiment = load_words(["network=mlp", *words], load_network=fakes.network)
+        return run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+
+    return run
+
+
+def test_a_run_ends_in_time_and_says_so(run: Callable[..., Results], clock: _Clock, fake: FakeEngine) -> None:
+    """Two proofs of 10 s, then blocks of 20 s."""
+    results = run("backend=fast,slow", "launches=6", "budget=90s")
+    assert [row.ok for row in results] == [3, 3]
+    assert clock.now - 1000.0 <= 90
+    assert "its time was over after 3 of 6 launches each" in " ".join(repr(results).split())
+    assert "does the rest" not in repr(results)
+
+
+def test_enough_time_is_not_used_up(run: Callable[..., Results], clock: _Clock) -> None:
+    results = run("backend=fast,slow", "launches=3", "budget=10m")
+    assert [row.ok for row in results] == [3, 3]
+    assert "its time was over" not in repr(results)
+
+
+def test_however_short_each_case_is_launched_once(run: Callable[..., Results], clock: _Clock) -> None:
+    results = run("backend=fast,slow", "launches=6", "budget=1s")
+    assert [row.ok for row in results] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("budget", "pairs", "verdict"),
+    [("45s", 1, None), ("100s", 4, "worse"), ("130s", 5, "worse"), ("10m", 6, "worse")],
+)
+def test_a_race_judges_what_it_has(
+    raced: Callable[..., Race], clock: _Clock, budget: str, pairs: int, verdict: str | None
+) -> None:
+    """Two proofs of 10 s, then pairs of 20 s; a look needs four of them."""
+    found = raced("backend=fast,slow", f"budget={budget}")
+    [duel] = found.duels
+    assert (duel.pairs, duel.verdict) == (pairs, verdict)
+    assert clock.now - 1000.0 <= seconds_of(budget)
+    assert found.confirmed is (True if budget == "10m" else None)
+    said = " ".join(repr(found).split())
+    assert (f"its time was over after {pairs} pairs" in said) == (budget != "10m")
+    if verdict is None:
+        assert found.exit_code == 4
+    elif budget != "10m":
+        assert "not raced a second time, so not confirmed" in said
+
+
+def test_a_look_that_time_brought_is_as_strict_as_a_planned_one(
+    raced: Callable[..., Race], clock: _Clock, fake: FakeEngine
+) -> None:
+    """Five pairs of equals are not called different: they are the same, or nothing is known."""
+    found = raced("backend=fast,fast", "budget=120s")
+    assert found.duels[0].pairs == 5
+    assert found.verdict in ("same", "inconclusive")
+
+
+def test_a_wrong_budget_is_said_in_one_sentence() -> None:
+    with pytest.raises(InputError) as raised:
+        load_words(["network=mlp", "backend=fast", "budget=soon"], load_network=fakes.network)
+    assert (
+        str(raised.value)
+        == "command line, [measure]: budget is 'soon'; expected a time such as 90s, 2m or 1h30m."
+    )

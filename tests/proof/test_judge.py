@@ -1,0 +1,142 @@
+"""Who judges: `reference` while a step takes it a blink, above that `cblas` in f64, which is tried first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launching import make_plan, small_network, words
+
+from timetrial.core import Network
+from timetrial.launch import LaunchPlan, run_launch
+from timetrial.libraries import known as known_module
+from timetrial.proof import judge
+from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge, choose_judge
+from timetrial.workloads import load_network
+
+PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
+
+
+def network(name: str, batch_size: int, shape: tuple[int, ...]) -> Network:
+    return Network(load_network(name).nodes_for(10), batch_size, shape)
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setattr(judge, "REFERENCE_LIMIT", 0)
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
+    judge._judge_of.cache_clear()
+    judge._try_judge.cache_clear()
+    yield
+    judge._judge_of.cache_clear()
+    judge._try_judge.cache_clear()
+
+
+def plan(folder: Path, backend: str = "eigen", **settings: str) -> LaunchPlan:
+    return make_plan(
+        folder / "proof", backend, network=small_network(folder), settings=settings, purpose="proof"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "batch_size", "shape", "expected"),
+    [
+        ("mlp", 16, (1, 28, 28), SMALL),
+        ("lenet5", 4, (1, 28, 28), SMALL),
+        ("lenet5", 64, (1, 28, 28), LARGE),
+        ("dlbench-cifar", 128, (3, 32, 32), LARGE),
+    ],
+)
+def test_the_work_chooses(
+    name: str, batch_size: int, shape: tuple[int, ...], expected: JudgingBackend
+) -> None:
+    assert choose_judge(network(name, batch_size, shape)) is expected
+
+
+def test_both_judges_agree_and_the_small_one_is_right() -> None:
+    """Against differences of the loss, which share no backward pass."""
+    net = network("lenet5", 3, (1, 28, 28))
+    rng = np.random.default_rng(2)
+    parameters = {one["name"]: rng.normal(0, 0.1, one["shape"]) for one in net.parameters}
+    images = rng.uniform(0, 1, (3, 1, 28, 28)).astype(np.float32)
+    labels = np.array([1, 5, 9])
+    small, large = NativeJudge(SMALL, net), NativeJudge(LARGE, net, threads=1)
+    mine, theirs = (one.gradient(parameters, images, labels) for one in (large, small))
+    for name, values in theirs.gradient.items():
+        assert np.linalg.norm(mine.gradient[name] - values) <= 1e-9 * np.linalg.norm(values)
+    for name in ("conv1.weight", "conv2.bias", "fc1.weight", "fc2.bias"):
+        way = rng.normal(0, 1, parameters[name].shape)
+        ends = [
+            small.gradient({**parameters, name: parameters[name] + sign * 1e-6 * way}, images, labels).loss
+            for sign in (1, -1)
+        ]
+        slope = (ends[0] - ends[1]) / 2e-6
+        assert slope == pytest.approx(float(np.sum(theirs.gradient[name] * way)), rel=1e-4)
+
+
+def test_where_the_large_one_judges_the_small_one_judges_the_proofs_own_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So nothing is proven by code alone that a contender shares."""
+    made = plan(tmp_path)
+    assert made.prepared.network is not None
+    work = made.prepared.network.multiply_accumulates("gradient")
+    monkeypatch.setattr(judge, "REFERENCE_LIMIT", work - 1)
+    record = run_launch(made)
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.judge == "cblas (f64) and reference"
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_the_large_judge_is_as_strict(tmp_path: Path) -> None:
+    record = run_launch(plan(tmp_path, str(PLANTED), **{"planted.defect": "forgotten_momentum"}))
+    assert record.outcome == "wrong", words(record)
+    assert record.parity is not None
+    assert record.parity.judge == "cblas (f64)"
+    assert record.parity.tensor == "step 2: velocity fc2.bias"
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_a_judge_in_single_precision_does_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right, and good enough for a contender."""
+    monkeypatch.setattr(judge, "LARGE", JudgingBackend("cblas"))
+    record = run_launch(plan(tmp_path))
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "unproven"
+    assert "the judge cblas differs from reference on 3 images: " in (record.parity.reason or "")
+    assert "tolerance 1e-09" in (record.parity.reason or "")
+    assert len(record.parity.losses) == 5
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_a_wrong_judge_does_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = NativeJudge.gradient
+
+    def wrong(self: NativeJudge, parameters, images, labels, **more):  # type: ignore[no-untyped-def]
+        answer = asked(self, parameters, images, labels, **more)
+        if self.name == LARGE.name:
+            answer.gradient["conv1.bias"] *= 1 + 1e-7
+        return answer
+
+    monkeypatch.setattr(NativeJudge, "gradient", wrong)
+    record = run_launch(plan(tmp_path))
+    assert record.parity is not None
+    assert record.parity.status == "unproven"
+    assert "gradient conv1.bias: relative error 1e-07" in (record.parity.reason or "")
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_a_judge_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module.importlib.metadata, "files", lambda name: [])
+    record = run_launch(plan(tmp_path))
+    assert record.parity is not None
+    assert record.parity.status == "unproven"
+    assert (record.parity.reason or "").startswith(
+        "the judge cblas (f64) could not run: blas.library=openblas-scipy is not installed"
+    )
+    timed = run_launch(make_plan(tmp_path / "timed", "eigen", network=small_network(tmp_path)))
+    assert (timed.outcome, timed.end) == ("ok", None)

@@ -1,0 +1,190 @@
+"""Contenders without a process: the NumPy framework `planted`, driven by the protocol, and judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from launching import workload
+from numpy.typing import NDArray
+
+from timetrial.proof.clear import with_clear_batches
+from timetrial.proof.judge import judge_of
+from timetrial.proof.observed import Batches, Tensors
+from timetrial.proof.parity import compare, expected_of, merged
+from timetrial.proof.sequence import end_observations, run_proof
+from timetrial.proof.stress import stressed, with_recipe
+from timetrial.records.model import Parity
+from timetrial.workloads import Prepared, prepare
+
+PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
+
+CIFAR_NETWORK = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 6, kernel = 3, padding = "same" }
+[[nodes]]
+name = "relu1"
+kind = "relu"
+[[nodes]]
+name = "pool1"
+kind = "max_pool2d"
+attributes = { kernel = 2 }
+[[nodes]]
+name = "conv2"
+kind = "conv2d"
+attributes = { channels = 8, kernel = 3, stride = 2 }
+[[nodes]]
+name = "relu2"
+kind = "relu"
+[[nodes]]
+name = "flat"
+kind = "flatten"
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = 24 }
+[[nodes]]
+name = "relu3"
+kind = "relu"
+[[nodes]]
+name = "fc2"
+kind = "dense"
+attributes = { units = "classes" }
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc2", "labels"]
+"""
+
+
+def planted_adapter(**settings: str) -> Any:
+    """An instance of the NumPy framework's adapter."""
+    spec = importlib.util.spec_from_file_location("planted_twin", PLANTED)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    adapter = module.Adapter()
+    adapter.load({f"planted.{name}": value for name, value in settings.items()})
+    return adapter
+
+
+class Twin:
+    """A contact whose contender lives here."""
+
+    def __init__(self, prepared: Prepared, task: str, **settings: str):
+        self._task = task
+        self._batches = Batches(prepared.job["streams"])
+        nodes = [SimpleNamespace(**node) for node in prepared.job["network"]["nodes"]]
+        shapes = {node.name: node.shape for node in nodes}
+        files = {one["name"]: one["file"] for node in nodes for one in node.parameters}
+        self._images = np.empty(shapes["images"], np.float32)
+        self._labels = np.empty(len(self._images), np.int64)
+        job = SimpleNamespace(
+            nodes=[node for node in nodes if node.kind != "input"],
+            loss=prepared.job["network"]["loss"],
+            output=prepared.job["network"]["output"],
+            optimizer=prepared.job["optimizer"],
+            parameters={name: np.load(file) for name, file in files.items()},
+            streams=prepared.job["streams"],
+        )
+        self._adapter = planted_adapter(**settings)
+        self._stream, self._row = "train", 0
+        self._fill()
+        self._adapter.build(job, self._images, self._labels)
+
+    def stream(self, name: str) -> None:
+        self._stream, self._row = name, 0
+
+    def reset(self) -> None:
+        self._adapter.reset()
+        self._row = 0
+
+    def run(self, steps: int) -> list[float]:
+        verb = {"train": self._adapter.step, "gradient": self._adapter.gradient}.get(
+            self._task, self._adapter.forward
+        )
+        losses = []
+        for _ in range(steps):
+            self._fill()
+            self._row += 1
+            losses.append(verb())
+        return losses
+
+    def gradient(self) -> float:
+        self._fill()
+        return float(self._adapter.gradient())
+
+    def dump(self, role: str) -> Tensors:
+        if role == "activation":
+            self._fill()
+        return {name: np.array(values) for name, values in self._adapter.tensors(role).items()}
+
+    def outputs(self) -> NDArray[Any]:
+        self._row = 0
+        self._fill()
+        return np.array(self._adapter.evaluate())
+
+    def predicted(self) -> NDArray[Any]:
+        return np.array(self._adapter.predicted)
+
+    def _fill(self) -> None:
+        self._images[:], self._labels[:] = self._batches.batch(self._stream, self._row)
+
+
+@dataclasses.dataclass
+class Bench:
+    """A workload, ready for many twins."""
+
+    prepared: Prepared
+    stress: Prepared
+    task: str = "train"
+
+    @classmethod
+    def of(cls, network: str, dataset: str, task: str = "train", seed: int = 1, **recipe: Any) -> Bench:
+        work = workload(network, dataset, **recipe)
+        prepared = prepare(work, seed=seed, epochs=1)
+        prepared = with_clear_batches(prepared, judge_of(prepared))
+        stress = stressed(work, prepared, seed)
+        return cls(prepared, with_recipe(stress, judge_of(stress)), task)
+
+    def proof(self, defect: str = "none", **settings: str) -> Parity:
+        """Of the NumPy framework, as a proof launch."""
+        return self.proof_of(lambda prepared: Twin(prepared, self.task, defect=defect, **settings))
+
+    def end(self, defect: str = "none", steps: int = 60, **settings: str) -> Parity:
+        """Of the NumPy framework, as a timed launch of so many steps."""
+        return self.end_of(lambda prepared: Twin(prepared, self.task, defect=defect, **settings), steps)
+
+    @np.errstate(all="ignore")  # a defect may well diverge
+    def proof_of(self, make: Callable[[Prepared], Any]) -> Parity:
+        """Of any contact: what a proof launch and its stress launch make of it."""
+        parities = []
+        for prepared, prefix in ((self.prepared, ""), (self.stress, "stress: ")):
+            proof = run_proof(self.task, make(prepared), own_data=not prefix)
+            parities.append(
+                compare(
+                    proof.observations,
+                    judge_of(prepared),
+                    expected_of(prepared),
+                    plain=proof.plain,
+                    losses=proof.losses,
+                    prefix=prefix,
+                )
+            )
+        return merged(*parities)
+
+    @np.errstate(all="ignore")
+    def end_of(self, make: Callable[[Prepared], Any], steps: int) -> Parity:
+        """Of any contact: what the end of a timed launch makes of it."""
+        contact = make(self.prepared)
+        contact.run(steps)
+        observations = end_observations(self.task, contact, steps)
+        return compare(observations, judge_of(self.prepared), expected_of(self.prepared))
