@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import io
+import os
 import sys
 from collections.abc import Callable
 
@@ -28,6 +30,7 @@ from timetrial.cli import (
 from timetrial.errors import InputError, TimetrialError
 
 FAILED, BAD_INPUT, NOT_JUDGED = 1, 2, 4
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def guarded(command: Callable[..., None], failed: int = FAILED) -> Callable[..., None]:
@@ -43,6 +46,14 @@ def guarded(command: Callable[..., None], failed: int = FAILED) -> Callable[...,
         except TimetrialError as error:
             print(f"timetrial: {str(error).strip()}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT if isinstance(error, InputError) else failed) from None
+        except OSError as error:
+            if error.errno not in NO_ROOM or error.filename is not None:
+                raise
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # what is still buffered goes nowhere
+            print(f"timetrial: standard output takes no more: {error.strerror}", file=sys.stderr)
+            raise typer.Exit(failed) from None
         except KeyboardInterrupt:
             raise typer.Exit(stopping.exit_code()) from None
 

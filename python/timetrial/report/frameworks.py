@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 from rich.text import Text
+
+from timetrial.report.columns import Layout, Line
 
 if TYPE_CHECKING:
     from timetrial.environments import State
@@ -19,6 +20,7 @@ _LOOKS = {
     "lacking": ("-", "yellow"),
     "broken": ("!", "bold red"),
 }
+_LAYOUT = Layout(("version", "state", "modes", "python", "size", "verified", ""), right=frozenset({4}))
 
 
 class FrameworksReport:
@@ -30,25 +32,7 @@ class FrameworksReport:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table, then what to type."""
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for title in ("framework", "version", "", "", "modes", "python", "size", "verified"):
-            table.add_column(title, justify="right" if title == "size" else "left", no_wrap=title != "")
-        before = None
-        for state in self._states:
-            mark, style = _LOOKS[state.state]
-            name, _, version = state.name.rpartition("@")
-            table.add_row(
-                Text(state.title if name != before else "", style="bold"),
-                version,
-                Text(f"{mark} {state.state}", style=style),
-                Text(state.detail, style="" if state.state in ("lacking", "broken") else "dim"),
-                ", ".join(state.modes) or Text("-", style="dim"),
-                state.python or Text("-", style="dim"),
-                _size(state),
-                state.verified or "-",
-            )
-            before = name
-        yield table
+        yield from _LAYOUT.lines([_line(state) for state in self._states], options.max_width)
         yield Text()
         yield from self._cures()
         yield Text(f"environments lie in {self._folder}", style="dim")
@@ -65,6 +49,21 @@ class FrameworksReport:
             cheap = any(state.state == "available" and state.cheap for state in self._states)
             which = "--cheap" if cheap else "NAME@VERSION"
             yield Text.assemble("next: ", (f"timetrial frameworks install {which}", "cyan"))
+
+
+def _line(state: State) -> Line:
+    """A version, below its framework."""
+    mark, style = _LOOKS[state.state]
+    cells = [
+        (state.name.rpartition("@")[2], ""),
+        (f"{mark} {state.state}", style),
+        (", ".join(state.modes) or "-", "" if state.modes else "dim"),
+        (state.python or "-", "" if state.python else "dim"),
+        (_size(state), ""),
+        (state.verified or "-", ""),
+    ]
+    detail = (state.detail, "" if state.state in ("lacking", "broken") else "dim")
+    return Line(cells, detail if state.detail else None, section=state.title)
 
 
 def _size(state: State) -> str:

@@ -48,7 +48,7 @@ class HistoryTable:
         breaks = sum(a.place != b.place for a, b in itertools.pairwise(found))
         metric = last.metric if last.against is None else f"{last.metric}, ratio"
         return [
-            (short_name(last), ""),
+            (last.name, ""),
             (metric, ""),
             (str(len(found)), ""),
             (value_words(last), "bold"),
