@@ -14,12 +14,12 @@ from adapter_cost import adapter_figures
 from figures import Figure
 
 from timetrial.analysis.steps import PLAIN
-from timetrial.analysis.stopping import StopRule
 from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.launch.segments import SampleFiles
 from timetrial.processes import contender_process
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.stopping import StopRule
 from timetrial.workloads import prepare
 
 MEGABYTE = 1e6

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 import timetrial as tt
-from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.summary import Row
+from timetrial.statistics.intervals import Estimate
 
 SHOWN: dict[str, Callable[[Row], Estimate | None]] = {
     "step, quiet rounds": lambda row: row.step_time_ns,

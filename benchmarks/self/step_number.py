@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.analysis.steps import steps_of
-from timetrial.analysis.stopping import StopRule
 from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan, Measure, run_launch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.stopping import StopRule
 from timetrial.workloads import prepare
 
 BACKENDS = ("eigen", "cblas", "onednn")

@@ -31,16 +31,16 @@ _HOMES = {
     "run": "timetrial.experiment.run",
     "profile": "timetrial.experiment.run",
     "race": "timetrial.races",
-    "load": "timetrial.races.loading",
-    "resume": "timetrial.races.loading",
+    "load": "timetrial.results.loading",
+    "resume": "timetrial.races.resuming",
     "compare": "timetrial.changes.comparison",
     "Comparison": "timetrial.changes.comparison",
     "history": "timetrial.changes.history",
     "History": "timetrial.changes.history",
     "doctor": "timetrial.experiment.doctor",
     "Experiment": "timetrial.experiment.experiment",
-    "Results": "timetrial.records.results",
-    "Profile": "timetrial.records.profile",
+    "Results": "timetrial.results.results",
+    "Profile": "timetrial.results.profile",
     "Race": "timetrial.races",
     "Side": "timetrial.races",
     "Recorder": "timetrial.core",
@@ -83,9 +83,10 @@ if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
     from timetrial.experiment.run import profile, run
     from timetrial.races import Race, Side, race
-    from timetrial.races.loading import load, resume
-    from timetrial.records.profile import Profile
-    from timetrial.records.results import Results
+    from timetrial.races.resuming import resume
+    from timetrial.results.loading import load
+    from timetrial.results.profile import Profile
+    from timetrial.results.results import Results
 
 
 def __getattr__(name: str) -> Any:

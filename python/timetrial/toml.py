@@ -35,3 +35,8 @@ def read_toml(path: Path, what: str = "The file") -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{what} {path} cannot be read: {error}.") from None
     return parse_toml(text, f"{what} {path}")
+
+
+def as_values(value: Any) -> list[Any]:
+    """A list (or tuple, or range) spans; anything else is one value."""
+    return list(value) if isinstance(value, list | tuple | range) else [value]

@@ -11,9 +11,9 @@ import numpy as np
 from measures import bare_threshold, pooled_t, rates, run_race, steps_mann_whitney
 from noise_classes import BAD, CLASSES, TYPICAL, Array, Noise, log_ratios, sessions, steps
 
-from timetrial.analysis.quantiles import quantile
-from timetrial.analysis.ranks import quantile_ranks
-from timetrial.analysis.verdict import Rule
+from timetrial.statistics.quantiles import quantile
+from timetrial.statistics.ranks import quantile_ranks
+from timetrial.statistics.verdict import Rule
 
 RACES = 10_000
 LAUNCHES = 2_000

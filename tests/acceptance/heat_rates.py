@@ -19,12 +19,12 @@ import numpy as np
 from heat_worlds import WORLDS, Array, heats
 from scipy import stats
 
-from timetrial.analysis.alike import told_apart
 from timetrial.analysis.heats import by_round, polished, quiet_rounds
-from timetrial.analysis.intervals import Estimate, positive_locations
 from timetrial.analysis.summary import Launch
 from timetrial.experiment.effort import sizes
-from timetrial.records.results import Results
+from timetrial.results.results import Results
+from timetrial.statistics.alike import told_apart
+from timetrial.statistics.intervals import Estimate, positive_locations
 
 EFFECTS = np.log(np.array([1.0, 1.0, 1.03, 2.1, 0.6]))
 QUICK = sizes("quick")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from timetrial.analysis.accuracy import accuracy_of
+from timetrial.statistics.accuracy import accuracy_of
 
 
 @dataclass(frozen=True)

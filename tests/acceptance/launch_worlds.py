@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.intervals import Estimate, positive_locations
+from timetrial.statistics.intervals import Estimate, positive_locations
 
 Array = npt.NDArray[np.float64]
 World = Callable[[np.random.Generator, int, int], Array]  # rows, launches -> ln(times), around 0

@@ -10,7 +10,7 @@ import numpy as np
 from noise_classes import Array, Noise, log_ratios, sessions
 from scipy import stats
 
-from timetrial.analysis.verdict import Decision, Rule, Verdict, decide
+from timetrial.statistics.verdict import Decision, Rule, Verdict, decide
 
 BATCH = 250  # races simulated at once: 100 MB
 

@@ -14,10 +14,10 @@ import pytest
 from launch_worlds import WORLDS, coverage, one_noisy, one_stalled_in_six, stopped
 from scipy import special, stats
 
-from timetrial.analysis import scatter
-from timetrial.analysis.intervals import Estimate, positive_location, positive_locations
-from timetrial.analysis.ranks import quantile_ranks
-from timetrial.analysis.scatter import degrees_of, kept_of
+from timetrial.statistics import scatter
+from timetrial.statistics.intervals import Estimate, positive_location, positive_locations
+from timetrial.statistics.ranks import quantile_ranks
+from timetrial.statistics.scatter import degrees_of, kept_of
 
 LEAST, MOST = 0.93, 0.98
 TRIALS = 600

@@ -10,13 +10,13 @@ from measures import most
 from noise_classes import Array, Noise, ar1, steps
 from scipy import stats
 
-from timetrial.analysis.correlation import autocorrelation_time
-from timetrial.analysis.dispersion import fences, outliers
-from timetrial.analysis.intervals import paired_ratios, positive_location
-from timetrial.analysis.quantiles import quantile
-from timetrial.analysis.ranks import quantile_ranks
-from timetrial.analysis.stopping import STOP_RULES, StopRule, judge, stop_reason
-from timetrial.analysis.trimmed import trimmed_mean
+from timetrial.statistics.correlation import autocorrelation_time
+from timetrial.statistics.dispersion import fences, outliers
+from timetrial.statistics.intervals import paired_ratios, positive_location
+from timetrial.statistics.quantiles import quantile
+from timetrial.statistics.ranks import quantile_ranks
+from timetrial.statistics.stopping import STOP_RULES, StopRule, judge, stop_reason
+from timetrial.statistics.trimmed import trimmed_mean
 
 PHIS = (0.0, 0.3, 0.6, 0.9)
 LENGTH = 1_000

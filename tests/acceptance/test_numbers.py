@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetrial.analysis.dispersion import coefficient_of_variation, outliers, robust_variation
-from timetrial.analysis.quantiles import quantile
-from timetrial.analysis.steady import find_steady
-from timetrial.analysis.trimmed import trimmed_location, trimmed_mean
-from timetrial.analysis.verdict import Rule, decide
+from timetrial.statistics.dispersion import coefficient_of_variation, outliers, robust_variation
+from timetrial.statistics.quantiles import quantile
+from timetrial.statistics.steady import find_steady
+from timetrial.statistics.trimmed import trimmed_location, trimmed_mean
+from timetrial.statistics.verdict import Rule, decide
 
 
 def test_09_small_scatter_of_large_numbers_is_not_cancelled() -> None:

@@ -24,10 +24,10 @@ from noise_classes import (
     sessions,
 )
 
-from timetrial.analysis.dispersion import coarse_tick_ns
-from timetrial.analysis.multiplicity import holm
 from timetrial.analysis.pairs import step_time_log_ratios
-from timetrial.analysis.verdict import Rule, decide
+from timetrial.statistics.dispersion import coarse_tick_ns
+from timetrial.statistics.multiplicity import holm
+from timetrial.statistics.verdict import Rule, decide
 
 TRIALS = 2_000
 DETECTING = 1_000  # races with an effect

@@ -9,7 +9,7 @@ import pytest
 from measures import fewest, most
 from noise_classes import Array, Noise, steps
 
-from timetrial.analysis.steady import BLOCK_STEPS, Steady, across_launches, find_steady, mser
+from timetrial.statistics.steady import BLOCK_STEPS, Steady, across_launches, find_steady, mser
 
 STEPS = 400
 TRIALS = 200

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from timetrial.analysis.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
+from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
 
 
 @given(st.integers(1, 6), st.integers(2, 400), st.floats(0, 1), st.integers(0, 2**32 - 1))

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from timetrial.analysis.accuracy import discordance
-from timetrial.analysis.correlation import autocorrelation_time
-from timetrial.analysis.ranks import quantile_ranks
-from timetrial.analysis.steady import theil_sen
-from timetrial.analysis.trimmed import TRIM, trimmed_location
+from timetrial.statistics.accuracy import discordance
+from timetrial.statistics.correlation import autocorrelation_time
+from timetrial.statistics.ranks import quantile_ranks
+from timetrial.statistics.steady import theil_sen
+from timetrial.statistics.trimmed import TRIM, trimmed_location
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from timetrial.analysis import alike
-from timetrial.analysis.alike import letters, told_apart
+from timetrial.statistics import alike
+from timetrial.statistics.alike import letters, told_apart
 
 
 def pairs(levels: np.ndarray) -> dict[tuple[int, int], list[float]]:

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from timetrial.analysis.intervals import (
+from timetrial.statistics.intervals import (
     paired_ratios,
     positive_location,
     positive_locations,
 )
-from timetrial.analysis.ranks import quantile_ranks
+from timetrial.statistics.ranks import quantile_ranks
 
 POSITIVE = st.floats(1e-6, 1e12)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.precision import median_half_width, too_wide
+from timetrial.statistics.intervals import Estimate
 
 
 def known_to(half_width: float) -> Estimate:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from timetrial.analysis.intervals import positive_location
 from timetrial.analysis.summary import choose_reference, summarize
 from timetrial.records.model import CaseRecord, ExperimentRecord
 from timetrial.records.reference import reference_of
+from timetrial.statistics.intervals import positive_location
 
 
 def case(backend: str, *, unavailable: str | None = None, **settings: str) -> CaseRecord:

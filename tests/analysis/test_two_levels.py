@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timetrial.analysis.dispersion import two_levels
+from timetrial.statistics.dispersion import two_levels
 
 
 @pytest.mark.parametrize("n", [8, 10, 20])

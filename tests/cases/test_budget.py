@@ -16,7 +16,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.races import Race
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 
 @pytest.mark.parametrize(

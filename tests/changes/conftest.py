@@ -9,7 +9,7 @@ from fakes import FakeEngine
 
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 Run = Callable[..., Results]
 

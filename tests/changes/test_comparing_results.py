@@ -16,12 +16,12 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import timetrial as tt
-from timetrial.analysis.intervals import positive_location
-from timetrial.analysis.movement import Movement, beyond_chance, movement
 from timetrial.changes.facts import changes_between
 from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.races import Race
+from timetrial.statistics.intervals import positive_location
+from timetrial.statistics.movement import Movement, beyond_chance, movement
 
 Run = Callable[..., tt.Results]
 WORDS = ("backend=fast,slow,other", "threads=1", "launches=5")

@@ -27,8 +27,8 @@ from timetrial.experiment.runner import run_experiment
 from timetrial.records.meaning import RACE_FIELDS
 from timetrial.records.metric import Metric
 from timetrial.records.model import Outcome
-from timetrial.records.results import Results
 from timetrial.report.titles import PROFILE_TITLES, RUN_TITLES
+from timetrial.results.results import Results
 from timetrial.workloads import DATASETS, NETWORKS
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -221,7 +221,7 @@ def test_every_option_is_described() -> None:
 
 
 def test_exit_codes_of_a_race_are_those_that_it_has() -> None:
-    from timetrial.races.result import EXIT_CODES
+    from timetrial.results.race import EXIT_CODES
 
     [words] = [one.words for one in TABLES["exit-codes"]().entries if one.name == "timetrial race"]
     assert {int(code) for code in re.findall(r"\b\d+\b", words)} == {*EXIT_CODES.values(), 2, 130}

@@ -18,9 +18,9 @@ from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import Interrupted, profile_experiment, resume_experiment, run_experiment
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
-from timetrial.races.loading import resume
+from timetrial.races.resuming import resume
 from timetrial.records import sessions
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 pytestmark = pytest.mark.attempt
 

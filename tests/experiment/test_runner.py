@@ -15,7 +15,7 @@ from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.runner import Interrupted, profile_experiment, run_experiment
 from timetrial.experiment.validate import validate
 from timetrial.records.model import Parity
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 Run = Callable[..., Results]
 

@@ -15,7 +15,7 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.heats import heats_of
 from timetrial.experiment.runner import run_experiment
 from timetrial.experiment.validate import validate
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 Run = Callable[..., Results]
 

@@ -16,8 +16,8 @@ import timetrial as tt
 from timetrial.errors import InputError
 from timetrial.experiment.runner import Interrupted
 from timetrial.exports import FORMATS, left_out
-from timetrial.exports.names import LONGEST, names_of
-from timetrial.records.results import Results
+from timetrial.results.names import LONGEST, names_of
+from timetrial.results.results import Results
 
 JSON_FORMATS = ("google-benchmark", "bencher", "github-action")
 OLD = Path(__file__).parents[1] / "records" / "1"

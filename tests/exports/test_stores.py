@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from timetrial.cli.main import app
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports.tracks import MOST_POINTS, _curve, _step_times, tracks_of
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 WORDS = ("backend=fast,slow,crashes", "threads=1", "launches=3", "epochs=12", "learning_seeds=2")
 

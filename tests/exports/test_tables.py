@@ -14,7 +14,7 @@ from test_exports import HOSTILE, OLD, called
 import timetrial as tt
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports.dictionary import BY_TABLE
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 TABLES: tuple[Any, ...] = ("cases", "launches", "steps")
 

@@ -18,7 +18,7 @@ from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.exports import FOLDERS, FORMATS
 from timetrial.exports.formats import STORES
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
 from timetrial.launch.decisions import repeats_of
 from timetrial.records.model import LaunchRecord
-from timetrial.records.results import LaunchFiles, analyzed
+from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare
 
 ROUNDS = 6

@@ -15,13 +15,13 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.analysis.step_times import StepTimes, step_times_of
 from timetrial.analysis.steps import steps_of
-from timetrial.analysis.stopping import StopRule
 from timetrial.launch import Measure, run_launch
 from timetrial.launch.decisions import SEGMENT_NS, Order, Progress, SpeedRule
 from timetrial.observing import observe
 from timetrial.observing.observe import Watch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord, Segment
+from timetrial.statistics.stopping import StopRule
 
 QUICK = Measure(rule=StopRule(0.03), min_ns=400 * MS, budget_ns=1500 * MS)
 

@@ -17,8 +17,8 @@ from timetrial.launch import folder as launch_folder
 from timetrial.launch import run_launch
 from timetrial.processes.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
 from timetrial.records.model import LaunchRecord
-from timetrial.records.results import LaunchFiles, analyzed
 from timetrial.records.store import read_launch
+from timetrial.results.results import LaunchFiles, analyzed
 
 pytestmark = pytest.mark.attempt
 

@@ -151,7 +151,7 @@ def test_where_time_goes(
 def test_first_race(
     words: list[str], said: str, raced: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.races.result.Race.plot", lambda race: None)
+    monkeypatch.setattr("timetrial.results.race.Race.plot", lambda race: None)
     race = raced(*words, "threads=1")
     assert re.search(said, conclusion_of("first-race", "TIMETRIAL_RACE", race.folder, monkeypatch))
 

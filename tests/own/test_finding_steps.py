@@ -69,6 +69,7 @@ def test_what_may_be_a_factory(project: Write, name: str) -> None:
     [
         ("mien:make_step", "no module 'mien'. Did you mean 'mine'?"),
         ("no_such_module_at_all:make", "there is no module 'no_such_module_at_all'. Looked in"),
+        ("nope:make", "there is no module 'nope'. Looked in"),  # not "Known: opcode"
         ("pkg.trainig:make", "no module 'pkg.trainig'. Did you mean 'training'?"),
         ("pkg.x:make", "no module 'pkg.x'. Known: training."),
         ("mine.py:make_step", "no module 'mine.py' ('mine' is a module, not a package)"),

@@ -13,8 +13,8 @@ import pytest
 import timetrial as tt
 from timetrial.analysis.pairs import step_time_log_ratios, turns_of
 from timetrial.records.race import pair_folder
-from timetrial.records.results import LaunchFiles
 from timetrial.records.store import read_launch
+from timetrial.results.results import LaunchFiles
 
 STEPS = """
 def make(samples):

@@ -15,7 +15,7 @@ from timetrial.experiment.runner import run_experiment
 from timetrial.races import Race, run_race
 from timetrial.races.history import history
 from timetrial.records import store
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 
 @pytest.fixture

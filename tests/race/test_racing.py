@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from fakes import FakeEngine
 
-from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
-from timetrial.races.loading import load
 from timetrial.records.files import near
+from timetrial.results.loading import load
+from timetrial.statistics.verdict import Rule
 
 Raced = Callable[..., Race]
 

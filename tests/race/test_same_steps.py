@@ -10,7 +10,7 @@ from launching import SHORT, make_plan, words
 
 from timetrial.analysis.pairs import turns_of
 from timetrial.launch import Course, heat_launches
-from timetrial.records.results import LaunchFiles
+from timetrial.results.results import LaunchFiles
 
 ROUNDS = [(0, 1), (1, 0), (1, 0), (0, 1)]
 

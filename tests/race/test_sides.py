@@ -11,8 +11,9 @@ from fakes import FakeEngine
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.races.side import Side, experiment_of, side_names, side_of
-from timetrial.records.results import Results
+from timetrial.races.side import Side, experiment_of, side_of
+from timetrial.results.names import side_names
+from timetrial.results.results import Results
 
 
 def test_words_and_mappings() -> None:

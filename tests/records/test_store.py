@@ -15,10 +15,10 @@ from timetrial.analysis.summary import summarize
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.races.loading import load
 from timetrial.records import model, store
 from timetrial.records.files import write_once
-from timetrial.records.results import Results
+from timetrial.results.loading import load
+from timetrial.results.results import Results
 
 OLD = sorted((Path(__file__).parent / "1").iterdir())
 

@@ -13,11 +13,11 @@ from rich.console import Console
 from timetrial.environments import State
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.records.results import Results
 from timetrial.report.columns import Grid, Layout, Line, Pairs
 from timetrial.report.detail import CaseDetail, ExperimentDetail
 from timetrial.report.frameworks import FrameworksReport
 from timetrial.report.table import to_text
+from timetrial.results.results import Results
 
 WIDTHS = [16, 20, 30, 40, 60, 80, 100, 160]
 LAYOUT = Layout(("backend", "threads", "step", "vs pytorch", "memory"), 2, frozenset({2, 4}))

@@ -21,14 +21,14 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment, run_experiment
 from timetrial.races import Race, RaceInterrupted
 from timetrial.records.model import Parity
-from timetrial.records.results import Results
 from timetrial.report.numbers import duration, ratio_words
+from timetrial.results.results import Results
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from timetrial.report.page import page as page_module
-from timetrial.report.page.page import page, write_report
+from timetrial.page import page as page_module
+from timetrial.page.page import page, write_report
 
 VOID = {"meta", "br", "link", "img"}
 SVG_NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}

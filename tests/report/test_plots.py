@@ -16,14 +16,11 @@ import numpy as np
 import pytest
 from fakes import FakeEngine
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.step_times import step_times_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
-from timetrial.records.results import Results
-from timetrial.report.numbers import duration, plus_minus
-from timetrial.report.plots_data import (
+from timetrial.figures.plots_data import (
     CaseLearning,
     CaseSteps,
     LaunchSteps,
@@ -32,9 +29,12 @@ from timetrial.report.plots_data import (
     learning_cases,
     speed_cases,
 )
-from timetrial.report.plots_learning import accuracy_figure, learning_figure, loss_figure
-from timetrial.report.plots_steps import MOST_POINTS, step_series_figure, step_times_figure
-from timetrial.report.plots_style import COLORS, QUESTIONS, time_unit, wide_range
+from timetrial.figures.plots_learning import accuracy_figure, learning_figure, loss_figure
+from timetrial.figures.plots_steps import MOST_POINTS, step_series_figure, step_times_figure
+from timetrial.figures.plots_style import COLORS, QUESTIONS, time_unit, wide_range
+from timetrial.report.numbers import duration, plus_minus
+from timetrial.results.results import Results
+from timetrial.statistics.intervals import Estimate
 
 
 def launch(milliseconds: float, steps: int = 60, warmup: int = 10, seed: int = 0) -> LaunchSteps:

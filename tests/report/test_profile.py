@@ -14,11 +14,11 @@ from fakes import FakeEngine
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment
-from timetrial.races.loading import load
-from timetrial.records.profile import Profile
-from timetrial.report.plots_profile import OTHERS, bars, difference
-from timetrial.report.plots_style import check_figure_file
+from timetrial.figures.plots_profile import OTHERS, bars, difference
+from timetrial.figures.plots_style import check_figure_file
 from timetrial.report.table import to_html, to_text
+from timetrial.results.loading import load
+from timetrial.results.profile import Profile
 
 
 @pytest.fixture

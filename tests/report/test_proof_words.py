@@ -15,11 +15,11 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.proof.parity import merged
 from timetrial.records.model import Comparison, Parity
-from timetrial.records.results import Results
 from timetrial.report.detail import CaseDetail
 from timetrial.report.proof_words import UNPROVEN as UNPROVEN_WORD
 from timetrial.report.proof_words import Shown, proof_words
 from timetrial.report.table import CasesTable, to_text
+from timetrial.results.results import Results
 
 PASSED = Parity(status="passed")
 TIES = Parity(status="passed", notes=["ties"])

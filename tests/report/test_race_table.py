@@ -11,9 +11,9 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.cautions import Caution
-from timetrial.races.result import Race
 from timetrial.report.race import RaceTable, _laid_out, notes
 from timetrial.report.table import to_text
+from timetrial.results.race import Race
 
 BASE = [("base", "dim"), ("pytorch mode=compiled threads=1", ""), ("9.31 ms ±1.6 %", "bold")]
 WORDS = "inconclusive: differences under 7.7 % cannot be seen here [-3.1, +12.8] unproven"

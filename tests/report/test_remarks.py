@@ -20,9 +20,9 @@ from timetrial.cautions import Caution, Remark, advice_for, advised, caution_of,
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.machine import gpus
 from timetrial.experiment.runner import run_experiment
-from timetrial.records.results import Results
 from timetrial.report.remarks import remark_lines, remarks_of, rows_words, sides_words
 from timetrial.report.table import to_text, warnings
+from timetrial.results.results import Results
 from timetrial.runtime.loaded import cuda_of
 
 AXES = ("backend", "threads")

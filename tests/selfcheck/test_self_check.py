@@ -18,7 +18,6 @@ from fakes import FakeEngine
 from rich.console import Console
 from scipy import stats
 
-from timetrial.analysis.verdict import Verdict
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.engine import Engine
 from timetrial.launch import Course
@@ -27,6 +26,7 @@ from timetrial.selfcheck import checks, training
 from timetrial.selfcheck.checks import CHECKS, Check
 from timetrial.selfcheck.run import SelfCheck, SelfCheckInterrupted, go_on, self_check
 from timetrial.selfcheck.tally import Seen, Tally, upper_bound
+from timetrial.statistics.verdict import Verdict
 
 EQUAL = Check("equal", ({"backend": "fast", "network": "mlp"},) * 2, 0.0, quick=4, full=30)
 SLOWER = dataclasses.replace(EQUAL, name="slower", effect=0.05)

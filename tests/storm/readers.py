@@ -18,8 +18,8 @@ from timetrial.environments import marker
 from timetrial.environments.catalog import framework_in
 from timetrial.experiment.experiment import load, load_words
 from timetrial.processes.events import Asked, Ready, read_event
-from timetrial.records.results import Results
 from timetrial.records.store import read_launch
+from timetrial.results.results import Results
 from timetrial.workloads import load_network
 from timetrial.workloads.datasets.cifar import CIFAR10, _read
 from timetrial.workloads.datasets.idx import IMAGES, read_idx

@@ -33,8 +33,8 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import RunStoppedError, resume_experiment, run_experiment
 from timetrial.launch import Limits, run_launch
 from timetrial.records import sessions
-from timetrial.records.results import LaunchFiles, Results, analyzed
 from timetrial.records.store import read_launch
+from timetrial.results.results import LaunchFiles, Results, analyzed
 
 pytestmark = pytest.mark.attempt
 

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from timetrial.analysis.verdict import Effect, Rule, Verdict
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Duel, Side
 from timetrial.records.race import RaceEnd
+from timetrial.statistics.verdict import Effect, Rule, Verdict
 from timetrial.testing.engine import Ran
 
 LOG = "engine.log"  # one JSON line per call, in the folder of the records

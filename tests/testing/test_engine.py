@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from fakes import FakeEngine
 
-from timetrial.analysis.verdict import Rule
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Side
 from timetrial.records.model import LaunchRecord, Parity
 from timetrial.records.store import to_bytes
+from timetrial.statistics.verdict import Rule
 from timetrial.testing.engine import RealEngine
 
 

@@ -132,7 +132,7 @@ def test_a_rate_that_is_surely_not_lower_passes(inner: Inner) -> None:
 def test_a_race_of_ones_own_is_reported_and_judged_by_the_test(inner: Inner) -> None:
     result = inner(
         """
-        from timetrial.analysis.verdict import Rule
+        from timetrial.statistics.verdict import Rule
 
         def test_it(bench):
             base = bench.train("mlp", backend="eigen")

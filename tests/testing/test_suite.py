@@ -6,8 +6,8 @@ import pytest
 from inner import Inner
 from scripted import duel
 
-from timetrial.analysis.verdict import Rule
 from timetrial.races import Duel
+from timetrial.statistics.verdict import Rule
 from timetrial.testing.suite import LEVEL, Suite, accident, corrected
 
 BARELY = """

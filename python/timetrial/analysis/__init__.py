@@ -1,1 +1,1 @@
-"""Analysis: from stamps to estimates with intervals. Pure functions; the formulas stand beside them."""
+"""Analysis: from records and their stamps to rows with intervals. The formulas are in statistics/."""

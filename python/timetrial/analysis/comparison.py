@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from timetrial.analysis.ratios import SAME_WORK, ratios_of
 from timetrial.analysis.summary import Row
-from timetrial.analysis.verdict import Effect, Rule, Verdict, decide
 from timetrial.errors import InputError
+from timetrial.statistics.verdict import Effect, Rule, Verdict, decide
 
 RULE = Rule()
 FEWEST_PAIRS = 4

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timetrial.analysis.dispersion import two_levels
-from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.step_times import PERCENTILES, StepTimes
+from timetrial.statistics.dispersion import two_levels
+from timetrial.statistics.intervals import Estimate, positive_location
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
 from timetrial.cautions import Caution
+from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.steps import Steps, steps_of_turns
-from timetrial.analysis.trimmed import trimmed_location
-from timetrial.analysis.verdict import Decision, Direction, Rule, decide
+from timetrial.statistics.trimmed import trimmed_location
+from timetrial.statistics.verdict import Decision, Direction, Rule, decide
 
 GATE = "median"  # of the statistics, the one that verdicts stand on
 STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.analysis.alike import letters, told_apart
-from timetrial.analysis.intervals import Estimate, paired_ratios, positive_locations
-from timetrial.analysis.scatter import FEWEST_TO_BORROW
 from timetrial.records.reference import facts_of, reference_of
+from timetrial.statistics.alike import letters, told_apart
+from timetrial.statistics.intervals import Estimate, paired_ratios, positive_locations
+from timetrial.statistics.scatter import FEWEST_TO_BORROW
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
-from timetrial.analysis.quantiles import Quantile, quantiles
-from timetrial.analysis.steady import Steady
 from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_mask
 from timetrial.records.model import Purpose
+from timetrial.statistics.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
+from timetrial.statistics.quantiles import Quantile, quantiles
+from timetrial.statistics.steady import Steady
 
 PERCENTILES = (5, 25, 75, 95, 99)
 

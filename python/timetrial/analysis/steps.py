@@ -8,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.steady import Steady, find_steady
 from timetrial.records.model import LaunchRecord, Purpose, SegmentKind
+from timetrial.statistics.steady import Steady, find_steady
 
 SEGMENT_BOUNDARY, STEP_BOUNDARY, RESET_BOUNDARY = 0, 1, 6  # TT_SEGMENT, TT_STEP, TT_RESET of recorder.h
 PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts

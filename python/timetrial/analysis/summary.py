@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.accuracy import Discordance
 from timetrial.analysis.cpus import cpus_used, idle_threads
-from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.heats import Level, TurnTimes, levels_of
-from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.noise import noise
 from timetrial.analysis.page_faults import unequal_page_faults
@@ -25,12 +22,15 @@ from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.precision import too_wide
 from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
-from timetrial.analysis.steady import across_launches
 from timetrial.analysis.step_times import StepTimes
-from timetrial.cases.grammar import as_values
 from timetrial.cautions import Caution, Remark
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
+from timetrial.statistics.accuracy import Discordance
+from timetrial.statistics.dispersion import two_levels
+from timetrial.statistics.intervals import Estimate, positive_location
+from timetrial.statistics.steady import across_launches
+from timetrial.toml import as_values
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from timetrial.cases.case import NO_NETWORK, RESERVED_AXES, TASKS, Case, Workload
-from timetrial.cases.grammar import as_values
 from timetrial.cases.keys import (
     CASE_KEYS,
     OPTIMIZER_PREFIX,
@@ -22,6 +21,7 @@ from timetrial.cases.keys import (
 )
 from timetrial.cases.spec import Spec
 from timetrial.errors import OWN_STEP, InputError, nearest
+from timetrial.toml import as_values
 
 if TYPE_CHECKING:
     from timetrial.workloads.definition import NetworkDefinition

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from timetrial.errors import InputError
-from timetrial.toml import parse_toml
+from timetrial.toml import as_values, parse_toml
 
 _MOST_DIGITS = 400  # the largest float has 309
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -75,11 +75,6 @@ def keyword_overrides(keywords: Mapping[str, Any]) -> Overrides:
     for key, value in keywords.items():
         overrides.update(spread(key, as_values(value)))
     return overrides
-
-
-def as_values(value: Any) -> list[Any]:
-    """A list (or tuple, or range) spans; anything else is one value."""
-    return list(value) if isinstance(value, list | tuple | range) else [value]
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

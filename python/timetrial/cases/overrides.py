@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from timetrial.cases.grammar import Overrides, as_values
+from timetrial.cases.grammar import Overrides
 from timetrial.cases.keys import EXPERIMENT_KEYS, check_keys, is_workload
 from timetrial.cases.spec import Spec
 from timetrial.errors import InputError, nearest
+from timetrial.toml import as_values
 
 _CONTENDERS_FIRST = {"backend": 0, "callable": 1}
 

@@ -13,20 +13,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from timetrial.analysis.movement import Movement, beyond_chance, movement
 from timetrial.analysis.pairs import GOOD
 from timetrial.changes.facts import changes_between, machine_of, stands_on, state_of
 from timetrial.changes.findings import Finding, Key, findings_of, key_of, record_of
 from timetrial.errors import InputError
-from timetrial.races.result import Race
-from timetrial.races.side import side_names
 from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord, ExperimentRecord
-from timetrial.records.results import Results
+from timetrial.results.names import side_names
+from timetrial.results.race import Race
+from timetrial.results.results import Results
+from timetrial.statistics.movement import Movement, beyond_chance, movement
 
 if TYPE_CHECKING:
+    from timetrial.changes.comparison_table import ComparisonTable
     from timetrial.changes.settling import Settling
-    from timetrial.report.comparison import ComparisonTable
 
 Changes = dict[str, tuple[str, str]]  # name -> what it was, and is
 # In words that tables and JSON share. `moved` says nothing about why.
@@ -144,7 +144,7 @@ class Comparison:
 
     def table(self) -> ComparisonTable:
         """For rich."""
-        from timetrial.report.comparison import ComparisonTable
+        from timetrial.changes.comparison_table import ComparisonTable
 
         return ComparisonTable(self)
 
@@ -226,8 +226,8 @@ def folder_of(found: Results | Race) -> Path:
 
 
 def _loaded(one: str | Path | Results | Race, results: str | Path) -> Results | Race:
-    from timetrial.races.loading import load
     from timetrial.records import store
+    from timetrial.results.loading import load
 
     return load(store.find(one, Path(results))) if isinstance(one, str | Path) else one
 

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from timetrial.changes.comparison import folder_of
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
-    from timetrial.analysis.intervals import Estimate
     from timetrial.changes.comparison import Comparison, Pair
     from timetrial.changes.findings import Finding
+    from timetrial.statistics.intervals import Estimate
 
 SCHEMA_VERSION = 1
 

@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
-from timetrial.analysis.intervals import CONFIDENCE, Estimate
 from timetrial.analysis.pairs import GOOD
 from timetrial.cases.keys import is_callable_word
 from timetrial.changes.facts import BACKEND, SOURCE, digest, machine_of, stands_on, state_of
 from timetrial.changes.findings import Finding, findings_of, record_of
-from timetrial.exports.names import names_of
-from timetrial.records.results import Results
+from timetrial.results.names import names_of
+from timetrial.results.results import Results
+from timetrial.statistics.intervals import CONFIDENCE, Estimate
 
 if TYPE_CHECKING:
-    from timetrial.races.result import Race
     from timetrial.records.model import ExperimentRecord
+    from timetrial.results.race import Race
 
 SCHEMA_VERSION = 1
 UNITS = {"step_time": "ns", "samples_per_s": "1/s", "peak_memory": "bytes", "accuracy": "1"}

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from timetrial.analysis.intervals import Estimate, positive_location
 from timetrial.analysis.ratios import with_ratios
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
 from timetrial.records.reference import facts_of
-from timetrial.records.results import Results
 from timetrial.report.table import shown
+from timetrial.results.results import Results
+from timetrial.statistics.intervals import Estimate, positive_location
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Row
-    from timetrial.races.result import Duel, Race
+    from timetrial.results.race import Duel, Race
 
 Key = tuple[tuple[str, str], ...]  # what a case is, as far as it was asked
 

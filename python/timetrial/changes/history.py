@@ -107,13 +107,13 @@ class History:
     def plot(self) -> Figure:
         """Each number with its interval over time, one panel per name; nothing is joined across machines or
         environments. InputError: there is no number."""
-        from timetrial.report.plots_history import history_figure
+        from timetrial.changes.history_figure import history_figure
 
         return history_figure(self)
 
     def table(self) -> Any:
         """Each name with its last number, for rich."""
-        from timetrial.report.history import HistoryTable
+        from timetrial.changes.history_table import HistoryTable
 
         return HistoryTable(self)
 

@@ -23,7 +23,7 @@ from timetrial.experiment.validate import validate
 from timetrial.races.side import check_sides, keys_behind, keys_of
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
 from timetrial.records.reference import facts_of
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
     from timetrial.changes.comparison import Comparison, Pair

@@ -37,8 +37,8 @@ def export(
 
     check_format(format)
     from timetrial import exports
-    from timetrial.races.loading import load
     from timetrial.records import store
+    from timetrial.results.loading import load
 
     found = load(store.find(record, results))
     written = exports.export(found, format, output, force=force)

@@ -36,7 +36,7 @@ def history(
 
         stdout().print(found.table())
         return
-    from timetrial.report.figure_file import write_figure
+    from timetrial.page.figure_file import write_figure
 
     typer.echo(write_figure(output, found.plot, f"History: {found.path.name}", found.notes))
     for note in found.notes:

@@ -10,7 +10,7 @@ import typer
 from timetrial.cli.run import Words
 
 if TYPE_CHECKING:
-    from timetrial.records.profile import Profile
+    from timetrial.results.profile import Profile
 
 
 def profile(
@@ -30,7 +30,7 @@ def profile(
 
     experiment = load_words(words or [])
     if figure is not None:
-        from timetrial.report.plots_style import check_figure_file
+        from timetrial.figures.plots_style import check_figure_file
 
         check_figure_file(figure)
     try:

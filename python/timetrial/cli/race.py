@@ -123,8 +123,9 @@ def _forecast(experiment: Experiment, asked: dict[str, Any], *, as_json: bool) -
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.validate import validate
     from timetrial.races.forecast import race_forecast
-    from timetrial.races.side import check_sides, side_names
+    from timetrial.races.side import check_sides
     from timetrial.report.numbers import seconds
+    from timetrial.results.names import side_names
 
     cases = [one.case for one in experiment.cases]
     check_sides(cases, asked.get("metric", "step_time"))

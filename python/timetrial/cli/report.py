@@ -21,6 +21,6 @@ def report(
 
     Exit code: 0 written, 1 it could not be written, 2 bad input.
     """
-    from timetrial.report.page.page import write_report
+    from timetrial.page.page import write_report
 
     typer.echo(write_report(records, output, title=title, results=results))

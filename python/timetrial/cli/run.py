@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
-    from timetrial.records.results import Results
+    from timetrial.results.results import Results
 
 Words = Annotated[
     list[str] | None,

@@ -23,7 +23,7 @@ def show(
     """
     from timetrial.records import store
     from timetrial.records.race import is_race
-    from timetrial.records.results import Results
+    from timetrial.results.results import Results
 
     folder = store.find(record, results)
     if is_race(folder):
@@ -47,8 +47,8 @@ def show(
 
 def _show_race(folder: Path, *, as_json: bool) -> None:
     from timetrial.cli.console import stdout
-    from timetrial.races.result import Race
     from timetrial.report.race import explain
+    from timetrial.results.race import Race
 
     found = Race(folder)
     if as_json:

@@ -81,8 +81,10 @@ def _outside(found: dict[str, Any]) -> str:
 def _near(found: dict[str, Any]) -> str:
     """Of thousands of modules, only those that are nearly called so; of a small package, all."""
     last, known = found["missing"].rpartition(".")[2], found["near"]
-    close = difflib.get_close_matches(last, known, n=3)
-    return nearest(last, close or (known if len(known) <= _FEW else []))
+    if len(known) <= _FEW:
+        return nearest(last, known)
+    words = nearest(last, difflib.get_close_matches(last, known, n=3))
+    return words if "Did you mean" in words else ""
 
 
 def _look(interpreter: Interpreter, module: str, sys_path: Sequence[str]) -> dict[str, Any]:

@@ -219,7 +219,16 @@ def _used_by(function: Any) -> dict[str, Any]:
     if not isinstance(plain, types.FunctionType):
         return bound or dict(getattr(plain, "__dict__", {}))
     around = inspect.getclosurevars(plain)
-    return {**bound, **around.nonlocals, **around.globals}
+    inner = {name: plain.__globals__[name] for name in _names_in(plain.__code__) if name in plain.__globals__}
+    return {**bound, **around.nonlocals, **around.globals, **inner}
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """Those that the functions inside of it use: most factories use what they use in their step alone."""
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from one.co_names
+            yield from _names_in(one)
 
 
 def _culprit(function: Any, name: str, error: BaseException, depth: int = 0) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from timetrial.analysis.stopping import STOP_RULES, StopRule
 from timetrial.cases.spec import Effort
+from timetrial.statistics.stopping import STOP_RULES, StopRule
 
 
 @dataclass(frozen=True)

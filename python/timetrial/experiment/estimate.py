@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from scipy import special
 
-from timetrial.analysis.scatter import degrees_of
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import proofs_at_once
 from timetrial.experiment.validate import ReadyCase
+from timetrial.statistics.scatter import degrees_of
 
 # Rough by nature: only for the estimate, never for a result.
 _START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}

@@ -22,8 +22,8 @@ from timetrial.experiment.installed import spell_out
 from timetrial.toml import read_toml
 
 if TYPE_CHECKING:
-    from timetrial.records.profile import Profile
-    from timetrial.records.results import Results
+    from timetrial.results.profile import Profile
+    from timetrial.results.results import Results
     from timetrial.workloads.definition import NetworkDefinition
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from timetrial.cases.grammar import as_values
 from timetrial.cases.spec import Spec
 from timetrial.errors import InputError
+from timetrial.toml import as_values
 
 INSTALLED = "installed"
 Here = Mapping[str, tuple[str, ...]]  # "tensorflow@1.15.5" -> its modes, the default first

@@ -34,7 +34,7 @@ from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records import store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
-from timetrial.records.results import LaunchFiles, analyzed
+from timetrial.results.results import LaunchFiles, analyzed
 
 if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan, Measure

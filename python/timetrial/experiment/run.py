@@ -10,8 +10,8 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
 
 if TYPE_CHECKING:
-    from timetrial.records.profile import Profile
-    from timetrial.records.results import Results
+    from timetrial.results.profile import Profile
+    from timetrial.results.results import Results
 
 AnyExperiment = str | Path | Mapping[str, Any] | Experiment
 

@@ -29,8 +29,8 @@ from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.records import store
 from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord
-from timetrial.records.profile import Profile
-from timetrial.records.results import Results
+from timetrial.results.profile import Profile
+from timetrial.results.results import Results
 
 
 class Interrupted(KeyboardInterrupt):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.exports.lines import Line, Sheet
-from timetrial.exports.names import LONGEST
 from timetrial.records.metric import Metric
 from timetrial.report.proof_words import UNPROVEN
+from timetrial.results.names import LONGEST
+from timetrial.statistics.intervals import Estimate
 
 # `latency` is Bencher's own and in nanoseconds; the others come to be when they are first sent.
 SLUGS: dict[Metric, str] = {

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.pairs import turns_of
 from timetrial.analysis.summary import Row
-from timetrial.exports.names import names_of
 from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord, ExperimentRecord, LaunchRecord
-from timetrial.records.results import Results
 from timetrial.report.numbers import first_line
 from timetrial.report.table import shown
+from timetrial.results.names import names_of
+from timetrial.results.results import Results
+from timetrial.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
-    from timetrial.races.result import Race
+    from timetrial.results.race import Race
 
 
 @dataclass(frozen=True)

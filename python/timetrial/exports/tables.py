@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from timetrial.errors import Unavailable
 from timetrial.exports.dictionary import BY_TABLE, column_of
-from timetrial.records.results import Results
 from timetrial.report.table import shown
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from timetrial.exports.columns import Kind
-    from timetrial.races.result import Race
+    from timetrial.results.race import Race
 
 # Nullable everywhere: no number becomes 0 or another type where one of its column is missing.
 _DTYPES: dict[Kind, str] = {"text": "string", "number": "Float64", "integer": "Int64", "yes or no": "boolean"}

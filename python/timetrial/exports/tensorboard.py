@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from timetrial.changes.findings import record_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports.tracks import Track, began_s, tracks_of
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
-    from timetrial.races.result import Race
+    from timetrial.results.race import Race
 
 _LONGEST = 100  # characters of a folder's name
 

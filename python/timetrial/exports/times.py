@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.exports.lines import Line
+from timetrial.statistics.intervals import Estimate
 
 
 def time_of(line: Line) -> tuple[Estimate, bool] | None:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.changes.findings import Finding, findings_of, record_of
-from timetrial.exports.names import names_of
 from timetrial.records.reference import facts_of
-from timetrial.records.results import Results
 from timetrial.report.numbers import first_line
+from timetrial.results.names import names_of
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
-    from timetrial.analysis.intervals import Estimate
-    from timetrial.races.result import Race
+    from timetrial.results.race import Race
+    from timetrial.statistics.intervals import Estimate
 
 MOST_POINTS = 1000  # of step times of a launch: each the median of as many steps in a row
 MOST_LOSSES = 10_000  # of a curve: of more steps, every second, third, ... one

@@ -16,13 +16,13 @@ from timetrial.exports.formats import FOLDERS, HISTORY, STORES, check_format
 from timetrial.exports.lines import sheet_of
 from timetrial.exports.tables import tables_of
 from timetrial.paths import user_path
-from timetrial.records.results import Results
 from timetrial.records.store import ROOT_FILES
+from timetrial.results.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from timetrial.races.result import Race
+    from timetrial.results.race import Race
 
 _DOCUMENTS = {
     "google-benchmark": google_benchmark.document,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from timetrial.analysis.stopping import StopReason
 from timetrial.launch.decisions import Progress, SpeedRule
 from timetrial.launch.plan import Measure
 from timetrial.launch.segments import SegmentRunner
 from timetrial.observing.observe import Watch
+from timetrial.statistics.stopping import StopReason
 
 
 def run_alone(runner: SegmentRunner, watch: Watch, measure: Measure) -> StopReason:

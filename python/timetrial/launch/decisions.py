@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.stopping import Judged, StopReason, judge, stop_reason
 from timetrial.launch.plan import Measure
 from timetrial.records.model import SegmentKind
+from timetrial.statistics.stopping import Judged, StopReason, judge, stop_reason
 
 SEGMENT_NS = 250_000_000
 FIRST_SEGMENT_NS = 100_000_000  # of a speed launch: quick steps are soon enough
@@ -78,7 +78,7 @@ class Order:
 class SpeedRule:
     """The plain steps of a speed launch: how long the next segment is, and whether they are enough.
 
-    Enough is what analysis/stopping.py says: a steady state, and an interval of the median that is narrow.
+    Enough is what statistics/stopping.py says: a steady state, and an interval of the median that is narrow.
     It is asked when the sizes have grown only, so that no lucky moment ends a launch, and seldom enough to
     take no more than LOOKING_SHARE of a processor. No segment is ordered beyond `budget_ns`.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from timetrial.analysis.stopping import StopRule
 from timetrial.cases.case import Case
 from timetrial.records.model import Parity, Purpose
+from timetrial.statistics.stopping import StopRule
 
 if TYPE_CHECKING:
     from timetrial.contenders.registry import Contender

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timetrial.analysis.steady import FEWEST_BLOCKS, find_steady
 from timetrial.cautions import Caution
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.launch.heat import Report
@@ -17,6 +16,7 @@ from timetrial.launch.segments import SegmentRunner
 from timetrial.observing.observe import Watch
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
+from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
 if TYPE_CHECKING:
     from timetrial.launch.heat import Seat

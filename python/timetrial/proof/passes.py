@@ -25,7 +25,7 @@ from timetrial.core.recorder import gave_no_loss
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Passes, Purpose, Segment
 
-# A launch is enough with 100 steps behind its warm-up at the earliest (analysis/stopping.py), so what
+# A launch is enough with 100 steps behind its warm-up at the earliest (statistics/stopping.py), so what
 # converged has been once round a pass, however slow it is. Much shorter passes would spend the time of a slow
 # framework on resets. With momentum 0.9 a velocity falls to 3e-5 of its size in 100 steps; subnormals begin
 # behind some 700.

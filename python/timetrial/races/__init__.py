@@ -5,7 +5,7 @@
     tt.race(results.sel(backend="pytorch"), results.sel(backend="onednn"))     # measures anew
 
 The first side is the base. Both are alive together and take turns, whoever waits is stopped; a pair of
-launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (analysis/verdict.py).
+launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (statistics/verdict.py).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.races.racing import RaceInterrupted, RaceStoppedError, resume_race, run_race
-from timetrial.races.result import Duel, Race
 from timetrial.races.side import AnySide, Side, experiment_of, sides_of
 from timetrial.records.metric import Metric
+from timetrial.results.race import Duel, Race
+from timetrial.statistics.verdict import DIFFERENT, Rule, Verdict
 
 __all__ = [
     "Duel",

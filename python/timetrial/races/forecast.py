@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timetrial.analysis.verdict import Rule
 from timetrial.experiment.estimate import WARMUP_SHARE, proof_s, start_s, step_s
 from timetrial.experiment.validate import ReadyCase
 from timetrial.races.racing import ROUNDS, WARMUP_NS
+from timetrial.statistics.verdict import Rule
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from timetrial.errors import InputError
-from timetrial.races.result import Duel, Race
 from timetrial.records import sessions, store
 from timetrial.records.race import is_race
+from timetrial.results.race import Duel, Race
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs a race: proofs, pairs until a verdict, and every `worse` once more (the rule: analysis/verdict.py)."""
+"""Runs a race: proofs, pairs until a verdict, and every `worse` once more (see statistics/verdict.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
-from timetrial.analysis.verdict import DIFFERENT, Rule, Verdict
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
@@ -30,15 +29,17 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.races.result import Race, so_far
-from timetrial.races.side import check_sides, side_names
+from timetrial.races.side import check_sides
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.files import near
 from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
 from timetrial.records.race import PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
-from timetrial.records.results import LaunchFiles
+from timetrial.results.names import side_names
+from timetrial.results.race import Race, so_far
+from timetrial.results.results import LaunchFiles
+from timetrial.statistics.verdict import DIFFERENT, Rule, Verdict
 
 if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan

@@ -13,8 +13,7 @@ from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import Experiment
 from timetrial.records.metric import Metric
 from timetrial.records.model import CaseRecord
-from timetrial.records.reference import facts_of
-from timetrial.records.results import Results
+from timetrial.results.results import Results
 
 # What may differ between two sides without making the metric meaningless.
 _SAME_WORK = ("network", "dataset", "optimizer", "task", "device", "dtype")
@@ -178,15 +177,3 @@ def check_sides(cases: Sequence[Case], metric: str) -> None:
 
 def _work(case: Case, key: str) -> Any:
     return getattr(case.workload, key) if hasattr(case.workload, key) else getattr(case, key)
-
-
-def side_names(cases: Sequence[Case | CaseRecord]) -> dict[str, str]:
-    """Case id -> backend and whatever tells the sides apart: 'eigen threads=2'."""
-    facts = [case.facts() if isinstance(case, Case) else facts_of(case) for case in cases]
-    keys = list(dict.fromkeys(key for one in facts for key in one))
-    varying = [key for key in keys if key != "backend" and len({repr(one.get(key)) for one in facts}) > 1]
-    names = {}
-    for case, own in zip(cases, facts, strict=True):
-        told = [f"{key}={own[key]}" for key in varying if own.get(key) is not None]
-        names[case.id] = " ".join([case.who if isinstance(case, CaseRecord) else case.backend, *told])
-    return names

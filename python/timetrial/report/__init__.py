@@ -1,1 +1,1 @@
-"""Reports: what people see of results. Tables for terminals and notebooks, figures."""
+"""Reports: what people see of results in terminals and notebooks: tables and the words in them."""

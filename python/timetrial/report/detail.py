@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from timetrial.analysis.intervals import Estimate
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
@@ -18,9 +17,10 @@ from timetrial.cautions import advice_for, sentences
 from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
 from timetrial.report.columns import Grid, Pairs, heading
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
+from timetrial.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
-    from timetrial.records.results import Results
+    from timetrial.results.results import Results
 
 _WORST = 5  # tensors of a proof that are listed
 MOST_CHARACTERS = 4000  # of a value

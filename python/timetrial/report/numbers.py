@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.analysis.intervals import Estimate
+from timetrial.statistics.intervals import Estimate
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 UNIT_NS = {unit: scale for scale, unit in _TIMES}

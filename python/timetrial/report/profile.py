@@ -16,7 +16,7 @@ from timetrial.report.remarks import remark_lines
 from timetrial.report.table import common_facts
 
 if TYPE_CHECKING:
-    from timetrial.records.profile import CaseProfile, Profile
+    from timetrial.results.profile import CaseProfile, Profile
 
 _TITLES = ("layer", "kind", "direction", "time", "spread", "share", "GFLOP/s", "of peak", "GB/s")
 _LAYOUT = Layout(_TITLES, keys=3, right=frozenset(range(3, len(_TITLES))))

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from timetrial.analysis.dispersion import two_levels
 from timetrial.analysis.noise import noise
-from timetrial.analysis.verdict import DIFFERENT, Effect
 from timetrial.cautions import Caution, advice_for, advised, sentences
 from timetrial.records.files import near
 from timetrial.records.sessions import resuming, said_of
@@ -21,10 +19,12 @@ from timetrial.report.columns import GAP, aligned, closing_lines, column_widths
 from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 from timetrial.report.remarks import remark_lines, sides_words
+from timetrial.statistics.dispersion import two_levels
+from timetrial.statistics.verdict import DIFFERENT, Effect
 
 if TYPE_CHECKING:
-    from timetrial.analysis.intervals import Estimate
-    from timetrial.races.result import Duel, Race
+    from timetrial.results.race import Duel, Race
+    from timetrial.statistics.intervals import Estimate
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
 METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}

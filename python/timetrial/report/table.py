@@ -28,7 +28,7 @@ from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_
 from timetrial.report.remarks import remark_lines, remarks_of
 
 if TYPE_CHECKING:
-    from timetrial.records.results import Results
+    from timetrial.results.results import Results
 
 
 # Rows that differ in these stand under headings: times of different work are not to be compared.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from timetrial.analysis.verdict import Verdict
 from timetrial.experiment.engine import Engine
+from timetrial.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
     from timetrial.launch import Course, LaunchPlan

@@ -8,8 +8,8 @@ from statistics import median
 
 from scipy import stats
 
-from timetrial.analysis.verdict import Verdict
 from timetrial.selfcheck.checks import Check
+from timetrial.statistics.verdict import Verdict
 
 MOST_FALSE = 0.01  # of races between equals; and of races with a difference, in the wrong direction
 FEWEST_FOUND = 0.90  # of +5 %

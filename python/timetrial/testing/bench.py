@@ -26,9 +26,9 @@ from timetrial.testing.words import (
 )
 
 if TYPE_CHECKING:
-    from timetrial.analysis.verdict import Rule
     from timetrial.races import Duel, Race, Side
     from timetrial.records.metric import Metric
+    from timetrial.statistics.verdict import Rule
     from timetrial.testing.engine import Engine, Ran
 
 # `same` needs more room than `worse`: between the two nothing could be decided (3 % and 5 % by default).
@@ -141,7 +141,7 @@ class Bench:
             self._launch_each(sides, metric or self.wishes.metric)
             self._not_judged("race")
             pytest.skip(f"every side runs; the race was not judged ({self._session.reason})")
-        from timetrial.analysis.verdict import Rule
+        from timetrial.statistics.verdict import Rule
 
         race = self._session.engine.race(
             self._checked(sides), metric or self.wishes.metric, rule or Rule(), self.wishes.seed,
@@ -172,7 +172,7 @@ class Bench:
             self._launch_each([than, mine], asked)
             self._not_judged("not slower")
             return
-        from timetrial.analysis.verdict import Rule
+        from timetrial.statistics.verdict import Rule
 
         rule = Rule(min_effect=slowdown, equivalence=slowdown * EQUIVALENCE)
         race = self._session.engine.race(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from timetrial.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
-    from timetrial.analysis.verdict import Rule
     from timetrial.experiment.experiment import Experiment
     from timetrial.races import Race, Side
     from timetrial.records.metric import Metric
     from timetrial.records.model import CaseRecord
-    from timetrial.records.results import Results
+    from timetrial.results.results import Results
+    from timetrial.statistics.verdict import Rule
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class RealEngine:
         """From its record."""
         from timetrial.changes.entry import place_of
         from timetrial.changes.findings import findings_of, record_of
-        from timetrial.races.loading import load
+        from timetrial.results.loading import load
 
         found = load(Path(folder))
         one = next(one for one in findings_of(found) if case in (None, one.case.id))
@@ -181,7 +181,7 @@ def _all_found(race: Race) -> None:
 
 
 def _ran(results: Results, again: str) -> Ran:
-    from timetrial.races.side import side_names
+    from timetrial.results.names import side_names
 
     names = side_names(results.experiment.cases)
     _all_there(results.experiment.cases, names)

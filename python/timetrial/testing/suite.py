@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from timetrial.analysis.verdict import Rule
     from timetrial.races import Duel
+    from timetrial.statistics.verdict import Rule
 
 LEVEL = 0.01  # the chance that any test of a session fails though no code is slower, at most
 
@@ -59,6 +59,6 @@ class Suite:
 
 def corrected(chances: list[float]) -> list[float]:
     """Holm's correction of each."""
-    from timetrial.analysis.multiplicity import holm  # late: it brings NumPy
+    from timetrial.statistics.multiplicity import holm  # late: it brings NumPy
 
     return [float(one) for one in holm(chances)]

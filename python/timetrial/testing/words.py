@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from timetrial.errors import InputError
 
 if TYPE_CHECKING:
-    from timetrial.analysis.verdict import Rule
     from timetrial.races import Duel, Race
+    from timetrial.statistics.verdict import Rule
     from timetrial.testing.engine import Ran
 
 _UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}  # those of every table of timetrial

@@ -1,0 +1,1 @@
+"""Figures: drawn from results with matplotlib, readable at half size, dark and light."""

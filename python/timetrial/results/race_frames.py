@@ -1,0 +1,68 @@
+"""A race as pandas tables: its pairs, and the turns in them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timetrial.analysis.pairs import GATE, turns_of
+from timetrial.errors import Unavailable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from timetrial.results.race import Race
+
+
+def pairs_frame(race: Race) -> pd.DataFrame:
+    """One line per pair and challenger: number, stage, ratio of the metric, void (why it does not count), and
+    what mean and lower quartile of steps would say."""
+    lines = []
+    for pair in race.pairs:
+        for case in race.cases[1:]:
+            ratios = pair.log_ratios.get(case.id, {})
+            lines.append(
+                {
+                    "pair": pair.number,
+                    "stage": pair.stage,
+                    "base": race.names[race.cases[0].id],
+                    "challenger": race.names[case.id],
+                    "ratio": math.exp(ratios[GATE]) if GATE in ratios else math.nan,
+                    **{f"ratio_{name}": math.exp(value) for name, value in ratios.items() if name != GATE},
+                    "void": pair.void,
+                }
+            )
+    return _frame(lines)
+
+
+def rounds_frame(race: Race) -> pd.DataFrame:
+    """One line per turn: pair, stage, round, side, steps, and the median step of the turn [ns]."""
+    stages = {pair.number: pair.stage for pair in race.pairs}
+    lines: list[dict[str, Any]] = []
+    for case in race.cases:
+        for files in race.launches[case.id]:
+            number = int(files.folder.parent.name)
+            lines += [
+                {
+                    "pair": number,
+                    "stage": stages[number],
+                    "round": place,
+                    "side": race.names[case.id],
+                    "steps": len(turn),
+                    "step_time_ns": float(np.median(turn)),
+                }
+                for place, turn in enumerate(turns_of(files.steps()))
+            ]
+    lines.sort(key=lambda line: (line["pair"], line["round"]))
+    return _frame(lines)
+
+
+def _frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise Unavailable("tables need pandas: pip install 'timetrial[report]'") from None
+    frame: pd.DataFrame = pd.DataFrame(lines)
+    return frame
