@@ -197,12 +197,10 @@ async def _async() -> None: ...
 def _needs(size: int, *, device: str) -> None: ...
 
 
+LOCKED = "import threading\nlock = threading.Lock()\ndef make():\n    return lambda: lock\n"
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "open file": (lambda: _uses(open(os.devnull, "w")), r"value, of type TextIOWrapper \(Cannot pickle"),  # noqa: SIM115
-    "of the step alone": (
-        lambda: in_session("import threading\nlock = threading.Lock()\ndef make():\n    return lambda: lock\n")["make"],
-        "make uses lock, of type lock",
-    ),
+    "of the step alone": (lambda: in_session(LOCKED)["make"], "make uses lock, of type lock"),
     "lock": (lambda: _uses(threading.Lock()), "make uses value, of type lock"),
     "generator object": (lambda: _uses(one for one in ()), "make uses value, of type generator"),
     "deep": (lambda: _uses_what_uses(threading.Lock()), "make_outer uses helper; helper uses value"),
