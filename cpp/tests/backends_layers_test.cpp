@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "support/against_reference.h"
+#include "support/joined.h"
 #include "support/pools.h"
 
 namespace timetrial::testing {
@@ -145,6 +146,9 @@ TEST_P(Layers, AveragePoolIsExact) {
 }
 
 TEST_P(Layers, ReluIsExact) { expect_exact(node("middle", "relu"), {2, 4, 4}); }
+
+TEST_P(Layers, JoinsAreExact) { expect_exact_joins(maker()); }
+TEST_P(Layers, FansOutAndJoins) { expect_joined(maker()); }
 
 // A batch smaller than the number of threads leaves some of them nothing to do.
 TEST_P(Layers, OneImage) {

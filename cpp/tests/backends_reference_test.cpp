@@ -9,6 +9,7 @@
 #include "loader/plugin.h"
 #include "network/layers.h"
 #include "support/against_reference.h"
+#include "support/joined.h"
 
 namespace timetrial::testing {
 namespace {
@@ -104,6 +105,38 @@ TEST(ReferenceGradients, AveragePoolOverlapsAndPadding) {
     check_images(node("middle", "avg_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}));
 }
 
+// A convolution's output is read by a relu and by a sum, the relu's by the sum and by a concat.
+TEST(ReferenceGradients, FansOutAndJoins) {
+    check_gradients({node("conv", "conv2d", {{"channels", 3.0}, {"kernel", 2.0}}), node("relu", "relu"),
+                     node_of({"relu", "conv"}, "sum", "add"), node_of({"sum", "conv"}, "both", "concat"),
+                     node("flat", "flatten"), node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+                    {2, 5, 4});
+}
+TEST(ReferenceGradients, FlatJoins) {
+    check_gradients({node("first", "dense", {{"units", 6.0}}), node("tanh", "tanh"),
+                     node_of({"tanh", "first", "first"}, "sum", "add"),
+                     node_of({"sum", "images", "tanh"}, "both", "concat"),
+                     node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+                    {5});
+}
+
+// Worked by hand: x = (1, 2) goes through w = 3 as y = (3, 6); y + y and y side by side: (6, 12, 3, 6).
+TEST(Reference, JoinsByHand) {
+    Problem problem({node("y", "conv2d", {{"channels", 1.0}, {"kernel", 1.0}, {"bias", false}}),
+                     node_of({"y", "y"}, "sum", "add"), node_of({"sum", "y"}, "both", "concat"),
+                     node("flat", "flatten"), loss_of("flat", "squared_error")},
+                    1, {1, 1, 2}, Numbers::kReal);
+    problem.weights["y.weight"] = {3.0F};
+    problem.images = {1.0F, 2.0F};
+    problem.labels = {0};
+    Trainer trainer(plugin_path("reference"), problem);
+    EXPECT_DOUBLE_EQ(trainer.step(TT_GRADIENT), (25.0 + 144 + 9 + 36) / 4);
+    EXPECT_EQ(trainer.read(TT_ACTIVATION).at("both"), (std::vector<double>{6, 12, 3, 6}));
+    // dL/dboth = (5, 12, 3, 6) / 2; y gets twice that of the sum, and its own: (13, 30) / 2; times w and x.
+    EXPECT_EQ(trainer.read(TT_INPUT_GRADIENT).at("images"), (std::vector<double>{39 / 2.0, 45}));
+    EXPECT_DOUBLE_EQ(trainer.read(TT_ROLE_GRADIENT).at("y.weight")[0], 13 / 2.0 + 30);
+}
+
 // A linear network with a squared error is a parabola in each pixel: there the central difference is exact,
 // for any step that f32 images can make.
 TEST(Reference, InputGradient) {
@@ -174,6 +207,12 @@ TEST(Reference, CanonicalTies) {
     second.step(TT_GRADIENT);
     EXPECT_EQ(second.read(TT_INPUT_GRADIENT).at("images")[0], 0.0);
     EXPECT_NE(second.read(TT_INPUT_GRADIENT).at("images")[1], 0.0);
+}
+
+TEST(Reference, FansOutAndJoins) {
+    expect_joined([](const Problem& problem, const SgdSpec& sgd) {
+        return Trainer(plugin_path("reference"), problem, {}, sgd);
+    });
 }
 
 TEST(Reference, PartsMakeTheSameStep) {

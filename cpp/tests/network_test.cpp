@@ -214,7 +214,7 @@ TEST(Network, RefusesWrongGraphs) {
     specs.back().inputs.reset();
     EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, \"labels\"]");
     specs.back().inputs = {"fc2"};
-    EXPECT_WORDS(refusal(specs), "has 1 inputs; expected 2");
+    EXPECT_WORDS(refusal(specs), "has 1 input ('fc2'); expected 2: [prediction, \"labels\"]");
     specs.back().inputs = {"labels", "fc2"};
     EXPECT_WORDS(refusal(specs), "needs a flat input");
     specs = lenet5();
@@ -227,7 +227,7 @@ TEST(Network, RefusesWrongGraphs) {
     EXPECT_WORDS(refusal(specs), "two nodes are called 'conv1'");
     specs = lenet5();
     specs[0].kind = "convolution";
-    EXPECT_WORDS(refusal(specs), "unknown kind 'convolution'. Known: avg_pool2d, conv2d");
+    EXPECT_WORDS(refusal(specs), "unknown kind 'convolution'. Known: add, avg_pool2d, concat, conv2d");
     specs[0].kind = "cnov2d";
     EXPECT_WORDS(refusal(specs), "unknown kind 'cnov2d'. Did you mean 'conv2d'?");
     specs[0].kind = "gelu";  // no slip of "relu"
@@ -254,6 +254,82 @@ TEST(Network, RefusesWrongGraphs) {
     EXPECT_WORDS(refusal(lenet5(), 64, {28, 28}), "input_shape = (28, 28)");
     EXPECT_WORDS(refusal(lenet5(), 64, {1, 28, 0}), "input_shape = (1, 28, 0)");
     EXPECT_WORDS(refusal(lenet5(), std::int64_t{1} << 61, {1, 28, 28}), "too large");
+}
+
+// Two convolutions of the images, `join`, and a loss.
+Specs joined(NodeSpec join, double first_channels = 4.0, double second_kernel = 3.0) {
+    const std::string name = join.name;
+    return {{"a", "conv2d", {{"images"}}, {{"channels", first_channels}, {"kernel", 3.0}}},
+            {"b", "conv2d", {{"images"}}, {{"channels", 4.0}, {"kernel", second_kernel}}},
+            std::move(join),
+            {"flat", "flatten", {}, {}},
+            {"loss", "squared_error", {{"flat", "labels"}}, {}}};
+}
+
+const NodeSpec kAdd{"both", "add", {{"a", "b"}}, {}};
+const NodeSpec kConcat{"both", "concat", {{"a", "b", "a"}}, {}};
+
+TEST(Network, JoinsShapesAndCountsAllInputs) {
+    const Network sum(joined(kAdd), 2, {1, 5, 5});
+    const std::uint32_t add = sum.index_of("both");
+    EXPECT_EQ(sum.node(add).shape, (Shape{2, 4, 3, 3}));
+    EXPECT_EQ(sum.node(add).inputs, (std::vector<std::uint32_t>{2, 3}));
+    constexpr std::int64_t one = 2 * 4 * 3 * 3;
+    EXPECT_EQ(sum.bytes(add).forward, 4 * 3 * one);        // both inputs, the output
+    EXPECT_EQ(sum.bytes(add).backward_data, 4 * 3 * one);  // the same of their gradients
+    EXPECT_EQ(sum.multiply_accumulates(add).of(TT_TRAIN), 0);
+
+    const Network side(joined(kConcat, 6.0), 2, {1, 5, 5});
+    EXPECT_EQ(side.node(side.index_of("both")).shape, (Shape{2, 16, 3, 3}));
+    const Network flat({{"fc", "dense", {}, {{"units", 3.0}}},
+                        {"both", "concat", {{"fc", "images"}}, {}},
+                        {"loss", "squared_error", {{"both", "labels"}}, {}}},
+                       2, {5});
+    const std::uint32_t both = flat.index_of("both");
+    EXPECT_EQ(flat.node(both).shape, (Shape{2, 8}));
+    EXPECT_EQ(flat.bytes(both).backward_data, 4 * 2 * (8 + 3)) << "nobody needs the images' gradient";
+}
+
+TEST(Network, RefusesWrongJoins) {
+    EXPECT_EQ(refusal(joined(kAdd, 6.0), 2, {1, 5, 5}),
+              "layer 'both' (add) needs inputs of one shape; 'a' gives (2, 6, 3, 3), 'b' gives (2, 4, 3, 3)");
+    EXPECT_EQ(refusal(joined(kConcat, 6.0, 5.0), 2, {1, 5, 5}),
+              "layer 'both' (concat) needs inputs that differ in nothing but their channels (axis 1); 'a' "
+              "gives (2, 6, 3, 3), 'b' gives (2, 4, 1, 1), 'a' gives (2, 6, 3, 3)");
+    EXPECT_EQ(refusal(joined({"both", "add", {{"a"}}, {}})),
+              "layer 'both' (add) has 1 input ('a'); expected two or more: inputs = [\"...\", \"...\"]");
+    EXPECT_WORDS(refusal(joined({"both", "concat", {}, {}})), "has 1 input ('b'); expected two or more");
+    EXPECT_WORDS(refusal(joined({"both", "concat", {{}}, {}})), "has 0 inputs; expected two or more");
+    EXPECT_WORDS(refusal(joined({"both", "relu", {{"a", "b"}}, {}})), "has 2 inputs ('a', 'b'); expected 1");
+    EXPECT_WORDS(refusal(joined({"both", "add", {{"a", "labels"}}, {}})), "only a loss can");
+    EXPECT_WORDS(refusal(joined({"both", "concat", {{"a", "b"}}, {{"axis", 1.0}}})),
+                 "no attribute 'axis'. This kind has none.");
+    EXPECT_WORDS(refusal(joined({"both", "add", {{"a", "a"}}, {}})),
+                 "layer 'b' (conv2d) is the input of no other");
+    Specs specs = joined(kAdd);
+    specs.insert(specs.begin() + 3, {"flatter", "flatten", {{"a"}}, {}});
+    specs.insert(specs.begin() + 4, {"mixed", "concat", {{"both", "flatter"}}, {}});
+    EXPECT_WORDS(refusal(specs), "'both' gives (64, 4, 26, 26), 'flatter' gives (64, 2704)");
+}
+
+TEST(Network, RefusesCycles) {
+    Specs specs = joined(kAdd);
+    specs[1].inputs = {"both"};
+    EXPECT_EQ(
+        refusal(specs),
+        "layer 'b' (conv2d) takes part in a cycle (b reads both reads b): a network is computed node by "
+        "node, so none can wait for its own output");
+    specs = joined(kAdd);
+    specs[0].inputs = {"flat"};
+    EXPECT_WORDS(refusal(specs),
+                 "layer 'a' (conv2d) takes part in a cycle (a reads flat reads both reads a)");
+    specs = joined(kAdd);
+    specs[0].inputs = {"a"};
+    EXPECT_WORDS(refusal(specs), "takes part in a cycle (a reads a)");
+    specs = joined(kAdd);
+    std::swap(specs[1], specs[2]);  // no cycle, only in the wrong order
+    EXPECT_EQ(refusal(specs),
+              "layer 'both' (add) has the input 'b', which stands behind it: move 'b' in front of it");
 }
 
 TEST(CNetwork, SaysTheSameInPlainStructs) {

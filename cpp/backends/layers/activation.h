@@ -19,6 +19,13 @@ inline void for_each_run(const Shape& shape, Share images, F&& f) {
     }
 }
 
+// A gradient that goes on as it is: dx = dy, or dx += dy.
+template <typename T>
+inline void pass_on(const T* dy, T* dx, int64_t count, bool add) {
+    if (!add) return std::copy_n(dy, count, dx), void();
+    for (int64_t i = 0; i < count; ++i) dx[i] += dy[i];
+}
+
 // y = f(x), and dx = dy * f'(y): every activation here has a derivative that its output tells.
 struct Relu {
     template <typename T>
@@ -54,7 +61,7 @@ struct Sigmoid {
 };
 
 template <typename T, typename F>
-class Activation final : public Layer<T> {
+class Activation final : public LayerOfOne<T> {
   public:
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
         for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
@@ -79,7 +86,7 @@ class Activation final : public Layer<T> {
 
 // C x N x H x W to N x (C H W): a transpose of whole planes. Flat input is copied.
 template <typename T>
-class Flatten final : public Layer<T> {
+class Flatten final : public LayerOfOne<T> {
   public:
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
         for_each_piece(input.shape, images, [&](int64_t in, int64_t out, int64_t count) {
@@ -89,10 +96,7 @@ class Flatten final : public Layer<T> {
 
     void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
         for_each_piece(input.shape, images, [&](int64_t in, int64_t out, int64_t count) {
-            const T* dy = output.gradient + out;
-            T* dx = input.gradient + in;
-            if (!add) return std::copy_n(dy, count, dx), void();
-            for (int64_t i = 0; i < count; ++i) dx[i] += dy[i];
+            pass_on(output.gradient + out, input.gradient + in, count, add);
         });
     }
 

@@ -13,7 +13,7 @@
 namespace timetrial::layers {
 
 template <typename T, typename Product>
-class Convolution final : public Layer<T> {
+class Convolution final : public LayerOfOne<T> {
   public:
     explicit Convolution(const Window& window) : window_(window) {}
 

@@ -9,7 +9,7 @@
 namespace timetrial::layers {
 
 template <typename T, typename Product>
-class Dense final : public Layer<T> {
+class Dense final : public LayerOfOne<T> {
   public:
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
         const int64_t features = input.shape.features(), units = output.shape.channels;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layers/graph.h"
+#include "layers/regions.h"
 #include "layers/stopwatch.h"
 #include "layers/threads.h"
 #include "timetrial/backend.hpp"
@@ -49,6 +50,7 @@ class Engine : public Backend {
         copies_images_ =
             !std::is_same_v<T, float> || (!input.output.shape.flat && input.output.shape.channels > 1);
         if (!copies_images_) input.value = Buffer<T>();
+        list_regions();
         reset();
     }
 
@@ -60,19 +62,11 @@ class Engine : public Backend {
         }
     }
 
-    // Two regions: by images as far as the gradients of the activations, then by parameters.
     double step(uint32_t task, const tt_batch& batch) override {
         open_batch(batch, task != TT_FORWARD);
-        pool_->run([&](int thread) {
-            const Share images = share_of(batch_size_, thread, threads_);
-            forward(images, thread);
-            if (task == TT_FORWARD) return;
-            lose(images, thread);
-            backward(images, thread);
-        });
-        if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
-        pool_->run([&](int thread) { gradients(thread, task == TT_TRAIN); });
-        return loss();
+        const uint32_t behind = kLoss | kBackward | (task == TT_TRAIN ? kDescend : kGradients);
+        regions_.run(*pool_, task == TT_FORWARD ? kForward : kForward | behind);
+        return task == TT_FORWARD ? std::numeric_limits<double>::quiet_NaN() : loss();
     }
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
@@ -94,26 +88,17 @@ class Engine : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, true);
-        pool_->run([&](int thread) {
-            const Share images = share_of(batch_size_, thread, threads_);
-            if (part == TT_PART_FORWARD) forward(images, thread);
-            if (part == TT_PART_LOSS) lose(images, thread);
-            if (part == TT_PART_BACKWARD) backward(images, thread);
-            if (part == TT_PART_UPDATE) {
-                for (Parameter<T>* parameter : graph_.parameters) {
-                    const Share mine = share_of(parameter->size(), thread, threads_);
-                    update(*parameter, mine.begin, mine.end);
-                }
-            }
-        });
-        if (part == TT_PART_BACKWARD) pool_->run([&](int thread) { gradients(thread, false); });
+        if (part == TT_PART_FORWARD) regions_.run(*pool_, kForward);
+        if (part == TT_PART_LOSS) regions_.run(*pool_, kLoss);
+        if (part == TT_PART_BACKWARD) regions_.run(*pool_, kBackward | kGradients);
+        if (part == TT_PART_UPDATE) regions_.run(*pool_, kUpdate);
         return part == TT_PART_LOSS ? loss() : std::numeric_limits<double>::quiet_NaN();
     }
 
     void evaluate(const tt_batch& batch, float* output) override {
         step(TT_FORWARD, batch);
-        const Node<T>& prediction = graph_.nodes[graph_.prediction];
-        std::copy_n(prediction.output.value, prediction.output.shape.size(), output);
+        const Edge<T>& prediction = graph_.nodes.back().output;
+        std::copy_n(prediction.value, prediction.shape.size(), output);
     }
 
     std::vector<tt_tensor> tensors(uint32_t role) override {
@@ -164,56 +149,74 @@ class Engine : public Backend {
             if (!copies_images_) input.output.value = const_cast<float*>(images_);
         }
         if (!needs_labels) return;
-        labels_ = batch_labels(batch, batch_size_, graph_.nodes[graph_.prediction].output.shape.channels);
+        labels_ = batch_labels(batch, batch_size_, graph_.nodes.back().output.shape.channels);
     }
 
-    void forward(Share images, int thread) {
-        if (copies_images_) watch_.time(thread, 0, TT_DIRECTION_REORDER, [&] { load(images); });
-        for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+    // A training step. By images as far as the gradients of the activations, then by parameters.
+    void list_regions() {
+        regions_ = {};
+        const std::size_t count = graph_.nodes.size();
+        if (copies_images_)
+            add(kForward, 0, TT_DIRECTION_REORDER, [this](Share images, int) { load(images); });
+        for (std::size_t i = 1; i < count; ++i) {
+            add(kForward, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
+                node.layer->forward(node.reads, node.output, images, thread);
+            });
+        }
+        add(kLoss, count, TT_DIRECTION_LOSS, [this](Share images, int thread) {
+            losses_[static_cast<std::size_t>(thread)] =
+                graph_.loss->evaluate(graph_.nodes.back().output, labels_, images);
+        });
+        for (std::size_t i = count; i-- > 1;) add_backward(i, graph_.nodes[i]);
+        for (std::size_t i = 1; i < count; ++i) {
             Node<T>& node = graph_.nodes[i];
-            watch_.time(thread, i, TT_DIRECTION_FORWARD, [&] {
-                node.layer->forward(graph_.nodes[node.input].output, node.output, images, thread);
+            if (node.layer->parameters.empty()) continue;
+            for (const Phase phase : {kGradients, kDescend}) {
+                regions_.add(phase, Shared::kParameters, [this, i, &node, phase](int thread) {
+                    gradients(i, node, thread, phase == kDescend);
+                });
+            }
+        }
+        for (Parameter<T>* parameter : graph_.parameters) {
+            regions_.add(kUpdate, Shared::kElements, [this, parameter](int thread) {
+                const Share mine = share_of(parameter->size(), thread, threads_);
+                update(*parameter, mine.begin, mine.end);
             });
         }
     }
 
-    void lose(Share images, int thread) {
-        watch_.time(thread, graph_.nodes.size(), TT_DIRECTION_LOSS, [&] {
-            losses_[static_cast<std::size_t>(thread)] =
-                graph_.loss->evaluate(graph_.nodes[graph_.prediction].output, labels_, images);
+    void add_backward(std::size_t i, Node<T>& node) {
+        if (!node.output.gradient) return;
+        if (!node.layer->parameters.empty()) {
+            add(kBackward, i, TT_DIRECTION_BACKWARD_WEIGHTS, [&node](Share images, int thread) {
+                node.layer->backward_weights(node.reads, node.output, images, thread);
+            });
+        }
+        const auto learns = [](const Input<T>& input) { return input.edge->gradient != nullptr; };
+        if (std::none_of(node.reads.begin(), node.reads.end(), learns)) return;
+        add(kBackward, i, TT_DIRECTION_BACKWARD_DATA, [&node](Share images, int thread) {
+            node.layer->backward_data(node.reads, node.output, images, thread);
         });
     }
 
-    void backward(Share images, int thread) {
-        for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
-            Node<T>& node = graph_.nodes[i];
-            if (!node.output.gradient) continue;
-            const Edge<T>& input = graph_.nodes[node.input].output;
-            if (!node.layer->parameters.empty()) {
-                watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS,
-                            [&] { node.layer->backward_weights(input, node.output, images, thread); });
-            }
-            if (!input.gradient) continue;
-            watch_.time(thread, i, TT_DIRECTION_BACKWARD_DATA, [&] {
-                node.layer->backward_data(input, node.output, images, thread, node.add_to_input);
-            });
-        }
+    // An operation on each thread's images, with a clock for the profile.
+    template <typename Work>
+    void add(Phase phase, std::size_t node, tt_direction direction, Work work) {
+        regions_.add(phase, Shared::kImages, [this, node, direction, work](int thread) {
+            const Share images = share_of(batch_size_, thread, threads_);
+            watch_.time(thread, node, direction, [&] { work(images, thread); });
+        });
     }
 
-    void gradients(int thread, bool and_update) {
-        for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
-            Node<T>& node = graph_.nodes[i];
-            if (node.layer->parameters.empty()) continue;
-            const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
-                if (!and_update) return;
-                watch_.time(thread, i, TT_DIRECTION_UPDATE, [&] { update(parameter, begin, end); });
-            };
-            const auto compute = [&] {
-                node.layer->parameter_gradients(graph_.nodes[node.input].output, node.output, thread,
-                                                threads_, each);
-            };
-            watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
-        }
+    void gradients(std::size_t i, Node<T>& node, int thread, bool and_update) {
+        const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
+            if (!and_update) return;
+            watch_.time(thread, i, TT_DIRECTION_UPDATE, [&] { update(parameter, begin, end); });
+        };
+        const auto compute = [&] {
+            node.layer->parameter_gradients(node.reads, node.output, thread, threads_, each);
+        };
+        watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
     }
 
     // One pass over gradient, velocity and weights.
@@ -263,6 +266,7 @@ class Engine : public Backend {
     Sgd sgd_;
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
+    Regions regions_;
     std::vector<double> losses_;
     Stopwatch watch_;  // the loss stands behind the nodes
     bool copies_images_ =

@@ -20,16 +20,15 @@ struct Node {
     Buffer<T> value;
     Buffer<T> gradient;
     std::unique_ptr<Layer<T>> layer;  // null: the images
-    std::size_t input = 0;
-    bool in_place = false;      // writes over its input, and its gradient over that of its output
-    bool overwritten = false;   // by such a node: the value is no longer the node's own
-    bool add_to_input = false;  // an earlier visited consumer has already written the input's gradient
+    std::vector<std::size_t> inputs;
+    std::vector<Input<T>> reads;  // their outputs
+    bool in_place = false;        // writes over its first input, and that one's gradient over its output's
+    bool overwritten = false;     // by such a node: the value is no longer the node's own
 };
 
 template <typename T>
 struct Graph {
-    std::vector<Node<T>> nodes;  // nodes[0] is the images; the last is the prediction's, or an ancestor
-    std::size_t prediction = 0;
+    std::vector<Node<T>> nodes;  // nodes[0] is the images; all lead to the last, the prediction
     std::unique_ptr<Loss<T>> loss;
     std::string loss_name;
     std::vector<Parameter<T>*> parameters;
@@ -48,28 +47,30 @@ inline Shape read_shape(const std::vector<int64_t>& shape) {
 }
 
 // An activation that is its input's only consumer needs no memory of its own: half the traffic, half the
-// room.
+// room. So does a sum over one of its inputs, which becomes the first; that one must have a gradient, since
+// the sum's is the same.
 template <typename T>
-void mark_in_place(Graph<T>& graph) {
+void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
     std::vector<int> consumers(graph.nodes.size());
-    for (std::size_t i = 1; i < graph.nodes.size(); ++i) ++consumers[graph.nodes[i].input];
+    for (const Node<T>& node : graph.nodes)
+        for (const std::size_t input : node.inputs) ++consumers[input];
     for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
-        Node<T>& input = graph.nodes[node.input];
-        node.in_place = is_activation(node.kind) && !is_activation(input.kind) && node.input != 0 &&
-                        consumers[node.input] == 1 && node.input != graph.prediction;
-        if (node.in_place) input.overwritten = true;
+        if (!is_activation(node.kind) && node.kind != "add") continue;
+        const auto over = std::find_if(node.inputs.begin(), node.inputs.end(), [&](std::size_t input) {
+            return input != 0 && consumers[input] == 1 && learns[input] == learns[i] &&
+                   !is_activation(graph.nodes[input].kind);
+        });
+        if (over == node.inputs.end()) continue;
+        graph.nodes[*over].overwritten = true;
+        node.in_place = true;
+        std::iter_swap(node.inputs.begin(), over);
     }
 }
 
 template <typename T, typename Product>
 Graph<T> make_graph(const tt_network& network, int threads) {
     const std::vector<timetrial::Layer> layers = read_layers(network);
-    std::vector<bool> live(layers.size());  // ancestors of the prediction: nothing else is computed
-    live[network.output] = true;
-    for (std::size_t i = layers.size(); i-- > 0;) {
-        for (const std::size_t input : layers[i].inputs) live[input] = live[input] || live[i];
-    }
     Graph<T> graph;
     const timetrial::Layer& loss = layers[network.loss];
     graph.loss = find_kind(loss_kinds<T>, loss).make(loss.attributes);
@@ -78,7 +79,7 @@ Graph<T> make_graph(const tt_network& network, int threads) {
     std::vector<bool> learns;  // the node or something before it has parameters
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const timetrial::Layer& from = layers[i];
-        if (!live[i]) continue;
+        if (i == network.loss || i == loss.inputs[1]) continue;  // the loss and the labels
         place[i] = graph.nodes.size();
         Node<T>& node = graph.nodes.emplace_back();
         node.name = from.name;
@@ -90,9 +91,12 @@ Graph<T> make_graph(const tt_network& network, int threads) {
             learns.push_back(false);
             continue;
         }
-        if (from.inputs.size() != 1)
-            throw Unsupported("the backend has no layer '" + from.kind + "' of several inputs");
-        node.input = place[from.inputs[0]];
+        bool is_behind_parameters = !from.parameters.empty();
+        for (const std::size_t input : from.inputs) {
+            node.inputs.push_back(place[input]);
+            is_behind_parameters = is_behind_parameters || learns[place[input]];
+        }
+        learns.push_back(is_behind_parameters);
         node.layer = find_kind(layer_kinds<T, Product>, from).make(from.attributes);
         for (const ParameterSpec& spec : from.parameters) {
             if (!spec.initial)
@@ -108,20 +112,18 @@ Graph<T> make_graph(const tt_network& network, int threads) {
             graph.parameters.push_back(parameter.get());
             node.layer->parameters.push_back(std::move(parameter));
         }
-        learns.push_back(learns[node.input] || !from.parameters.empty());
     }
-    graph.prediction = place[network.output];
-    mark_in_place(graph);
+    mark_in_place(graph, learns);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
         if (node.in_place) {
-            node.output.value = graph.nodes[node.input].output.value;
-            node.output.gradient = graph.nodes[node.input].output.gradient;
+            node.output.value = graph.nodes[node.inputs[0]].output.value;
+            node.output.gradient = graph.nodes[node.inputs[0]].output.gradient;
             continue;
         }
         node.value = Buffer<T>(node.output.shape.size());
         node.output.value = node.value.data();
-        if (learns[i] || i == graph.prediction) {
+        if (learns[i] || i + 1 == graph.nodes.size()) {
             node.gradient = Buffer<T>(node.output.shape.size());
             node.output.gradient = node.gradient.data();
         }
@@ -129,9 +131,11 @@ Graph<T> make_graph(const tt_network& network, int threads) {
     std::vector<bool> written(graph.nodes.size());
     for (std::size_t i = graph.nodes.size(); i-- > 1;) {
         Node<T>& node = graph.nodes[i];
-        node.add_to_input = written[node.input];
-        written[node.input] = true;
-        node.layer->prepare(graph.nodes[node.input].output, node.output, threads);
+        for (const std::size_t input : node.inputs) {
+            node.reads.push_back({&graph.nodes[input].output, written[input]});
+            written[input] = true;
+        }
+        node.layer->prepare(node.reads, node.output, threads);
     }
     return graph;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,16 @@ struct Edge {
     T* gradient = nullptr;  // null: nobody upstream learns
 };
 
+// An output that a layer reads. Several layers may read the same: the first one to go back writes its
+// gradient, and the others add to it.
+template <typename T>
+struct Input {
+    const Edge<T>* edge;
+    bool add = false;
+};
+template <typename T>
+using Inputs = std::span<const Input<T>>;
+
 template <typename T>
 struct Parameter {
     std::string name;
@@ -56,32 +67,68 @@ class Layer {
     virtual ~Layer() = default;
 
     // Once, before any step: room for what each thread needs of its own.
-    virtual void prepare(const Edge<T>& input, const Edge<T>& output, int threads) {
-        (void)input, (void)output, (void)threads;
+    virtual void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) {
+        (void)inputs, (void)output, (void)threads;
     }
 
-    // The images [share.begin, share.end): output value from input value.
-    virtual void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) = 0;
+    // The images [share.begin, share.end): output value from input values.
+    virtual void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) = 0;
 
     // The same images: parameter gradients that are cheaper per image, into the thread's own store.
-    virtual void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) {
-        (void)input, (void)output, (void)images, (void)thread;
+    virtual void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) {
+        (void)inputs, (void)output, (void)images, (void)thread;
     }
 
-    // The same images: input gradient from output gradient, added to what is there where `add`. Not called
-    // where nobody upstream learns.
-    virtual void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
-                               bool add) = 0;
+    // The same images: input gradients from the output gradient, of the inputs that have one. Not called
+    // where none has.
+    virtual void backward_data(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) = 0;
 
     // All images, one share of each parameter: the gradient, into Parameter::gradient. `each` is called with
     // the part [begin, end) that is complete, while it is still in the cache.
     using Each = std::function<void(Parameter<T>&, int64_t begin, int64_t end)>;
-    virtual void parameter_gradients(const Edge<T>& input, const Edge<T>& output, int thread, int threads,
+    virtual void parameter_gradients(Inputs<T> inputs, const Edge<T>& output, int thread, int threads,
                                      const Each& each) {
-        (void)input, (void)output, (void)thread, (void)threads, (void)each;
+        (void)inputs, (void)output, (void)thread, (void)threads, (void)each;
     }
 
     std::vector<std::unique_ptr<Parameter<T>>> parameters;
+};
+
+// A layer with one input: the same calls with its edge.
+template <typename T>
+class LayerOfOne : public Layer<T> {
+  public:
+    virtual void prepare(const Edge<T>& input, const Edge<T>& output, int threads) {
+        (void)input, (void)output, (void)threads;
+    }
+    virtual void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) = 0;
+    virtual void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) {
+        (void)input, (void)output, (void)images, (void)thread;
+    }
+    // `add`: to what is there.
+    virtual void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
+                               bool add) = 0;
+    virtual void parameter_gradients(const Edge<T>& input, const Edge<T>& output, int thread, int threads,
+                                     const typename Layer<T>::Each& each) {
+        (void)input, (void)output, (void)thread, (void)threads, (void)each;
+    }
+
+    void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) final {
+        prepare(*inputs[0].edge, output, threads);
+    }
+    void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) final {
+        forward(*inputs[0].edge, output, images, thread);
+    }
+    void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) final {
+        backward_weights(*inputs[0].edge, output, images, thread);
+    }
+    void backward_data(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) final {
+        backward_data(*inputs[0].edge, output, images, thread, inputs[0].add);
+    }
+    void parameter_gradients(Inputs<T> inputs, const Edge<T>& output, int thread, int threads,
+                             const typename Layer<T>::Each& each) final {
+        parameter_gradients(*inputs[0].edge, output, thread, threads, each);
+    }
 };
 
 }  // namespace timetrial::layers

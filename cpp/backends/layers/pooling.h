@@ -23,7 +23,7 @@ inline void for_each_plane(const Shape& in, const Shape& out, Share images, F&& 
 
 // The first maximum wins (in row-major order of the window); padding never does.
 template <typename T>
-class MaxPool final : public Layer<T> {
+class MaxPool final : public LayerOfOne<T> {
   public:
     explicit MaxPool(const Window& window) : window_(window) {}
 
@@ -107,7 +107,7 @@ class MaxPool final : public Layer<T> {
 
 // The divisor is the size of the window: padded zeros count.
 template <typename T>
-class AveragePool final : public Layer<T> {
+class AveragePool final : public LayerOfOne<T> {
   public:
     explicit AveragePool(const Window& window) : window_(window) {}
 

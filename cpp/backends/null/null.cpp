@@ -24,8 +24,9 @@ namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* layers[] = {"input",         "dense", "conv2d",  "max_pool2d", "avg_pool2d",
-                                  "relu",          "tanh",  "sigmoid", "flatten",    "softmax_cross_entropy",
+constexpr const char* layers[] = {"input",         "dense", "conv2d", "max_pool2d",
+                                  "avg_pool2d",    "relu",  "tanh",   "sigmoid",
+                                  "flatten",       "add",   "concat", "softmax_cross_entropy",
                                   "squared_error", nullptr};
 constexpr const char* optimizers[] = {"sgd", nullptr};
 constexpr const char* settings[] = {

@@ -8,6 +8,7 @@
 #include "activations.h"
 #include "conv2d.h"
 #include "dense.h"
+#include "joins.h"
 #include "losses.h"
 #include "pooling.h"
 #include "timetrial/kinds.hpp"
@@ -36,6 +37,8 @@ inline constexpr std::array functions = {
     FunctionKind{"tanh", plain<Function, Elementwise<Tanh>>},
     FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},
     FunctionKind{"flatten", plain<Function, Flatten>},
+    FunctionKind{"add", plain<Function, Add>},
+    FunctionKind{"concat", plain<Function, Concat>},
 };
 
 inline constexpr std::array losses = {

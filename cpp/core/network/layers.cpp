@@ -4,6 +4,8 @@
 //   max_pool2d         kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w   padded cells never win
 //   avg_pool2d         the same; padded zeros count: the divisor is always kernel_h * kernel_w
 //   relu, tanh, sigmoid, flatten, softmax_cross_entropy, squared_error                none
+//   add                none; the sum of two or more inputs of one shape
+//   concat             none; two or more inputs one behind the other along axis 1, which alone may differ
 // A window that does not fit whole at the lower or right edge is dropped. softmax_cross_entropy takes logits;
 // squared_error compares with one-hot targets and divides by N and F. Both losses are means over the batch.
 #include "network/layers.h"
@@ -170,6 +172,37 @@ Shape infer_flatten(const LayerView& layer) {
     return {input[0], element_count(input) / input[0]};
 }
 
+// ---- joins
+
+// "'conv1' gives (64, 20, 24, 24), 'conv2' gives (64, 50, 8, 8)"
+std::string all_give(const LayerView& layer) {
+    std::vector<std::string> words;
+    for (const Node* input : layer.inputs)
+        words.push_back("'" + input->name + "' gives " + shape_text(input->shape));
+    return join(words);
+}
+
+Shape infer_add(const LayerView& layer) {
+    for (const Node* input : layer.inputs)
+        if (input->shape != layer.input_shape())
+            layer.refuse("needs inputs of one shape; " + all_give(layer));
+    return layer.input_shape();
+}
+
+Shape infer_concat(const LayerView& layer) {
+    Shape joined = layer.input_shape();
+    joined[1] = 0;
+    for (const Node* input : layer.inputs) {
+        Shape expected = layer.input_shape();
+        if (input->shape.size() == expected.size()) expected[1] = input->shape[1];
+        if (input->shape != expected)
+            layer.refuse("needs inputs that differ in nothing but their channels (axis 1); " +
+                         all_give(layer));
+        joined[1] += input->shape[1];
+    }
+    return joined;
+}
+
 // ---- losses
 
 Shape infer_loss(const LayerView& layer) {
@@ -191,29 +224,45 @@ std::vector<std::string> keys_with_pairs(std::vector<std::string> keys,
 
 const std::vector<LayerKind>& layer_kinds() {
     using enum BackwardReads;
+    using enum Takes;
     static const std::vector<std::string> windows{"kernel", "stride", "padding"};
     static const std::vector<LayerKind> kinds{
         {"dense",
-         1,
-         false,
+         kOne,
          kNothing,
          {"units", "bias"},
          normalize_dense,
          infer_dense,
          dense_parameters,
          dense_products},
-        {"conv2d", 1, false, kNothing, keys_with_pairs({"channels", "bias"}, windows), normalize_conv2d,
+        {"conv2d", kOne, kNothing, keys_with_pairs({"channels", "bias"}, windows), normalize_conv2d,
          infer_conv2d, conv2d_parameters, conv2d_products},
-        {"max_pool2d", 1, false, kInput, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
+        {"max_pool2d", kOne, kInput, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
          no_parameters, no_products},
-        {"avg_pool2d", 1, false, kNothing, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
+        {"avg_pool2d", kOne, kNothing, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
          no_parameters, no_products},
-        {"relu", 1, false, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"tanh", 1, false, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"sigmoid", 1, false, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"flatten", 1, false, kNothing, {}, no_attributes, infer_flatten, no_parameters, no_products},
-        {"softmax_cross_entropy", 2, true, kInput, {}, no_attributes, infer_loss, no_parameters, no_products},
-        {"squared_error", 2, true, kInput, {}, no_attributes, infer_loss, no_parameters, no_products},
+        {"relu", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
+        {"tanh", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
+        {"sigmoid", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
+        {"flatten", kOne, kNothing, {}, no_attributes, infer_flatten, no_parameters, no_products},
+        {"add", kSeveral, kNothing, {}, no_attributes, infer_add, no_parameters, no_products},
+        {"concat", kSeveral, kNothing, {}, no_attributes, infer_concat, no_parameters, no_products},
+        {"softmax_cross_entropy",
+         kPredictionAndLabels,
+         kInput,
+         {},
+         no_attributes,
+         infer_loss,
+         no_parameters,
+         no_products},
+        {"squared_error",
+         kPredictionAndLabels,
+         kInput,
+         {},
+         no_attributes,
+         infer_loss,
+         no_parameters,
+         no_products},
     };
     return kinds;
 }

@@ -10,6 +10,9 @@
 
 namespace timetrial {
 
+// What a layer takes: the output of one node, the prediction and the labels, or two and more outputs.
+enum class Takes { kOne, kPredictionAndLabels, kSeveral };
+
 // What the derivative of a layer without weights looks at, besides the gradient of its output.
 enum class BackwardReads { kNothing, kInput, kOutput };
 
@@ -26,8 +29,7 @@ struct LayerView {
 
 struct LayerKind {
     std::string_view name;
-    std::size_t n_inputs;
-    bool is_loss;
+    Takes takes;
     BackwardReads backward_reads;
     // Keys that a user may write, in user form and in normalized form.
     std::vector<std::string> keys;
@@ -39,6 +41,8 @@ struct LayerKind {
     // Of the forward pass over the whole batch. Backward, the product with the weights and the product with
     // the data each take as many.
     std::int64_t (*multiply_accumulates)(const LayerView& layer);
+
+    bool is_loss() const { return takes == Takes::kPredictionAndLabels; }
 };
 
 const std::vector<LayerKind>& layer_kinds();

@@ -45,6 +45,46 @@ std::int64_t parameter_elements(const Node& node) {
     return elements;
 }
 
+// The names in `inputs`, or that of the node before, which is what a node without them takes.
+std::vector<std::string> input_names(const std::vector<NodeSpec>& specs, std::size_t index) {
+    if (specs[index].inputs) return *specs[index].inputs;
+    return {index == 0 ? "images" : specs[index - 1].name};
+}
+
+// From specs[from] along inputs to the node `to`, by name; empty if no way leads there.
+std::vector<std::string> way_to(const std::vector<NodeSpec>& specs, std::size_t from, const std::string& to,
+                                std::vector<bool>& seen) {
+    if (specs[from].name == to) return {to};
+    seen[from] = true;
+    for (const std::string& name : input_names(specs, from)) {
+        for (std::size_t next = 0; next < specs.size(); ++next) {
+            if (specs[next].name != name || seen[next]) continue;
+            std::vector<std::string> way = way_to(specs, next, to, seen);
+            if (way.empty()) continue;
+            way.insert(way.begin(), specs[from].name);
+            return way;
+        }
+    }
+    return {};
+}
+
+// For an input that is no node before the layer.
+[[noreturn]] void refuse_input(const LayerView& layer, const std::string& name,
+                               const std::vector<NodeSpec>& specs, const std::vector<Node>& before) {
+    for (std::size_t index = 0; index < specs.size(); ++index) {
+        if (specs[index].name != name) continue;
+        std::vector<bool> seen(specs.size());
+        const std::vector<std::string> way = way_to(specs, index, layer.node.name, seen);
+        if (!way.empty())
+            layer.refuse("takes part in a cycle (" + layer.node.name + " reads " + join(way, " reads ") +
+                         "): a network is computed node by node, so none can wait for its own output");
+        layer.refuse("has the input '" + name + "', which stands behind it: move '" + name +
+                     "' in front of it");
+    }
+    layer.refuse("has the input '" + name + "', which is no node before it." +
+                 nearest(name, names_of(before)));
+}
+
 }  // namespace
 
 std::int64_t element_count(const Shape& shape) {
@@ -67,7 +107,7 @@ Network::Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
     add_inputs(batch_size, input_shape);
     for (const NodeSpec& spec : specs)
         if (spec.kind != "input")
-            add_layer(spec);
+            add_layer(spec, specs);
         else if (spec.name != "images" && spec.name != "labels")
             throw NetworkError("input '" + spec.name +
                                "': the inputs of a network are \"images\" and \"labels\"");
@@ -91,7 +131,7 @@ void Network::add_inputs(std::int64_t batch_size, const Shape& input_shape) {
     trains_.assign(2, false);
 }
 
-void Network::add_layer(const NodeSpec& spec) {
+void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) {
     check_name(spec.name);
     for (const Node& node : nodes_)
         if (node.name == spec.name)
@@ -112,24 +152,9 @@ void Network::add_layer(const NodeSpec& spec) {
     std::vector<const Node*> inputs;
     const LayerView layer{node, inputs};
     // A loss names its inputs; another layer may leave that out and follows the node before.
-    if (!spec.inputs && kind->is_loss) layer.refuse("needs inputs = [prediction, \"labels\"]");
+    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, \"labels\"]");
     const std::string before = nodes_.size() == 2 ? "images" : nodes_.back().name;
-    for (const std::string& name : spec.inputs ? *spec.inputs : std::vector<std::string>{before}) {
-        const std::uint32_t count = static_cast<std::uint32_t>(nodes_.size());
-        std::uint32_t index = 0;
-        while (index < count && nodes_[index].name != name) ++index;
-        if (index == count)
-            layer.refuse("has the input '" + name + "', which is no node before it." +
-                         nearest(name, names_of(nodes_)));
-        if (nodes_[index].shape.empty())
-            layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss");
-        if (nodes_[index].dtype == TT_I64 && !kind->is_loss)
-            layer.refuse("has \"labels\" as input: only a loss can");
-        node.inputs.push_back(index);
-    }
-    if (node.inputs.size() != kind->n_inputs)
-        layer.refuse("has " + std::to_string(node.inputs.size()) + " inputs; expected " +
-                     std::to_string(kind->n_inputs) + (kind->is_loss ? ": [prediction, \"labels\"]" : ""));
+    node.inputs = find_inputs(layer, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
     inputs = inputs_of(nodes_, node);
     check_keys(layer, *kind, spec.attributes);
     node.attributes = kind->normalize(layer, spec.attributes);
@@ -142,12 +167,38 @@ void Network::add_layer(const NodeSpec& spec) {
     trains_.push_back(trains);
 }
 
+std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const std::vector<std::string>& names,
+                                                const std::vector<NodeSpec>& all) const {
+    const LayerKind& kind = *find_layer_kind(layer.node.kind);
+    std::vector<std::uint32_t> found;
+    for (const std::string& name : names) {
+        const std::uint32_t count = static_cast<std::uint32_t>(nodes_.size());
+        std::uint32_t index = 0;
+        while (index < count && nodes_[index].name != name) ++index;
+        if (index == count) refuse_input(layer, name, all, nodes_);
+        if (nodes_[index].shape.empty())
+            layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss");
+        if (nodes_[index].dtype == TT_I64 && !kind.is_loss())
+            layer.refuse("has \"labels\" as input: only a loss can");
+        found.push_back(index);
+    }
+    const std::string has =
+        "has " + std::to_string(found.size()) + (found.size() == 1 ? " input" : " inputs");
+    const std::string named = names.empty() ? "" : " ('" + join(names, "', '") + "')";
+    if (kind.takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
+    if (kind.takes == Takes::kSeveral && found.size() < 2)
+        layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
+    if (kind.is_loss() && found.size() != 2)
+        layer.refuse(has + named + "; expected 2: [prediction, \"labels\"]");
+    return found;
+}
+
 void Network::find_loss_and_output() {
     std::vector<std::string> losses;
     std::vector<bool> used(nodes_.size(), false);
     for (std::uint32_t index = 2; index < nodes_.size(); ++index) {
         for (const std::uint32_t input : nodes_[index].inputs) used[input] = true;
-        if (!find_layer_kind(nodes_[index].kind)->is_loss) continue;
+        if (!find_layer_kind(nodes_[index].kind)->is_loss()) continue;
         losses.push_back(nodes_[index].name);
         loss_ = index;
         output_ = nodes_[index].inputs[0];
@@ -190,6 +241,11 @@ std::int64_t Network::activation_bytes() const {
     return kF32Bytes * elements;
 }
 
+// Of a node's output, where it is f32.
+std::int64_t Network::elements_of(std::uint32_t index) const {
+    return nodes_[index].dtype == TT_F32 ? element_count(nodes_[index].shape) : 0;
+}
+
 // The gradient of a node's input is needed where something before it has parameters.
 bool Network::needs_data_gradient(std::uint32_t index) const {
     const auto& inputs = nodes_[index].inputs;
@@ -209,14 +265,18 @@ PassWork Network::bytes(std::uint32_t index) const {
     const Node& node = nodes_[index];
     const LayerKind* kind = find_layer_kind(node.kind);
     if (kind == nullptr) return {};
-    const std::int64_t input = element_count(nodes_[node.inputs[0]].shape);
+    std::int64_t input = 0, input_gradient = 0;
+    for (const std::uint32_t index_of_input : node.inputs) {
+        input += elements_of(index_of_input);
+        if (trains_[index_of_input]) input_gradient += elements_of(index_of_input);
+    }
     const std::int64_t output = element_count(node.shape);
     const std::int64_t weights = parameter_elements(node);
     const std::int64_t reads = kind->backward_reads == BackwardReads::kInput    ? input
                                : kind->backward_reads == BackwardReads::kOutput ? output
                                                                                 : weights;
     PassWork elements{input + weights + output, 0, 0};
-    if (needs_data_gradient(index)) elements.backward_data = output + reads + input;
+    if (input_gradient > 0) elements.backward_data = output + reads + input_gradient;
     if (weights > 0) elements.backward_weights = output + input + weights;
     return {kF32Bytes * elements.forward, kF32Bytes * elements.backward_data,
             kF32Bytes * elements.backward_weights};

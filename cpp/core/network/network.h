@@ -9,11 +9,13 @@
 
 namespace timetrial {
 
+struct LayerView;
+
 // Work of one node on one whole batch, by pass. Bytes are the least that must move: each f32 tensor that the
 // pass reads or writes, once.
 struct PassWork {
     std::int64_t forward = 0;
-    std::int64_t backward_data = 0;     // gradient with respect to its input; 0 where nobody needs it
+    std::int64_t backward_data = 0;     // gradients with respect to its inputs; 0 where nobody needs them
     std::int64_t backward_weights = 0;  // gradients of its parameters
 
     // What a step of that task takes of it.
@@ -47,8 +49,11 @@ class Network {
 
   private:
     void add_inputs(std::int64_t batch_size, const Shape& input_shape);
-    void add_layer(const NodeSpec& spec);
+    void add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all);
+    std::vector<std::uint32_t> find_inputs(const LayerView& layer, const std::vector<std::string>& names,
+                                           const std::vector<NodeSpec>& all) const;
     void find_loss_and_output();
+    std::int64_t elements_of(std::uint32_t index) const;
     bool needs_data_gradient(std::uint32_t index) const;
 
     std::vector<Node> nodes_;

@@ -95,7 +95,8 @@ typedef struct tt_node {
     const tt_tensor* parameters; /* names, shapes and initial values (f32), readable until close() */
 } tt_node;
 
-/* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input". */
+/* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input". Every
+ * other node leads to the output, which stands before the loss; a node's output may be read by several. */
 typedef struct tt_network {
     uint32_t size;
     uint32_t n_nodes;

@@ -1,0 +1,110 @@
+// Networks that fan out and join: values that several layers read, and layers that read several.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/against_reference.h"
+
+namespace timetrial::testing {
+
+inline NodeSpec node_of(const std::vector<std::string>& inputs, const std::string& name,
+                        const std::string& kind, const AttributeSpecs& attributes = {}) {
+    return {name, kind, inputs, attributes};
+}
+
+// A convolution that is read by `kind` and by two joins, behind which `kind` is read once more.
+inline std::vector<NodeSpec> fan(const std::string& kind, double channels = 2.0, double kernel = 1.0) {
+    return {node("conv", "conv2d", {{"channels", channels}, {"kernel", kernel}, {"padding", "same"}}),
+            node("way", kind),
+            node_of({"way", "conv"}, "sum", "add"),
+            node_of({"sum", "way"}, "both", "concat"),
+            node("flat", "flatten"),
+            loss_of("flat", "squared_error")};
+}
+
+// Everything that a backend may do in place or leave out for a single reader, with several of them: an
+// activation behind a convolution and behind a sum, pooling behind a relu, a flatten, the images.
+inline std::vector<NodeSpec> joined() {
+    return {node("conv1", "conv2d", {{"channels", 5.0}, {"kernel", 3.0}, {"padding", "same"}}),
+            node("relu1", "relu"),
+            node_of({"relu1"}, "pool1", "max_pool2d", {{"kernel", 2.0}}),
+            node_of({"relu1", "conv1"}, "sum1", "add"),
+            node_of({"sum1"}, "pool2", "avg_pool2d", {{"kernel", 2.0}}),
+            node_of({"images"}, "small", "max_pool2d", {{"kernel", 2.0}}),
+            node_of({"pool1", "small", "pool2"}, "both", "concat"),
+            node_of({"both"}, "conv2", "conv2d",
+                    {{"channels", 12.0}, {"kernel", 3.0}, {"padding", "same"}, {"bias", false}}),
+            node_of({"both", "conv2"}, "residual", "add"),
+            node("relu2", "relu"),
+            node_of({"relu2"}, "conv3", "conv2d", {{"channels", 12.0}, {"kernel", 1.0}}),
+            node_of({"conv3", "relu2", "residual"}, "three", "add"),
+            node_of({"three"}, "pool3", "max_pool2d", {{"kernel", 2.0}}),
+            node("flat", "flatten"),
+            node("fc1", "dense", {{"units", 9.0}}),
+            node("tanh1", "tanh"),
+            node_of({"fc1", "tanh1", "flat"}, "flat_both", "concat"),
+            node("fc2", "dense", {{"units", 7.0}}),
+            node_of({"flat"}, "fc3", "dense", {{"units", 7.0}}),
+            node_of({"fc2", "fc3", "fc2"}, "flat_sum", "add"),
+            node("relu3", "relu"),
+            node("fc4", "dense", {{"units", 4.0}}),
+            loss_of("fc4")};
+}
+
+inline const Shape kJoinedInput{2, 8, 8};
+
+// Bit for bit on small integers.
+inline void expect_exact_joins(const MakeTrainer& make) {
+    for (const char* kind : {"relu", "max_pool2d", "conv2d"}) {
+        for (const double channels : {1.0, 2.0, 16.0}) {
+            std::vector<NodeSpec> specs = fan(kind, channels, 3.0);
+            if (kind == std::string("max_pool2d"))
+                specs[1].attributes = {{"kernel", 3.0}, {"stride", 1.0}, {"padding", 1.0}};
+            if (kind == std::string("conv2d"))
+                specs[1].attributes = {{"channels", channels}, {"kernel", 1.0}};
+            expect_step(make, specs, {1, 4, 4}, 4, Numbers::kIntegers, 0);
+        }
+    }
+    // Flat, with a value that is read twice by one join, and a join of what nobody learns.
+    expect_step(make,
+                {node("fc", "dense", {{"units", 4.0}}), node("relu", "relu"),
+                 node_of({"relu", "fc", "relu"}, "three", "add"), node_of({"fc", "fc"}, "twice", "concat"),
+                 node_of({"images", "images"}, "images2", "add"),
+                 node_of({"three", "twice", "images2"}, "all", "concat"), loss_of("all", "squared_error")},
+                {4}, 4, Numbers::kIntegers, 0);
+}
+
+// Forward, gradients and training, in one and in parts, and what is told about it.
+inline void expect_joined(const MakeTrainer& make) {
+    expect_step(make, joined(), kJoinedInput, 5, Numbers::kReal, 3e-6);
+    const SgdSpec sgd{0.02, 0.9, 0.01};
+    const Problem problem(joined(), 5, kJoinedInput, Numbers::kReal, 3);
+    Trainer ours = make(problem, sgd), parts = make(problem, sgd), profiled = make(problem, sgd);
+    Trainer judge(plugin_path("reference"), problem, {}, sgd);
+    expect_same_in_parts(ours, parts);
+    std::map<std::string, std::set<tt_direction>> seen;
+    for (int step = 0; step < 3; ++step) {
+        judge.step();
+        for (const ProfiledTime& time : profiled.profile()) seen[time.node].insert(time.direction);
+    }
+    for (const tt_role role : {TT_PARAMETER, TT_OPTIMIZER}) expect_same(ours, judge, role, 2e-5);
+    EXPECT_LE(relative_l2(ours.evaluate(), judge.evaluate()), 1e-5);
+    EXPECT_EQ(profiled.read(TT_PARAMETER), ours.read(TT_PARAMETER));
+    for (const char* name : {"sum1", "both", "three", "flat_both", "flat_sum"}) {
+        EXPECT_TRUE(seen[name].contains(TT_DIRECTION_FORWARD)) << name;
+    }
+    for (const char* name : {"both", "flat_both"}) {  // sums may hand on their gradient as it is
+        EXPECT_TRUE(seen[name].contains(TT_DIRECTION_BACKWARD_DATA) ||
+                    seen[name].contains(TT_DIRECTION_BACKWARD))
+            << name;
+    }
+}
+
+}  // namespace timetrial::testing
