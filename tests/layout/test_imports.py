@@ -153,3 +153,16 @@ def test_no_package_is_too_large(sources: dict[str, str]) -> None:
     for module, text in sources.items():
         lines[package_of(module)] = lines.get(package_of(module), 0) + len(text.splitlines())
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_contributing_says_what_belongs_into_each_package(sources: dict[str, str]) -> None:
+    text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    named = {name for line in text.splitlines() if line.startswith("| `python/") for name in _names(line)}
+    assert named == folders | ELSEWHERE
+
+
+def _names(row: str) -> list[str]:
+    return [
+        name.rpartition("/")[2] for name in row.split("|")[1].replace("`", "").replace(" ", "").split(",")
+    ]
