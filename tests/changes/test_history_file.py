@@ -161,7 +161,7 @@ def test_what_is_no_history_is_never_appended_to(
 
 
 def test_nothing_to_read(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"no history '.*'. These begin one: timetrial export last"):
         history(file)
     file.write_text("")
     with pytest.raises(InputError, match="holds no history: it is empty"):

@@ -401,3 +401,18 @@ def test_an_older_page_stays_where_none_can_be_made(
     with pytest.raises(InputError, match="no records"):
         write_report([tmp_path / "none"], output)
     assert output.read_text() == "older"
+
+
+def test_on_a_phone_facts_say_what_they_are(measure: Measured) -> None:
+    """There a line of them is a list; each cell brings the title of its column."""
+    found = page_of(measure("backend=fast,slow", "launches=3"))
+    tables = found.tables["facts"]
+    assert tables
+    said = [value for name, value in found.attributes if name == "data-title"]
+    assert said == [title for titles, *lines in tables for _ in lines for title in titles[1:]]
+    assert "@media (max-width: 48rem)" in found.html
+
+
+def test_lines_of_a_race_have_all_cells(raced: Raced) -> None:
+    (table,) = page_of(raced("backend=fast,slow")).tables["race"]
+    assert len({len(line) for line in table}) == 1

@@ -167,6 +167,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     line = line[:1] + b"\xff" * (LONGEST_LINE + 1) + rest[-1:]  # too long, whatever it says
                 if line.strip():
                     yield number, line
+    except FileNotFoundError:
+        raise InputError(
+            f"There is no history '{path}'. These begin one: timetrial export last --format history -o {path}; "
+            f"pytest --bench=full --bench-json={path}."
+        ) from None
     except OSError as error:
         raise InputError(f"The history '{path}' cannot be read: {error.strerror}.") from None
 
