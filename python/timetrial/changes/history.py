@@ -169,8 +169,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, line
     except FileNotFoundError:
         raise InputError(
-            f"There is no history '{path}'. These begin one: timetrial export last --format history -o {path}; "
-            f"pytest --bench=full --bench-json={path}."
+            f"There is no history '{path}'. These begin one: timetrial export last --format history -o "
+            f"{path}; pytest --bench=full --bench-json={path}."
         ) from None
     except OSError as error:
         raise InputError(f"The history '{path}' cannot be read: {error.strerror}.") from None
