@@ -10,6 +10,7 @@
 
 #include "loader/plugin.h"
 #include "support/against_reference.h"
+#include "support/joined.h"
 #include "support/pools.h"
 
 namespace timetrial::testing {
@@ -118,6 +119,9 @@ TEST_P(OneDnn, ReluBehindPoolingIsExact) {
                  node("flat", "flatten"), node("flatrelu", "relu"), loss_of("flatrelu", "squared_error")},
                 {1, 10, 10}, 4, Numbers::kIntegers, 0);
 }
+
+TEST_P(OneDnn, JoinsAreExact) { expect_exact_joins(make()); }
+TEST_P(OneDnn, FansOutAndJoins) { expect_joined(make()); }
 
 TEST(OneDnnThreads, MoreThanImages) {
     const MakeTrainer make = [](const Problem& problem, const SgdSpec& sgd) {

@@ -8,7 +8,7 @@
 
 namespace timetrial::onednn {
 
-class Activation final : public Layer {
+class Activation final : public LayerOfOne {
   public:
     // `derivative`: the algorithm that finds the derivative from the output.
     Activation(dnnl::algorithm function, dnnl::algorithm derivative)
@@ -37,17 +37,18 @@ class Activation final : public Layer {
                        {{DNNL_ARG_DST, &output.value.made()}});
     }
 
-    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) override {
-        if (!wants_input_gradient) return;
+    void build_backward(Builder& builder, Node& input, Node& output) override {
+        if (!input.learns) return;
         if (!is_done_) mask(builder, output, output);
-        const Tensor& gradient = builder.in(builder.backward, output.purpose(TT_DIRECTION_BACKWARD_DATA),
-                                            output.gradient, input.value.desc(), "gradient");
-        input.gradient = Value(gradient);
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
+        hand_back(builder, purpose, input,
+                  builder.in(builder.backward, purpose, output.gradient, input.value.desc(), "gradient"));
     }
 
     // A relu in front of max pooling: the gradient that pooling is about to scatter is multiplied instead of
     // the scattered one, which is several times larger. Where the largest value of a window is 0 the gradient
-    // is 0, and elsewhere the largest value is the one that passes it on: the same result.
+    // is 0, and elsewhere the largest value is the one that passes it on: the same result. Only for a relu
+    // that nobody else reads.
     void build_backward_behind_pooling(Builder& builder, const Node& relu, Node& pool) {
         mask(builder, relu, pool);
         is_done_ = true;
@@ -58,7 +59,8 @@ class Activation final : public Layer {
     void mask(Builder& builder, const Node& of, Node& at) {
         const Purpose purpose = of.purpose(TT_DIRECTION_BACKWARD_DATA);
         const Desc& desc = at.value.desc();
-        const Tensor& gradient = builder.in(builder.backward, purpose, at.gradient, desc, "gradient");
+        Tensor gradient = builder.in(builder.backward, purpose, at.gradient, desc, "gradient");
+        if (gradient.is_shared) gradient = allocate(builder.engine(), desc);
         const auto hint = describe_forward(builder, derivative_, desc);
         const auto description =
             describe_eltwise_backward(builder.engine(), builder.attributes(), hint, derivative_, desc);
@@ -85,7 +87,7 @@ class Activation final : public Layer {
 
 // No copy: images in a plain format become flat, others keep their format and extents, which a dense layer
 // reads as they are.
-class Flatten final : public Layer {
+class Flatten final : public LayerOfOne {
   public:
     void build_forward(Builder& builder, Node& input, Node& output) override {
         const Tensor& source = input.value.made();
@@ -94,11 +96,12 @@ class Flatten final : public Layer {
                                  : source);
     }
 
-    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) override {
-        if (!wants_input_gradient) return;
-        const Tensor& gradient = builder.in(builder.backward, output.purpose(TT_DIRECTION_BACKWARD_DATA),
-                                            output.gradient, output.value.desc(), "gradient");
-        input.gradient = Value(alias(builder.engine(), gradient, input.value.desc()));
+    void build_backward(Builder& builder, Node& input, Node& output) override {
+        if (!input.learns) return;
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
+        const Tensor& gradient =
+            builder.in(builder.backward, purpose, output.gradient, output.value.desc(), "gradient");
+        hand_back(builder, purpose, input, alias(builder.engine(), gradient, input.value.desc()));
     }
 };
 

@@ -35,6 +35,8 @@ inline std::string argument_name(int argument) {
         case DNNL_ARG_DIFF_DST:
             return "destination gradient";
     }
+    if (argument >= DNNL_ARG_MULTIPLE_SRC)
+        return "source " + std::to_string(argument - DNNL_ARG_MULTIPLE_SRC + 1);
     return "argument " + std::to_string(argument);
 }
 
@@ -61,6 +63,7 @@ class Builder {
           decisions_(decisions) {}
 
     const dnnl::engine& engine() const { return engine_; }
+    const dnnl::stream& stream() const { return stream_; }
     bool learns() const { return learns_; }
     dnnl::prop_kind purpose() const {
         return learns_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;

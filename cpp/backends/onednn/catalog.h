@@ -8,6 +8,7 @@
 #include "onednn/activation.h"
 #include "onednn/convolution.h"
 #include "onednn/dense.h"
+#include "onednn/join.h"
 #include "onednn/pooling.h"
 #include "timetrial/kinds.hpp"
 
@@ -52,6 +53,8 @@ inline constexpr std::array layer_kinds = {
         "sigmoid",
         activation<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd>},
     Kind<MakeLayer>{"flatten", plain<Flatten>},
+    Kind<MakeLayer>{"add", plain<Add>},
+    Kind<MakeLayer>{"concat", plain<Concat>},
 };
 
 // For the plug-in's description. The losses are those of the layers engine: a loss has nothing for oneDNN to

@@ -1,6 +1,7 @@
 // The network as the backend runs it: its nodes, and the programs of a step. Built once for a layout.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,7 +15,8 @@
 namespace timetrial::onednn {
 
 struct Graph {
-    std::vector<Node> nodes;  // a chain from the images to the prediction; the loss counts as one more
+    std::vector<Node> nodes;               // from the images to the prediction; the loss counts as one more
+    std::vector<std::size_t> over_images;  // the images, and what is the same memory
     std::string loss_name;
     std::unique_ptr<layers::Loss<float>> loss;
     std::vector<Parameter*> parameters;
@@ -25,31 +27,15 @@ struct Graph {
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
 
-    // The images of a step are where the batch says, for a flatten in front too.
+    // The images of a step are where the batch says, for a flatten of them too.
     void read_images_at(void* images) {
-        for (const Node& node : nodes) {
-            if (node.layer && !dynamic_cast<const Flatten*>(node.layer.get())) return;
-            node.value.made().memory.set_data_handle(images);
-        }
+        for (const std::size_t node : over_images) nodes[node].value.made().memory.set_data_handle(images);
     }
 
     const std::string& name_of(const Operation& operation) const {
         return operation.node < nodes.size() ? nodes[operation.node].name : loss_name;
     }
 };
-
-// From the images to the prediction. With one input for each layer, its ancestors are a chain.
-inline std::vector<const timetrial::Layer*> read_chain(const std::vector<timetrial::Layer>& layers,
-                                                       std::size_t prediction) {
-    std::vector<const timetrial::Layer*> chain;
-    for (const timetrial::Layer* layer = &layers[prediction];; layer = &layers[layer->inputs[0]]) {
-        chain.insert(chain.begin(), layer);
-        if (layer->kind == "input") return chain;
-        if (layer->inputs.size() != 1)
-            throw Unsupported("the backend has no layer '" + layer->kind + "' of several inputs (layer '" +
-                              layer->name + "')");
-    }
-}
 
 inline void add_parameters(const timetrial::Layer& from, Layer& to) {
     for (const ParameterSpec& spec : from.parameters) {
@@ -64,39 +50,59 @@ inline void add_parameters(const timetrial::Layer& from, Layer& to) {
 }
 
 // The nodes with their layers; nothing of oneDNN yet.
-inline std::vector<Node> make_nodes(const std::vector<const timetrial::Layer*>& chain) {
-    std::vector<Node> nodes(chain.size());
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-        const timetrial::Layer& from = *chain[i];
+inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers, std::size_t loss) {
+    std::vector<Node> nodes;
+    std::vector<std::size_t> place(layers.size());
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        const timetrial::Layer& from = layers[i];
+        if (i == loss || i == layers[loss].inputs[1]) continue;  // the loss and the labels
         if (from.shape.size() != 2 && from.shape.size() != 4)
             throw Unsupported("the backend takes tensors of rank 2 (N x F) and 4 (N x C x H x W) only");
-        nodes[i].index = i;
-        nodes[i].name = from.name;
-        nodes[i].shape = from.shape;
-        if (i == 0) continue;
-        nodes[i].layer = find_kind(layer_kinds, from).make(from.attributes);
-        add_parameters(from, *nodes[i].layer);
-        const auto* activation = dynamic_cast<const Activation*>(nodes[i].layer.get());
-        if (activation && dynamic_cast<const Weighted*>(nodes[i - 1].layer.get()))
-            nodes[i - 1].fused = activation->function();
+        place[i] = nodes.size();
+        Node& node = nodes.emplace_back();
+        node.index = place[i];
+        node.name = from.name;
+        node.shape = from.shape;
+        if (from.kind == "input") continue;
+        node.layer = find_kind(layer_kinds, from).make(from.attributes);
+        node.learns = !from.parameters.empty();
+        add_parameters(from, *node.layer);
+        for (const std::size_t input : from.inputs) {
+            node.inputs.push_back(place[input]);
+            node.learns = node.learns || nodes[place[input]].learns;
+            ++nodes[place[input]].readers;
+        }
+    }
+    ++nodes.back().readers;  // the loss
+    for (const Node& node : nodes) {
+        const auto* activation = dynamic_cast<const Activation*>(node.layer.get());
+        if (!activation) continue;
+        Node& input = nodes[node.inputs[0]];
+        if (input.readers == 1 && dynamic_cast<const Weighted*>(input.layer.get()))
+            input.fused = activation->function();
     }
     return nodes;
 }
 
-inline void build_backward(Builder& builder, Graph& graph, const Sgd& sgd) {
-    std::vector<Node>& nodes = graph.nodes;
-    std::size_t first = 1;  // that learns: nothing before it needs a gradient
-    while (first < nodes.size() && nodes[first].layer->parameters.empty()) ++first;
-    for (std::size_t i = nodes.size(); i-- > first;) {
-        Node &input = nodes[i - 1], &output = nodes[i];
-        const auto* pooling = dynamic_cast<const Pooling*>(output.layer.get());
-        auto* before = dynamic_cast<Activation*>(input.layer.get());
-        if (i > first && pooling && pooling->takes_maximum() && before && before->is_relu())
-            before->build_backward_behind_pooling(builder, input, output);
-        output.layer->build_backward(builder, input, output, i > first);
-        if (output.layer->parameters.empty()) continue;
+inline Inputs inputs_of(std::vector<Node>& nodes, const Node& node) {
+    Inputs inputs;
+    for (const std::size_t input : node.inputs) inputs.push_back(&nodes[input]);
+    return inputs;
+}
+
+inline void build_backward(Builder& builder, std::vector<Node>& nodes, const Sgd& sgd) {
+    for (std::size_t i = nodes.size(); i-- > 1;) {
+        Node& node = nodes[i];
+        if (!node.learns) continue;
+        const Inputs inputs = inputs_of(nodes, node);
+        const auto* pooling = dynamic_cast<const Pooling*>(node.layer.get());
+        auto* before = dynamic_cast<Activation*>(inputs[0]->layer.get());
+        if (pooling && pooling->takes_maximum() && before && before->is_relu() && inputs[0]->readers == 1)
+            before->build_backward_behind_pooling(builder, *inputs[0], node);
+        node.layer->build_backward(builder, inputs, node);
+        if (node.layer->parameters.empty()) continue;
         Update update(sgd);
-        for (const auto& parameter : output.layer->parameters) update.add(*parameter);
+        for (const auto& parameter : node.layer->parameters) update.add(*parameter);
         builder.backward.push_back({i, TT_DIRECTION_UPDATE, update});
     }
 }
@@ -106,7 +112,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
-    graph.nodes = make_nodes(read_chain(layers, build.network->output));
+    graph.nodes = make_nodes(layers, build.network->loss);
     graph.loss_name = layers[build.network->loss].name;
     const timetrial::Layer& loss = layers[build.network->loss];
     graph.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
@@ -115,8 +121,12 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     // The handle is each step's own batch.
     const Desc images = plain(nodes[0].shape);
     nodes[0].value = Value(Tensor{images, dnnl::memory(images, engine, DNNL_MEMORY_NONE)});
+    graph.over_images.push_back(0);
     for (std::size_t i = 1; i < nodes.size(); ++i) {
-        nodes[i].layer->build_forward(builder, nodes[i - 1], nodes[i]);
+        nodes[i].layer->build_forward(builder, inputs_of(nodes, nodes[i]), nodes[i]);
+        if (dynamic_cast<const Flatten*>(nodes[i].layer.get()) &&
+            std::ranges::find(graph.over_images, nodes[i].inputs[0]) != graph.over_images.end())
+            graph.over_images.push_back(i);
         for (const auto& parameter : nodes[i].layer->parameters) graph.parameters.push_back(parameter.get());
     }
     Node& last = nodes.back();
@@ -126,7 +136,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     if (learns) {
         graph.prediction_gradient = allocate(engine, flat);
         last.gradient = Value(graph.prediction_gradient);
-        build_backward(builder, graph, read_sgd(build.optimizer));
+        build_backward(builder, nodes, read_sgd(build.optimizer));
     }
     graph.scratchpad = builder.finish();
     graph.forward = std::move(builder.forward);

@@ -6,37 +6,73 @@
 #include <string>
 #include <vector>
 
-#include "onednn/builder.h"
+#include "onednn/sum.h"
 
 namespace timetrial::onednn {
 
 class Layer;
 
-// A node of the network. Nodes form a chain: node i reads node i - 1.
+// A node of the network.
 struct Node {
     std::size_t index = 0;
     std::string name;
     Shape shape;                   // as the outside knows it
     std::unique_ptr<Layer> layer;  // null: the images
+    std::vector<std::size_t> inputs;
+    std::size_t readers = 0;  // of the value; who reads it twice counts twice
+    bool learns = false;      // it or something before it has parameters
     Value value;
-    Value gradient;                        // of the loss; does not exist where nothing upstream learns
+    Value gradient;                        // of the loss; exists where the node learns
+    std::vector<Tensor> parts;             // of the gradient, as the readers hand them back
     std::optional<dnnl::algorithm> fused;  // the activation behind it, which its own primitive applies
     bool is_overwritten = false;           // by that activation: its own value is nowhere to be read
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };
 
+// What one reader of a value makes of its own gradient, in the format of the value. The last one adds up all.
+inline void hand_back(Builder& builder, const Purpose& purpose, Node& to, const Tensor& gradient) {
+    to.parts.push_back(gradient);
+    if (to.parts.size() < to.readers) return;
+    if (to.readers == 1) {
+        to.gradient = Value(gradient);
+        return;
+    }
+    std::vector<Value> values(to.parts.begin(), to.parts.end());
+    std::vector<Value*> parts;
+    for (Value& value : values) parts.push_back(&value);
+    to.gradient = Value(append_sum(builder, builder.backward, purpose, "sum of gradients " + to.name, parts,
+                                   to.value.desc()));
+}
+
+using Inputs = std::vector<Node*>;
+
 class Layer {
   public:
     virtual ~Layer() = default;
 
     // Makes output.value and appends to builder.forward.
-    virtual void build_forward(Builder& builder, Node& input, Node& output) = 0;
+    virtual void build_forward(Builder& builder, const Inputs& inputs, Node& output) = 0;
 
-    // Appends to builder.backward: the parameters' gradients and, if `wants_input_gradient`, input.gradient.
-    virtual void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) = 0;
+    // Appends to builder.backward: the parameters' gradients, and those of the inputs that learn, which it
+    // hands back.
+    virtual void build_backward(Builder& builder, const Inputs& inputs, Node& output) = 0;
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
+};
+
+// A layer with one input: the same with that.
+class LayerOfOne : public Layer {
+  public:
+    virtual void build_forward(Builder& builder, Node& input, Node& output) = 0;
+    virtual void build_backward(Builder& builder, Node& input, Node& output) = 0;
+
+    void build_forward(Builder& builder, const Inputs& inputs, Node& output) final {
+        build_forward(builder, *inputs[0], output);
+    }
+    void build_backward(Builder& builder, const Inputs& inputs, Node& output) final {
+        build_backward(builder, *inputs[0], output);
+    }
 };
 
 }  // namespace timetrial::onednn

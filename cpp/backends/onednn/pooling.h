@@ -7,7 +7,7 @@
 
 namespace timetrial::onednn {
 
-class Pooling final : public Layer {
+class Pooling final : public LayerOfOne {
   public:
     Pooling(dnnl::algorithm algorithm, const PoolWindow& window) : algorithm_(algorithm), window_(window) {}
 
@@ -34,8 +34,8 @@ class Pooling final : public Layer {
         builder.append(builder.forward, purpose, form, {{DNNL_ARG_SRC, &input.value}}, writes);
     }
 
-    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) override {
-        if (!wants_input_gradient) return;
+    void build_backward(Builder& builder, Node& input, Node& output) override {
+        if (!input.learns) return;
         const Desc& source = input.value.desc();
         const auto description = describe_pooling_backward(builder.engine(), builder.attributes(), *forward_,
                                                            algorithm_, source, output.value.desc(), window_);
@@ -49,10 +49,11 @@ class Pooling final : public Layer {
             form.reads.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             reads[DNNL_ARG_WORKSPACE] = &workspace_;
         }
-        input.gradient = Value(allocate(builder.engine(), source));
+        const Tensor gradient = allocate(builder.engine(), source);
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
         builder.facts.emplace_back(purpose.text(), form.text());
-        builder.append(builder.backward, purpose, form, reads, {{DNNL_ARG_DIFF_SRC, &input.gradient.made()}});
+        builder.append(builder.backward, purpose, form, reads, {{DNNL_ARG_DIFF_SRC, &gradient}});
+        hand_back(builder, purpose, input, gradient);
     }
 
   private:

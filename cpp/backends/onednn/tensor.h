@@ -40,6 +40,7 @@ inline std::string format_of(const Desc& desc) {
 struct Tensor {
     Desc desc;
     dnnl::memory memory;
+    bool is_shared = false;  // others read this memory too: nobody may write over it
 
     float* data() const { return static_cast<float*>(memory.get_data_handle()); }
     // With the padding of blocked formats, which is 0 and stays so.
@@ -56,7 +57,7 @@ inline Tensor allocate(const dnnl::engine& engine, const Desc& desc) {
 
 // The same memory under another description: another shape of the same values in the same order.
 inline Tensor alias(const dnnl::engine& engine, const Tensor& tensor, const Desc& desc) {
-    return {desc, dnnl::memory(desc, engine, tensor.memory.get_data_handle())};
+    return {desc, dnnl::memory(desc, engine, tensor.memory.get_data_handle()), tensor.is_shared};
 }
 
 // What a layer hands on: in the format in which it was made, and in others that later layers asked for.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace timetrial::onednn {
 
@@ -102,6 +103,28 @@ inline Described<dnnl::eltwise_backward> describe_eltwise_backward(
 #else
     return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, 0.0F,
                                                      0.0F);
+#endif
+}
+
+inline dnnl::sum::primitive_desc describe_sum(const dnnl::engine& engine,
+                                              const dnnl::primitive_attr& attributes,
+                                              const std::vector<Desc>& sources, const Desc& destination) {
+    const std::vector<float> scales(sources.size(), 1.0F);
+#if DNNL_VERSION_MAJOR >= 3
+    return {engine, destination, scales, sources, attributes};
+#else
+    return {destination, scales, sources, engine, attributes};
+#endif
+}
+
+inline dnnl::concat::primitive_desc describe_concat(const dnnl::engine& engine,
+                                                    const dnnl::primitive_attr& attributes,
+                                                    const Desc& destination, int axis,
+                                                    const std::vector<Desc>& sources) {
+#if DNNL_VERSION_MAJOR >= 3
+    return {engine, destination, axis, sources, attributes};
+#else
+    return {destination, axis, sources, engine, attributes};
 #endif
 }
 

@@ -15,7 +15,7 @@ struct Formats {
     Desc source, weights, bias, destination;
 };
 
-class Weighted : public Layer {
+class Weighted : public LayerOfOne {
   public:
     void build_forward(Builder& builder, Node& input, Node& output) final {
         extents_ = read_extents(input, output);
@@ -52,8 +52,8 @@ class Weighted : public Layer {
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
-    void build_backward(Builder& builder, Node& input, Node& output, bool wants_input_gradient) final {
-        if (wants_input_gradient) build_data_gradient(builder, input, output);
+    void build_backward(Builder& builder, Node& input, Node& output) final {
+        if (input.learns) build_data_gradient(builder, input, output);
         build_weight_gradient(builder, input, output);
     }
 
@@ -109,10 +109,11 @@ class Weighted : public Layer {
                                          {{DNNL_ARG_DIFF_DST, output.gradient.descs()},
                                           {DNNL_ARG_WEIGHTS, {weights}},
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
-        input.gradient = Value(allocate(builder.engine(), input.value.desc()));
+        const Tensor made = allocate(builder.engine(), input.value.desc());
         builder.append(builder.backward, purpose, form,
                        {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &parameters[0]->value}},
-                       {{DNNL_ARG_DIFF_SRC, &input.gradient.made()}});
+                       {{DNNL_ARG_DIFF_SRC, &made}});
+        hand_back(builder, purpose, input, made);
     }
 
     void build_weight_gradient(Builder& builder, Node& input, Node& output) {
