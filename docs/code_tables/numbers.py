@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from code_tables.entry import Entry, Table
 from timetrial.exports.dictionary import BY_TABLE
 from timetrial.records.meaning import OUTCOME_WORDS, RACE_FIELDS, RUN_FIELDS
-from timetrial.records.metric import METRIC_WORDS
+from timetrial.records.metric import METRICS, RACED
 
 # In JSON the columns of `cases` are fields of a case, those about steps one level deeper.
 _OF_STEPS = ("mean_ns", "spread_", "outliers_", "levels_apart")
@@ -15,7 +15,10 @@ _OF_STEPS = ("mean_ns", "spread_", "outliers_", "levels_apart")
 
 def metrics() -> Table:
     """That can be raced."""
-    entries = [Entry(name, words, (unit,)) for name, (unit, words) in METRIC_WORDS.items()]
+    entries = [
+        Entry(name, f"{METRICS[name].definition}; {METRICS[name].good} is better", (METRICS[name].unit,))
+        for name in RACED
+    ]
     return Table(("metric", "unit", "what it is"), entries)
 
 

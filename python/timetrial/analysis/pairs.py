@@ -18,7 +18,6 @@ STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
     "mean": lambda times: float(np.mean(times)),  # sees what medians hide: a stall now and then
     "p25": lambda times: float(np.quantile(times, 0.25)),
 }
-GOOD: dict[str, Direction] = {"step_time": "lower", "samples_per_s": "higher", "peak_memory": "lower"}
 
 
 def turns_of(steps: Steps) -> list[npt.NDArray[np.float64]]:

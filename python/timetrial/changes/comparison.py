@@ -13,11 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from timetrial.analysis.pairs import GOOD
 from timetrial.changes.facts import changes_between, machine_of, stands_on, state_of
 from timetrial.changes.findings import Finding, Key, findings_of, key_of, record_of
 from timetrial.errors import InputError
-from timetrial.records.metric import Metric
+from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import CaseRecord, ExperimentRecord
 from timetrial.results.names import side_names
 from timetrial.results.race import Race
@@ -109,7 +108,7 @@ class Comparison:
         ratios = beyond_chance([one.ratio for one in found])
         levels = beyond_chance([one.level for one in found])
         return [
-            _judged(one, ratio_moved=ratio, level_moved=level, good=GOOD[self.metric])
+            _judged(one, ratio_moved=ratio, level_moved=level, good=METRICS[self.metric].good)
             for one, ratio, level in zip(found, ratios, levels, strict=True)
         ]
 

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from timetrial.changes.comparison import WORSE, facts_by_row, folder_of
 from timetrial.records.files import near
+from timetrial.records.metric import METRICS
 from timetrial.report.columns import Layout, Line
-from timetrial.report.numbers import accuracy_words, duration, memory, plus_minus, significant
+from timetrial.report.numbers import accuracy_words, measured_words
 from timetrial.results.results import Results
 
 if TYPE_CHECKING:
@@ -79,10 +80,7 @@ def level_words(metric: str, level: Estimate | None) -> str:
     """'20.4 ms ±0.8 %'."""
     if level is None:
         return "-"
-    value = level.estimate
-    words = memory(value) if metric == "peak_memory" else duration(value)
-    words = f"{significant(value)} samples/s" if metric == "samples_per_s" else words
-    return f"{words} {plus_minus(level)}".rstrip()
+    return measured_words(METRICS[metric].unit, level)
 
 
 def movement_words(moved: Movement | None) -> str:

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
-from timetrial.analysis.pairs import GOOD
 from timetrial.cases.keys import is_callable_word
 from timetrial.changes.facts import BACKEND, SOURCE, digest, machine_of, stands_on, state_of
 from timetrial.changes.findings import Finding, findings_of, record_of
+from timetrial.records.metric import METRICS
 from timetrial.results.names import names_of
 from timetrial.results.results import Results
 from timetrial.statistics.intervals import CONFIDENCE, Estimate
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from timetrial.results.race import Race
 
 SCHEMA_VERSION = 1
-UNITS = {"step_time": "ns", "samples_per_s": "1/s", "peak_memory": "bytes", "accuracy": "1"}
 _GIT_S = 10.0
 # Another draw of weights, or more launches, is no other environment.
 _NO_PLACE = ("seed", "measure.effort", "measure.launches")
@@ -105,9 +104,9 @@ def entries_of(found: Results | Race) -> list[Entry]:
     for one in findings_of(found):
         own = {
             **shared, **place_of(record, one), "name": names[one.case.id], "outcome": one.outcome,
-            "proven": one.proven, "direction": GOOD[metric],
+            "proven": one.proven, "direction": METRICS[metric].good,
         }  # fmt: skip
-        entries.append(Entry(**own, unit=UNITS[metric], **_numbers(one.level)))
+        entries.append(Entry(**own, unit=METRICS[metric].unit, **_numbers(one.level)))
         if one.against is not None:
             against = names[one.against.id]
             entries.append(

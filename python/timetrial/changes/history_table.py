@@ -10,7 +10,7 @@ from rich.text import Text
 
 from timetrial.records.files import near
 from timetrial.report.columns import Layout, Line
-from timetrial.report.numbers import duration, memory, significant
+from timetrial.report.numbers import interval_words
 
 if TYPE_CHECKING:
     from timetrial.changes.entry import Entry
@@ -66,15 +66,4 @@ def value_words(entry: Entry) -> str:
     """'8.31 ms [8.2, 8.5]', or what failed."""
     if entry.estimate is None:
         return entry.outcome if entry.outcome not in (None, "ok") else "no number"
-    value = _value(entry.unit, entry.estimate)
-    if entry.low is None or entry.high is None:
-        return value
-    return f"{value} [{_value(entry.unit, entry.low)}, {_value(entry.unit, entry.high)}]"
-
-
-def _value(unit: str, value: float) -> str:
-    if unit == "ns":
-        return duration(value)
-    if unit == "bytes":
-        return memory(value)
-    return significant(value) if unit == "1" else f"{significant(value)} {unit}"
+    return interval_words(entry.unit, entry.estimate, entry.low, entry.high)

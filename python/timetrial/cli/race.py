@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from timetrial.records.metric import Metric
+from timetrial.records.metric import Metric, raced_words
 
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
@@ -31,7 +31,7 @@ def race(
     metric: Annotated[
         Metric | None,
         typer.Option(
-            help="step_time (unless told otherwise), samples_per_s (batch sizes may differ) or peak_memory."
+            help=f"{raced_words()}; the first unless asked. With samples_per_s batch sizes may differ."
         ),
     ] = None,
     min_effect: Annotated[

@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from timetrial.exports.lines import Line, Sheet
-from timetrial.records.metric import Metric
+from timetrial.records.metric import METRICS
 from timetrial.report.proof_words import UNPROVEN
 from timetrial.results.names import LONGEST
 from timetrial.statistics.intervals import Estimate
 
-# `latency` is Bencher's own and in nanoseconds; the others come to be when they are first sent.
-SLUGS: dict[Metric, str] = {
-    "step_time": "latency",
-    "samples_per_s": "samples-per-second",
-    "peak_memory": "peak-memory",
-}
 _MARK = f" ({UNPROVEN})"
 
 
@@ -23,7 +17,7 @@ def document(sheet: Sheet) -> dict[str, Any]:
     """Lines with numbers. The format has no place for remarks, so an unproven line says so in its name: it is
     another series there, and an alarm compares proven with proven."""
     return {
-        _name(line): {SLUGS[metric]: _metric(value) for metric, value in line.values.items()}
+        _name(line): {METRICS[metric].slug: _metric(value) for metric, value in line.values.items()}
         for line in sheet.lines
         if line.failure is None
     }

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.changes.findings import Finding, findings_of, record_of
+from timetrial.records.metric import METRICS
 from timetrial.records.reference import facts_of
 from timetrial.report.numbers import first_line
 from timetrial.results.names import names_of
@@ -76,7 +77,7 @@ def began_s(found: Results | Race) -> float:
 
 
 def _numbers(found: Results | Race, one: Finding, accuracy: Estimate | None) -> dict[str, float]:
-    metric = "step_time_ns" if isinstance(found, Results) else _UNITS[found.metric]
+    metric = METRICS["step_time" if isinstance(found, Results) else found.metric].column
     numbers: dict[str, float] = {}
     for name, estimate in ((metric, one.level), ("ratio", one.ratio), ("accuracy", accuracy)):
         if estimate is not None:
@@ -85,11 +86,8 @@ def _numbers(found: Results | Race, one: Finding, accuracy: Estimate | None) -> 
             numbers |= {key: value for key, value in bounds.items() if value is not None}
     held = [record.memory.held for record in one.launches if record.memory.held is not None]
     if held and one.level is not None:
-        numbers.setdefault("peak_memory_bytes", float(np.median(held)))
+        numbers.setdefault(METRICS["peak_memory"].column, float(np.median(held)))
     return {key: value for key, value in numbers.items() if math.isfinite(value)}
-
-
-_UNITS = {"step_time": "step_time_ns", "samples_per_s": "samples_per_s", "peak_memory": "peak_memory_bytes"}
 
 
 def _of_run(results: Results) -> Iterator[tuple[str, list[Series]]]:

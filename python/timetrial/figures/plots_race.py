@@ -30,7 +30,8 @@ def race_figure(race: Race) -> Figure:
     """A row of two panels per challenger, on one scale. InputError: no pair has ended."""
     from matplotlib.ticker import MaxNLocator
 
-    from timetrial.report.race import METRICS, verdict_words
+    from timetrial.records.metric import METRICS
+    from timetrial.report.race import verdict_words
 
     duels = [duel for duel in race.duels if duel.log_ratios]
     if not duels:
@@ -51,7 +52,7 @@ def race_figure(race: Race) -> Figure:
     panels[-1].set_xlabel("pairs so far, and what they say together")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=9, frameon=False)
-    question = f"Does the {METRICS[race.metric]} differ from {duels[0].base}'s?"
+    question = f"Does the {METRICS[race.metric].title} differ from {duels[0].base}'s?"
     figure.suptitle(question, x=0.01, ha="left", fontsize=12)
     return figure
 

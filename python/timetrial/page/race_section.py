@@ -5,9 +5,10 @@ from __future__ import annotations
 from timetrial.page.figures import drawn
 from timetrial.page.parts import Block, Section, Table, cell, from_grid, pairs
 from timetrial.page.run_section import again, environment
+from timetrial.records.metric import METRICS
 from timetrial.report.detail import data_facts, experiment_facts, settings_table
 from timetrial.report.proof_words import UNPROVEN
-from timetrial.report.race import METRICS, RaceTable, explain, header, notes
+from timetrial.report.race import RaceTable, explain, header, notes
 from timetrial.results.race import Race
 
 _TITLES = ["side", "name", "", "verdict", "stands on"]
@@ -15,7 +16,7 @@ _TITLES = ["side", "name", "", "verdict", "stands on"]
 
 def race_section(race: Race, anchor: str) -> Section:
     """All that its records say. InputError: they cannot be read."""
-    experiment, metric = race.record.experiment, METRICS[race.metric]
+    experiment, metric = race.record.experiment, METRICS[race.metric].title
     lines = list(RaceTable(race).lines())
     base = race.names[race.cases[0].id]
     answers = [f"`{line[1][0]}` against `{base}`: {_sentence(line[3][0])}" for line in lines[1:]]

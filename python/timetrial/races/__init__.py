@@ -49,8 +49,9 @@ def race(
 
     A side: a function that makes a step (of a notebook too), its word "package.module:make_step", a backend's
     name, a Side, a mapping of keys, results of one row, or a list of these.
-    `keys` hold for all sides: network="lenet5", threads=1. `metric`: step_time, samples_per_s (then batch
-    sizes may differ) or peak_memory. `confirm`: a verdict of `confirms` is raced once more before it is said.
+    `keys` hold for all sides: network="lenet5", threads=1. `metric`: of RACED in
+    records/metric.py; with samples_per_s batch sizes may differ. `confirm`: a verdict of `confirms` is raced
+    once more before it is said.
     `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
     """
     experiment = experiment_of(sides_of(sides), keys, seed)

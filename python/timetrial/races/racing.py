@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Sequence
@@ -10,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from timetrial.analysis.pairs import GATE, GOOD, judge, step_time_log_ratios, turns_of
+from timetrial.analysis.pairs import GATE, judge
+from timetrial.analysis.raced import RACED, Ride
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
@@ -33,7 +33,7 @@ from timetrial.races.side import check_sides
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.files import near
-from timetrial.records.metric import Metric
+from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
 from timetrial.records.race import PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
 from timetrial.results.names import side_names
@@ -221,7 +221,7 @@ def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict])
         return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
     ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
     for one in ride.sides[1:]:
-        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, GOOD[ride.metric])
+        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, METRICS[ride.metric].good)
         if ended is None and first is not None and first.verdict in confirms:
             ended = _until_decided(ride, "confirm", [one.case.id])
     if ended is not None:
@@ -281,7 +281,7 @@ def _until_decided(
     ride: _Ride, stage: Stage, challengers: list[str]
 ) -> tuple[Literal["voids", "budget"], str] | None:
     """Pairs until each challenger has a decision. Why it ended before that, or None."""
-    good = GOOD[ride.metric]
+    good = METRICS[ride.metric].good
     while True:
         if len(ride.void) >= MOST_VOID:
             words = f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
@@ -343,39 +343,18 @@ def _compared(
     found = {}
     try:
         for k in range(1, len(sides)):
-            found[sides[k].case.id] = _log_ratios(
-                ride.metric, [(sides[j], plans[j], launches[j]) for j in (0, k)]
+            base, challenger = (
+                Ride(
+                    launches[j],
+                    LaunchFiles(launches[j], plans[j].folder).steps,
+                    sides[j].case.workload.batch_size,
+                )
+                for j in (0, k)
             )
+            found[sides[k].case.id] = RACED[ride.metric].log_ratios(base, challenger)
     except ValueError as error:
         return {}, str(error)
     return found, None
-
-
-def _log_ratios(
-    metric: Metric, both: Sequence[tuple[ReadyCase, LaunchPlan, LaunchRecord]]
-) -> dict[str, float]:
-    (_, _, base_launch), (_, _, launch) = both
-    if metric == "peak_memory":
-        held = [one.memory.held for one in (base_launch, launch)]
-        if not all(held):
-            raise ValueError("the kernel did not say how much memory was held")
-        return {GATE: math.log(float(held[1] or 1) / float(held[0] or 1))}
-    turns = [turns_of(LaunchFiles(record, plan.folder).steps()) for _, plan, record in both]
-    times = step_time_log_ratios(turns[0], turns[1])
-    sizes = [record.samples_per_step(one.case.workload.batch_size) for one, _, record in both]
-    if metric == "step_time":
-        if None not in sizes and sizes[0] != sizes[1]:
-            raise ValueError(
-                f"a step of the sides has {sizes[0]} and {sizes[1]} samples: their times cannot be compared. "
-                "Race their throughput: --metric samples_per_s"
-            )
-        return times
-    if not all(sizes):
-        raise ValueError(
-            "how many samples a step has is not known: give batch_size=64, or the step an attribute `samples`"
-        )
-    samples = math.log(float(sizes[1] or 1) / float(sizes[0] or 1))
-    return {name: samples - value for name, value in times.items()}
 
 
 def _plan(

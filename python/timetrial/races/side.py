@@ -11,7 +11,7 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.functions import word_of
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import Experiment
-from timetrial.records.metric import Metric
+from timetrial.records.metric import RACED
 from timetrial.records.model import CaseRecord
 from timetrial.results.results import Results
 
@@ -151,9 +151,8 @@ def _of_cases(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_sides(cases: Sequence[Case], metric: str) -> None:
     """InputError where this cannot be a race."""
-    known: tuple[Metric, ...] = ("step_time", "samples_per_s", "peak_memory")
-    if metric not in known:
-        raise InputError(f"There is no metric '{metric}'.{nearest(metric, known)}")
+    if metric not in RACED:
+        raise InputError(f"There is no metric '{metric}'.{nearest(metric, RACED)}")
     if len(cases) < 2:
         raise InputError(
             "A race needs two sides, and there is one case. Give a key two values: backend=eigen,onednn "

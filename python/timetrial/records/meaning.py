@@ -6,6 +6,7 @@ is not repeated here. {estimate, low, high} of a number with its 95 % interval c
 
 from __future__ import annotations
 
+from timetrial.records.metric import RACED
 from timetrial.records.model import Outcome
 
 OUTCOME_WORDS: dict[Outcome, str] = {
@@ -89,7 +90,7 @@ _DUEL = {
 # With more than two sides the fields of a duel are in `races`, one entry for each challenger.
 RACE_FIELDS = {
     "schema_version": RUN_FIELDS["schema_version"],
-    "metric": "what was raced: `step_time`, `samples_per_s` or `peak_memory`",
+    "metric": f"what was raced: {', '.join(f'`{name}`' for name in RACED)}",
     "seconds": "from the first proof to the verdict; null: it was ended before",
     "isolated": "whether whole launches took turns in place of steps",
     "levels": "side -> its metric; a challenger's is the base's times the ratio of the verdict",

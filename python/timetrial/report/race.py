@@ -14,9 +14,10 @@ from rich.text import Text
 from timetrial.analysis.noise import noise
 from timetrial.cautions import Caution, advice_for, advised, sentences
 from timetrial.records.files import near
+from timetrial.records.metric import METRICS
 from timetrial.records.sessions import resuming, said_of
 from timetrial.report.columns import GAP, aligned, closing_lines, column_widths
-from timetrial.report.numbers import duration, first_line, memory, plus_minus, seconds, significant
+from timetrial.report.numbers import first_line, interval_words, measured_words, seconds
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 from timetrial.report.remarks import remark_lines, sides_words
 from timetrial.statistics.dispersion import two_levels
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from timetrial.statistics.intervals import Estimate
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
-METRICS = {"step_time": "step time", "samples_per_s": "samples per second", "peak_memory": "peak memory"}
-# Metric -> what a smaller and what a larger value is called.
-_WORDS = {
-    "step_time": ("faster", "slower"),
-    "samples_per_s": ("slower", "faster"),
-    "peak_memory": ("leaner", "more memory"),
-}
 _STATISTICS = {"mean": "by their mean", "p25": "by their lower quartile"}
 FACTOR_FROM = 1.5  # smaller differences are said in percent
 
@@ -115,7 +109,7 @@ def _wrapped(cells: list[tuple[str, str]], first: int, indent: int, width: int) 
 def header(race: Race) -> str:
     """Metric, work, machine, proof, time: what is the same for all sides."""
     base, experiment = race.cases[0], race.record.experiment
-    parts = ["race", METRICS[race.metric]]
+    parts = ["race", METRICS[race.metric].title]
     if base.network != "none":
         parts += [base.network, base.dataset]
     sizes = {case.batch_size for case in race.cases}
@@ -140,13 +134,7 @@ def _shown(race: Race, case: str) -> Shown:
 def level_words(race: Race, case: str) -> str:
     """'20.4 ms ±0.8 %'."""
     found = race.level(case)
-    return "-" if found is None else f"{_level(race.metric, found.estimate)} {plus_minus(found)}".rstrip()
-
-
-def _level(metric: str, value: float) -> str:
-    if metric == "peak_memory":
-        return memory(value)
-    return duration(value) if metric == "step_time" else f"{significant(value)} samples/s"
+    return "-" if found is None else measured_words(METRICS[race.metric].unit, found)
 
 
 def verdict_words(race: Race, duel: Duel) -> str:
@@ -166,8 +154,7 @@ def verdict_words(race: Race, duel: Duel) -> str:
 
 def effect_words(metric: str, effect: Effect) -> str:
     """'4.8 % slower [4.1, 5.5]', or, from FACTOR_FROM on, '2.80x faster [2.71, 2.88]'."""
-    less, more = _WORDS[metric]
-    word = more if effect.estimate > 0 else less
+    word = METRICS[metric].more if effect.estimate > 0 else METRICS[metric].less
     if 1 / FACTOR_FROM < 1 + effect.estimate < FACTOR_FROM:
         near, far = sorted((abs(effect.low), abs(effect.high)))
         return f"{100 * abs(effect.estimate):.1f} % {word} [{100 * near:.1f}, {100 * far:.1f}]"
@@ -250,7 +237,8 @@ def explain(race: Race, duel: Duel) -> str:
     """A duel in several lines, for a test that failed: both intervals, the pairs, settings, the command."""
     confidence = _percent(race.rule.confidence_at(duel.pairs))
     base = race.cases[0].id
-    lines = [f"{duel.challenger} against {duel.base}, {METRICS[race.metric]}: {verdict_words(race, duel)}"]
+    title = METRICS[race.metric].title
+    lines = [f"{duel.challenger} against {duel.base}, {title}: {verdict_words(race, duel)}"]
     if duel.effect is not None:
         pairs = f"{duel.pairs} pairs" + (f", {duel.void} void" if duel.void else "")
         lines.append(f"  interval    {confidence} % over {pairs}")
@@ -269,6 +257,4 @@ def explain(race: Race, duel: Duel) -> str:
 def _level_interval(metric: str, found: Estimate | None) -> str:
     if found is None:
         return "-"
-    if found.low is None or found.high is None:
-        return _level(metric, found.estimate)
-    return f"{_level(metric, found.estimate)} [{_level(metric, found.low)}, {_level(metric, found.high)}]"
+    return interval_words(METRICS[metric].unit, found.estimate, found.low, found.high)

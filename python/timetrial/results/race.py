@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from timetrial.statistics.dispersion import coarse_tick_ns
 from timetrial.statistics.intervals import Estimate, positive_location
-from timetrial.analysis.pairs import GATE, GOOD, STATISTICS, judge, turns_of
+from timetrial.analysis.pairs import GATE, STATISTICS, judge
+from timetrial.analysis.raced import RACED, Ride
 from timetrial.statistics.trimmed import FEWEST, trimmed_mean
 from timetrial.statistics.verdict import Decision, Effect, Rule, Verdict, decide
 from timetrial.cautions import Caution
@@ -19,6 +20,7 @@ from timetrial.errors import InputError
 from timetrial.results.names import side_names
 from timetrial.records import race as records
 from timetrial.records import store
+from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import CaseRecord, LaunchRecord, Parity
 from timetrial.records.race import PairRecord, Stage
 from timetrial.results.results import LaunchFiles
@@ -81,8 +83,8 @@ class Race:
         self.names = side_names(self.cases)
 
     @property
-    def metric(self) -> str:
-        """step_time, samples_per_s or peak_memory."""
+    def metric(self) -> Metric:
+        """Of RACED in records/metric.py."""
         return self.record.metric
 
     @property
@@ -189,17 +191,8 @@ class Race:
         return max((tick for tick in ticks if tick is not None), default=None)
 
     def _value(self, case: str, files: LaunchFiles) -> float | None:
-        if self.metric == "peak_memory":
-            return files.record.memory.held
-        turns = turns_of(files.steps())
-        if not turns:
-            return None
-        step_ns = sorted(STATISTICS[GATE](turn) for turn in turns)[len(turns) // 2]
         batch_size = next(one.batch_size for one in self.cases if one.id == case)
-        if self.metric == "step_time":
-            return step_ns
-        samples = files.record.samples_per_step(batch_size)
-        return samples / (step_ns * 1e-9) if samples else None
+        return RACED[self.metric].value(Ride(files.record, files.steps, batch_size))
 
     def log_ratios(self, challenger: str, stage: Stage = "judge", statistic: str = GATE) -> list[float]:
         """ln(challenger / base) of each pair of a stage that counts, in order. `challenger`: a case's id."""
@@ -315,11 +308,11 @@ class Race:
     def _judge(self, values: list[float]) -> Decision | None:
         if self.damaged_pairs:  # looks at other sets of pairs than were planned
             return None
-        found = judge(values, self.rule, GOOD[self.metric])
+        found = judge(values, self.rule, METRICS[self.metric].good)
         if found is not None or not self._out_of_time or len(values) < FEWEST:
             return found
         # The time was over, whatever the pairs said: this look stands for the next planned one.
-        return decide(values, self.rule, GOOD[self.metric], last=True)
+        return decide(values, self.rule, METRICS[self.metric].good, last=True)
 
     @property
     def _out_of_time(self) -> bool:

@@ -9,15 +9,12 @@ if TYPE_CHECKING:
     from timetrial.testing.engine import Engine, Ran
     from timetrial.testing.judgement import Assertion, Status
 
-_METRICS: dict[Assertion, tuple[str, str, str]] = {
-    "learns": ("accuracy", "1", "higher"),
-    "memory": ("peak_memory", "bytes", "lower"),
-}
+_METRICS: dict[Assertion, str] = {"learns": "accuracy", "memory": "peak_memory"}
 
 
 def race_entry(test: str, status: Status, race: Race, duel: Duel, engine: Engine) -> dict[str, Any]:
     """The ratio of the metric, side over base, with the interval that decided."""
-    from timetrial.analysis.pairs import GOOD
+    from timetrial.records.metric import METRICS
 
     numbers = {} if duel.effect is None else {key: 1 + value for key, value in vars(duel.effect).items()}
     return {
@@ -28,7 +25,7 @@ def race_entry(test: str, status: Status, race: Race, duel: Duel, engine: Engine
         "against": duel.base,
         "metric": race.metric,
         "unit": "1",
-        "direction": GOOD[race.metric],
+        "direction": METRICS[race.metric].good,
         "confidence": race.rule.confidence_at(duel.pairs),
         "outcome": "ok" if duel.effect is not None else None,
         "verdict": duel.verdict,
@@ -40,14 +37,16 @@ def value_entry(
     test: str, assertion: Assertion, status: Status, ran: Ran, value: float, engine: Engine
 ) -> dict[str, Any]:
     """An accuracy or a memory, which has no interval."""
-    metric, unit, direction = _METRICS[assertion]
+    from timetrial.records.metric import METRICS
+
+    metric = _METRICS[assertion]
     return {
         **engine.place(ran.folder, None),
         "source": "pytest",
         "name": f"{test}: {ran.name}",
         "metric": metric,
-        "unit": unit,
-        "direction": direction,
+        "unit": METRICS[metric].unit,
+        "direction": METRICS[metric].good,
         "estimate": float(value),
         "outcome": "ok",
         "status": status,
