@@ -97,6 +97,7 @@ def test_other_experiments_and_machines_are_refused(measure: Callable[..., Resul
         ("0123", "no case '0123'"),
         ({"backend": "slow"}, r"between two rows; this chooses 2: .*slow"),
         ({"backend": "slwo"}, "No case has backend='slwo'"),
+        ({"callable": "mine:slwo"}, "No case has callable='mine:slwo'"),
     ],
 )
 def test_a_row_must_be_one(measure: Callable[..., Results], chosen: Any, message: str) -> None:

@@ -116,7 +116,8 @@ class Results:
         the function itself."""
         from timetrial.contenders.functions import with_words
 
-        axes = {"backend" if key == "callable" else key: value for key, value in with_words(axes).items()}
+        given = with_words(axes)
+        axes = {"backend" if key == "callable" else key: value for key, value in given.items()}
         rows = self.rows
         known = {key for row in rows for key in facts_of(row.case)}
         for key in axes:
@@ -124,7 +125,7 @@ class Results:
                 raise InputError(f"These results have no axis '{key}'.{nearest(key, known)}")
         kept = frozenset(row.case.id for row in rows if _selects(facts_of(row.case), axes))
         if not kept:
-            asked = ", ".join(f"{key}={value!r}" for key, value in axes.items())
+            asked = ", ".join(f"{key}={value!r}" for key, value in given.items())
             raise InputError(f"No case has {asked}. The table shows what there is.")
         part = copy.copy(self)
         part._selected = kept
