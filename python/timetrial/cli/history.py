@@ -22,10 +22,11 @@ def history(
     ] = None,
     name: Annotated[str, typer.Option(help="Only names that fit; * stands for anything.")] = "*",
 ) -> None:
-    """Show numbers over time, or draw them: one panel per name, with intervals, and a break where the machine
-    or what it stood on changed.
+    """Show numbers over time, or draw them: a panel for each name, with intervals.
 
-    Nothing is joined across a break. Exit codes: 0 shown or drawn, 2 bad input.
+    Where the machine or what it stood on changed is a break, and nothing is joined across it.
+
+    Exit codes: 0 shown or drawn, 2 bad input.
     """
     from timetrial.changes.history import history as read
 
