@@ -18,8 +18,8 @@ from code_tables import TABLES, TEXTS, commands, python_names
 from code_tables.entry import Entry, Table, faults
 from timetrial import contenders, environments
 from timetrial.cases.case import Case, Workload
-from timetrial.cases.keys import EXPERIMENT_KEYS, PROCESS_SETTINGS
-from timetrial.contenders.settings import COMMON_SETTINGS
+from timetrial.cases.keys import EXPERIMENT_KEYS
+from timetrial.cases.settings import COMMON_SETTINGS, PROCESS_SETTINGS
 from timetrial.errors import TimetrialError
 from timetrial.experiment import catalog
 from timetrial.experiment.experiment import load_words

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from timetrial.cases.settings import PROCESS_SETTINGS
 from timetrial.errors import InputError, nearest
 
 # Each key with its meaning, which the reference prints.
@@ -36,18 +37,6 @@ CASE_KEYS = {
     "dtype": "type of the numbers: `f32`, the only one yet",
     "semantics": "`equal`, the only one yet: every contender does the same arithmetic",
 }
-PROCESS_SETTINGS = (
-    "threads",
-    "parallel",
-    "affinity",
-    "isa",
-    "mode",
-    "cache",
-    "python",
-    "flush_to_zero",
-)  # without a dot: any backend may have them
-PARALLEL = ("images", "product")  # what `parallel` can be, the default first
-CACHE_STATES = ("warm", "cold")  # what `cache` can be, the default first
 
 # What a word of the command line may set besides a key of the cases: word -> place in the experiment.
 EXPERIMENT_KEYS = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.cases.case import Case
-from timetrial.cases.keys import CACHE_STATES
+from timetrial.cases.settings import CACHE_STATES
 from timetrial.contenders.registry import Contender
 from timetrial.processes.left import files_below, remove
 from timetrial.records.model import CompileCache, Setting

@@ -6,20 +6,15 @@ from collections.abc import Collection
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.cases.keys import CACHE_STATES, PARALLEL, PROCESS_SETTINGS
+from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
 from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
-from timetrial.settings import float_mode, malloc
+from timetrial.settings import malloc
 from timetrial.settings.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.settings.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.settings.libraries import fortran_problem, link_libraries
-
-# Applied by the parent: the supervisor binds, the registry chooses. The contender never hears of them.
-PARENT_SETTINGS = ("affinity", "cache", "isa", "python", *malloc.NAMES)
-# Those that every backend has.
-COMMON_SETTINGS = ("threads", "affinity", "isa", "python", float_mode.NAME, *malloc.NAMES)
 
 
 def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:
@@ -34,10 +29,9 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
             # In an axis that spans every contender, some lack what others have.
             raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
-    known_words = (("parallel", PARALLEL), ("cache", CACHE_STATES), (float_mode.NAME, float_mode.VALUES))
-    for name, values in known_words:
-        word = case.settings.get(name)
-        if word is not None and word not in values:
+    for name, word in case.settings.items():
+        values = SETTINGS[name].values if name in SETTINGS else ()
+        if values and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     malloc.check(case.settings)
     allowed = allowed_cpus()
@@ -82,7 +76,7 @@ def _check_libraries(case: Case, contender: Contender, spanned: Collection[str])
 def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) -> None:
     """What only the plug-in and its library can judge: a file that is no CBLAS, an ISA that is none."""
     settings = job_settings(case, contender)
-    settings.pop(float_mode.NAME, None)  # the contender's program applies it, not its plug-in
+    settings = {name: word for name, word in settings.items() if not _is_of_program(name)}
     if contender.kind != "native" or not settings.keys() - {"threads"}:
         return
     environment = setting_environment(case, contender)
@@ -93,6 +87,10 @@ def _try_settings(case: Case, contender: Contender, spanned: Collection[str]) ->
         # the settings that they are about. A process that died has named none.
         about = [name for name in settings if f"{name} = '" in str(error)] or list(settings)
         raise _beyond(any(name in spanned for name in about), str(error)) from None
+
+
+def _is_of_program(name: str) -> bool:
+    return name in SETTINGS and SETTINGS[name].by == "program"
 
 
 def _beyond(is_axis: bool, words: str) -> TimetrialError:

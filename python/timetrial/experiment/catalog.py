@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from timetrial.cases import sources
 from timetrial.cases.case import Case, Workload
-from timetrial.cases.keys import PARALLEL
+from timetrial.cases.settings import SETTINGS
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.libraries import known_libraries
 from timetrial.toml import read_toml
@@ -116,31 +116,9 @@ def _settings() -> Entries:
     libraries = {
         one.name: f"{one.words}: {one.name}={one.default}, another name or a path" for one in LIBRARY_SETTINGS
     }
-    return {
-        "threads": "how many threads compute: threads=1,2",
-        "parallel": "what threads share: the images of a batch, or each product of matrices: "
-        f"parallel={','.join(PARALLEL)}",
-        "affinity": "which CPUs the contender may use: affinity=0-1 or 0+2",
-        "flush_to_zero": "whether subnormal numbers count as zero: flush_to_zero=on,off",
-        "isa": "which variant of a native backend: isa=avx2",
-        "mode": "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
-        "cache": "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
-        "python": "the interpreter of a framework or of your own step: python=/path/to/python",
-        "malloc.trim_threshold": "bytes free at the heap's end before glibc gives them back to the kernel",
-        "malloc.top_pad": "bytes that glibc takes from the kernel, or leaves, beyond what is needed",
-        "malloc.mmap_max": "arrays that may live outside glibc's heap: malloc.mmap_max=0",
-        "malloc.mmap_threshold": "bytes from which on an array lives outside glibc's heap",
-        **libraries,
-        "blas.core_type": "the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX",
-        "onednn.max_cpu_isa": "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",
-        "torch.memory_format": "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
-        "torch.mkldnn": "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false",
-        "reference.ties": "who gets the gradient of equal maxima in `reference`: the first of them, as "
-        "timetrial defines it, or all (as in Theano): reference.ties=first,all",
-        "null.work_units": "about microseconds of work in a step of `null`: null.work_units=20",
-        "null.step_us": "microseconds that a step of `null` lasts, by the clock: null.step_us=100",
-        "null.fail": "how `null` fails: throw, abort, segv, exit, hang, nan, oom, grow, print, "
-        "wrong_threads, unsupported_layer, slow_start",
-        "null.fail_at": "where `null` fails: null.fail_at=step,build",
-        "null.fail_after": "steps of `null` that go well before one fails: null.fail_after=3",
-    }
+    own = {name: kind.words for name, kind in SETTINGS.items()}
+    places = {name.partition(".")[0]: place for place, name in enumerate(own)}
+    # Each library beside the other settings of its name.
+    return dict(
+        sorted({**own, **libraries}.items(), key=lambda one: places.get(one[0].partition(".")[0], len(own)))
+    )

@@ -18,7 +18,6 @@ from timetrial.processes.events import Reading
 from timetrial.records.model import FloatMode, Setting, Thread
 
 NAME = "flush_to_zero"
-VALUES = ("on", "off")
 SOURCE = "MXCSR of every thread that computed, by ptrace"
 COMPUTED = 0.01  # of the CPU time of all threads: less is no thread that computed
 

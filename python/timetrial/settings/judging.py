@@ -6,7 +6,7 @@ The library's getter alone is known to lie, so a status comes from both.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,33 +40,78 @@ class Evidence:
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
 
 
+Judge = Callable[[str, str, Evidence], Setting]
+
+
+def _plainly(name: str, asked: str, evidence: Evidence) -> Setting:
+    """By what the contender reads back."""
+    reading = evidence.readings.get(name, Reading())
+    return _compared(name, asked, reading.effective, reading.how_read or "")
+
+
+def _threads(name: str, asked: str, evidence: Evidence) -> Setting:
+    reading = evidence.readings.get(name, Reading())
+    return judge_threads(int(asked), reading.effective, reading.how_read or "", evidence.threads)
+
+
+def _affinity(name: str, asked: str, evidence: Evidence) -> Setting:
+    return judge_affinity(parse_cpus(asked), evidence.threads)
+
+
+def _float_mode(name: str, asked: str, evidence: Evidence) -> Setting:
+    return float_mode.judge_float_mode(asked, evidence.readings.get(name, Reading()), evidence.computed)
+
+
+def _cache(name: str, asked: str, evidence: Evidence) -> Setting:
+    return evidence.cache or _plainly(name, asked, evidence)
+
+
+def _core_type(name: str, asked: str, evidence: Evidence) -> Setting:
+    known = evidence.readings.get(name, Reading()).effective is not None
+    if known or not evidence.loaded:
+        return _plainly(name, asked, evidence)
+    return judge_core_type(asked, evidence.loaded, evidence.announced)
+
+
+def _isa(name: str, asked: str, evidence: Evidence) -> Setting:
+    return _compared(name, asked, evidence.isa or None, "the plug-in's description")
+
+
+def _python(name: str, asked: str, evidence: Evidence) -> Setting:
+    return Setting(
+        name=name,
+        asked=asked,
+        effective=evidence.interpreter,
+        how_read="the path that was started",
+        status="applied",
+    )
+
+
+def _malloc(name: str, asked: str, evidence: Evidence) -> Setting:
+    return malloc.judge(name, asked, evidence.environment, evidence.mapped)
+
+
+# What shows that a setting took effect; of those in cases/settings.py that are not here, what the contender
+# says of itself.
+JUDGES: dict[str, Judge] = {
+    "threads": _threads,
+    "affinity": _affinity,
+    float_mode.NAME: _float_mode,
+    "cache": _cache,
+    CORE_TYPE: _core_type,
+    "isa": _isa,
+    "python": _python,
+    **dict.fromkeys(malloc.NAMES, _malloc),
+}
+
+
 def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
     """One record per setting that was asked, and per setting that the contender reported on its own."""
-    judged = []
-    for name, asked in case.settings.items():
-        if name in evidence.libraries:
-            continue
-        reading = evidence.readings.get(name, Reading())
-        effective, source = reading.effective, reading.how_read or ""
-        if name == "threads":
-            judged.append(judge_threads(int(asked), effective, source, evidence.threads))
-        elif name == "affinity":
-            judged.append(judge_affinity(parse_cpus(asked), evidence.threads))
-        elif name == float_mode.NAME:
-            judged.append(float_mode.judge_float_mode(asked, reading, evidence.computed))
-        elif name == "cache" and evidence.cache is not None:
-            judged.append(evidence.cache)
-        elif name == CORE_TYPE and effective is None and evidence.loaded:
-            judged.append(judge_core_type(asked, evidence.loaded, evidence.announced))
-        elif name in malloc.NAMES:
-            judged.append(malloc.judge(name, asked, evidence.environment, evidence.mapped))
-        elif name == "isa":
-            judged.append(_judge_plainly(name, asked, evidence.isa or None, "the plug-in's description"))
-        elif name == "python":
-            judged.append(Setting(name=name, asked=asked, effective=evidence.interpreter,
-                                  how_read="the path that was started", status="applied"))  # fmt: skip
-        else:
-            judged.append(_judge_plainly(name, asked, effective, source))
+    judged = [
+        JUDGES.get(name, _plainly)(name, asked, evidence)
+        for name, asked in case.settings.items()
+        if name not in evidence.libraries
+    ]
     for name, path in evidence.libraries.items():
         reading = evidence.readings.get(name, Reading())
         soname = evidence.sonames.get(name, "")
@@ -87,7 +132,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
     return [*judged, *judge_manners(evidence.threads, evidence.given, asked="affinity" in case.settings)]
 
 
-def _judge_plainly(name: str, asked: str, effective: str | None, source: str) -> Setting:
+def _compared(name: str, asked: str, effective: str | None, source: str) -> Setting:
     status: SettingStatus = "unverifiable"
     if effective is not None:
         status = "applied" if _equal(asked, effective) else "ignored"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.cases.keys import PARALLEL
+from timetrial.cases.settings import PARALLEL
 from timetrial.errors import InputError, Unavailable
 from timetrial.libraries import Kind, available, find, known_at
 from timetrial.processes.events import Reading

@@ -1,0 +1,56 @@
+"""The table of settings: one entry, and one function for what shows that it took effect."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import timetrial
+from timetrial.cases.case import Case, Workload
+from timetrial.cases.settings import PARENT_SETTINGS, SETTINGS
+from timetrial.contenders import resolve, validate_settings
+from timetrial.errors import InputError
+from timetrial.settings import malloc
+from timetrial.settings.judging import JUDGES, Evidence, judge_settings
+from timetrial.settings.libraries import LIBRARY_SETTINGS
+
+WORK = Workload("mlp", "digits", 8, {"name": "sgd", "learning_rate": 0.1})
+
+
+def test_whoever_judges_a_setting_finds_it_in_the_table() -> None:
+    assert set(JUDGES) <= set(SETTINGS)
+    assert set(malloc.NAMES) <= set(SETTINGS)
+    assert not {one.name for one in LIBRARY_SETTINGS} & set(SETTINGS)  # these are found by their libraries
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SETTINGS.items() if kind.values])
+def test_what_a_setting_cannot_be_is_said_before_anything_starts(name: str) -> None:
+    contender = resolve(Case("eigen", WORK))
+    case = Case("eigen", WORK, settings={name: "perhaps"})
+    with pytest.raises(
+        InputError, match=f"{name}='perhaps': expected {SETTINGS[name].values[0]} or|no setting"
+    ):
+        validate_settings(case, contender)
+
+
+def test_a_setting_without_a_judge_is_judged_by_what_the_contender_says() -> None:
+    case = Case("null", WORK, settings={"null.work_units": "20"})
+    [judged] = judge_settings(case, Evidence())
+    assert (judged.status, judged.how_read) == ("unverifiable", "nothing reports it")
+
+
+def test_what_the_parent_applies_is_in_one_list() -> None:
+    assert {"affinity", "isa", "python", "cache", *malloc.NAMES} == set(PARENT_SETTINGS)
+
+
+def test_no_other_file_has_a_list_of_settings() -> None:
+    package = Path(timetrial.__file__).parent
+    names = [re.compile(rf'"{name}"') for name in ("threads", "affinity", "isa", "cache")]
+    lists = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if all(name.search(path.read_text(encoding="utf-8")) for name in names)
+    }
+    assert lists == {"cases/settings.py", "settings/judging.py"}
