@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,17 @@ EXACT = {
     ),
     "avg_pool2d": (behind_a_convolution("avg_pool2d", kernel=[2, 4], stride=2, padding=[1, 2]), (2, 6, 6)),
     "relu": (behind_a_convolution("relu"), (2, 4, 4)),
+    "joins": (
+        [
+            layer("first", "conv2d", channels=2, kernel=1),
+            layer("way", "relu"),
+            layer("sum", "add", "way", "first", "way"),
+            layer("both", "concat", "sum", "first"),
+            layer("flat", "flatten"),
+            layer("loss", "squared_error", "flat", "labels"),
+        ],
+        (3, 4, 4),
+    ),
 }
 
 
@@ -134,6 +146,26 @@ def real_network() -> Network:
     return Network(nodes, 16, (2, 8, 8))
 
 
+def joined_network() -> Network:
+    nodes = [
+        layer("conv", "conv2d", channels=4, kernel=3),
+        layer("relu", "relu"),
+        layer("pool", "max_pool2d", "relu", kernel=2),
+        layer("sum", "add", "relu", "conv"),
+        layer("mean", "avg_pool2d", "sum", kernel=2),
+        layer("both", "concat", "pool", "mean"),
+        layer("flat", "flatten"),
+        layer("fc1", "dense", units=5),
+        layer("fc2", "dense", "flat", units=5),
+        layer("flat_sum", "add", "fc1", "fc2"),
+        layer("loss", "softmax_cross_entropy", "flat_sum", "labels"),
+    ]
+    return Network(nodes, 16, (2, 8, 8))
+
+
+NETWORKS = pytest.mark.parametrize("make_network", [real_network, joined_network])
+
+
 def real_numbers(network: Network) -> tuple[Weights, NDArray[np.float32], NDArray[np.int64]]:
     draw = np.random.default_rng(7)
     weights = {p["name"]: draw.normal(0, 0.3, p["shape"]).astype(np.float32) for p in network.parameters}
@@ -142,8 +174,11 @@ def real_numbers(network: Network) -> tuple[Weights, NDArray[np.float32], NDArra
 
 
 @THREADS
-def test_it_trains_as_the_reference_does_in_steps_and_in_parts(libtorch: Path, threads: str) -> None:
-    network = real_network()
+@NETWORKS
+def test_it_trains_as_the_reference_does_in_steps_and_in_parts(
+    libtorch: Path, threads: str, make_network: Callable[[], Network]
+) -> None:
+    network = make_network()
     weights, images, labels = real_numbers(network)
     ours, judge = built(libtorch, network, weights, threads), built(REFERENCE, network, weights)
     for backend in (ours, judge):
@@ -286,8 +321,11 @@ def test_a_plugin_for_another_torch_refuses_to_work(tmp_path: Path, own_cache: P
         Backend(plugin)
 
 
-def test_a_profiled_step_is_a_training_step_node_by_node(libtorch: Path) -> None:
-    network = real_network()
+@NETWORKS
+def test_a_profiled_step_is_a_training_step_node_by_node(
+    libtorch: Path, make_network: Callable[[], Network]
+) -> None:
+    network = make_network()
     weights, images, labels = real_numbers(network)
     ours, judge = built(libtorch, network, weights), built(libtorch, network, weights)
     for backend in (ours, judge):
@@ -301,5 +339,5 @@ def test_a_profiled_step_is_a_training_step_node_by_node(libtorch: Path) -> None
     found: dict[str, list[str]] = {}
     for node, direction, _ in times:
         found.setdefault(direction, []).append(node)
-    with_weights = ["conv", "fc1", "fc2"]
+    with_weights = list(dict.fromkeys(str(p["name"]).split(".")[0] for p in network.parameters))
     assert found == {"forward": layers, "loss": ["loss"], "backward": layers[::-1], "update": with_weights}

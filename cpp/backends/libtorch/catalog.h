@@ -2,7 +2,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/flatten.h>
@@ -23,7 +25,8 @@
 
 namespace timetrial::libtorch {
 
-using Operation = std::function<at::Tensor(const at::Tensor& input)>;
+using Inputs = std::vector<at::Tensor>;
+using Operation = std::function<at::Tensor(const Inputs& inputs)>;
 // The mean over the batch, of the prediction (N x classes) and the labels (N).
 using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& labels);
 
@@ -43,15 +46,15 @@ inline std::optional<at::Tensor> bias_of(const Parameters& parameters) {
 }
 
 inline Operation dense(const Attributes&, const Parameters& parameters) {
-    return [weight = parameters.at(0), bias = bias_of(parameters)](const at::Tensor& x) {
-        return at::linear(x, weight, bias);
+    return [weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x) {
+        return at::linear(x[0], weight, bias);
     };
 }
 
 inline Operation conv2d(const Attributes& attributes, const Parameters& parameters) {
     const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const at::Tensor& x) {
-        return at::conv2d(x, weight, bias, stride, padding);
+    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x) {
+        return at::conv2d(x[0], weight, bias, stride, padding);
     };
 }
 
@@ -60,7 +63,7 @@ template <class Pool>
 Operation pooling(const Attributes& attributes, Pool pool) {
     const auto kernel = read_pair(attributes, "kernel", 1);
     const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-    return [=](const at::Tensor& x) { return pool(x, kernel, stride, padding); };
+    return [=](const Inputs& x) { return pool(x[0], kernel, stride, padding); };
 }
 
 inline Operation max_pool2d(const Attributes& attributes, const Parameters&) {
@@ -73,7 +76,19 @@ inline Operation avg_pool2d(const Attributes& attributes, const Parameters&) {
 
 template <at::Tensor (*function)(const at::Tensor&)>
 Operation plain(const Attributes&, const Parameters&) {
-    return function;
+    return [](const Inputs& x) { return function(x[0]); };
+}
+
+inline Operation add(const Attributes&, const Parameters&) {
+    return [](const Inputs& x) {
+        at::Tensor sum = at::add(x[0], x[1]);
+        for (std::size_t i = 2; i < x.size(); ++i) sum = at::add(sum, x[i]);
+        return sum;
+    };
+}
+
+inline Operation concat(const Attributes&, const Parameters&) {
+    return [](const Inputs& x) { return at::cat(x, 1); };
 }
 
 inline at::Tensor flatten(const at::Tensor& x) { return at::flatten(x, 1); }
@@ -95,6 +110,8 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"tanh", plain<at::tanh>},
     Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},
     Kind<MakeOperation>{"flatten", plain<flatten>},
+    Kind<MakeOperation>{"add", add},
+    Kind<MakeOperation>{"concat", concat},
 };
 
 inline constexpr std::array loss_kinds = {

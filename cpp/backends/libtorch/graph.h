@@ -28,8 +28,8 @@ struct Node {
     std::string name;
     Shape shape;          // of the output, N first
     Operation operation;  // empty for an input of the network and for the loss
-    std::size_t input = 0;
-    bool frees_input = false;  // no later node reads its input
+    std::vector<std::size_t> inputs;
+    std::vector<std::size_t> frees;  // those of its inputs that no later node reads
     std::vector<std::size_t> parameters;
 };
 
@@ -48,10 +48,18 @@ struct Graph {
         for (std::size_t i = 1; i < nodes.size(); ++i) {
             const Node& node = nodes[i];
             if (!node.operation) continue;
-            outputs[i] = node.operation(outputs[node.input]);
-            if (node.frees_input && !keep) outputs[node.input].reset();
+            outputs[i] = node.operation(inputs_of(node, outputs));
+            if (keep) continue;
+            for (const std::size_t input : node.frees) outputs[input].reset();
         }
         return outputs;
+    }
+
+    static Inputs inputs_of(const Node& node, const std::vector<at::Tensor>& outputs) {
+        Inputs inputs;
+        inputs.reserve(node.inputs.size());
+        for (const std::size_t input : node.inputs) inputs.push_back(outputs[input]);
+        return inputs;
     }
 
     at::Tensor in_format(const at::Tensor& images) const {
@@ -82,9 +90,8 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         node.name = layer.name;
         node.shape = layer.shape;
         if (layer.kind == "input" || i == network.loss) continue;
-        if (layer.inputs.size() != 1) throw Unsupported("layer '" + layer.name + "' has several inputs");
-        node.input = layer.inputs[0];
-        last_reader[node.input] = i;
+        node.inputs = layer.inputs;
+        for (const std::size_t input : node.inputs) last_reader[input] = i;
         std::vector<at::Tensor> values;
         for (const ParameterSpec& spec : layer.parameters) {
             const auto own = spec.shape.size() == 4 ? format : at::MemoryFormat::Contiguous;
@@ -94,10 +101,8 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         }
         node.operation = find_kind(operation_kinds, layer).make(layer.attributes, values);
     }
-    for (std::size_t i = 1; i < layers.size(); ++i) {
-        Node& node = graph.nodes[i];
-        node.frees_input = node.operation && node.input != graph.prediction && last_reader[node.input] == i;
-    }
+    for (std::size_t i = 0; i < layers.size(); ++i)
+        if (last_reader[i] != 0) graph.nodes[last_reader[i]].frees.push_back(i);
     graph.reset();
     return graph;
 }

@@ -26,7 +26,7 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
     for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
         const Node& node = graph.nodes[i];
         if (!node.operation) continue;
-        record(i, TT_DIRECTION_FORWARD, [&] { outputs[i] = node.operation(leaves[node.input]); });
+        record(i, TT_DIRECTION_FORWARD, [&] { outputs[i] = node.operation(Graph::inputs_of(node, leaves)); });
         leaves[i] = outputs[i].detach().set_requires_grad(outputs[i].requires_grad());
     }
     record(graph.loss_node, TT_DIRECTION_LOSS, [&] {
