@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from fanned import FANNED
 from launching import SHORT, make_plan, small_network, words
 from required import QUICK, framework_skip
 
@@ -28,6 +29,9 @@ from timetrial.records.model import CompileCache, LaunchRecord, Parity
 CORES = len(os.sched_getaffinity(0))
 # A user's limits: a framework may compile for a minute.
 _plan = partial(make_plan, measure=replace(SHORT, limits=Limits()))
+
+# Adapters without layers of several inputs.
+CANNOT_JOIN = ("caffe", "cntk", "keras", "neon", "singa", "torch7")
 
 ALL_LAYERS = """
 [[nodes]]
@@ -154,6 +158,21 @@ def test_every_layer_is_proven(
     compared = {comparison.tensor for comparison in _proven(run_launch(plan)).comparisons}
     expected = {"gradient conv1.weight", "gradient fc1.bias", "evaluation: output"}
     assert {*expected, "step 1: parameter conv2.bias", "stress: step 1: parameter fc1.bias"} <= compared
+
+
+@EVERYTHING
+def test_joins_are_proven(tmp_path: Path, backend: str, mode: str) -> None:
+    network = tmp_path / "fanned.toml"
+    network.write_text(FANNED)
+    plan = _plan(
+        tmp_path / "launch", backend, network=str(network), purpose="proof", settings=_settings(mode)
+    )
+    record = run_launch(plan)
+    if backend.partition("@")[0] in CANNOT_JOIN:
+        assert record.outcome == "unavailable", words(record)
+        assert "'add'" in (record.reason or "")
+    else:
+        _proven(record)
 
 
 @EVERYTHING

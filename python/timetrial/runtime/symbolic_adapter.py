@@ -10,7 +10,7 @@ class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, x), _loss_of(prediction).
+    _layer(node, x, *more), _loss_of(prediction).
     """
 
     def build(self, job, images, labels):
@@ -23,7 +23,7 @@ class SymbolicAdapter(BaseAdapter):
         self._values = {"images": self.images}
         for node in job.nodes:
             if node.name != job.loss:
-                self._values[node.name] = self._layer(node, self._values[node.inputs[0]])
+                self._values[node.name] = self._layer(node, *[self._values[name] for name in node.inputs])
         self._loss = self._loss_of(self._values[job.output])
         self.reset()
         self._function({"train": "step"}.get(job.task, job.task))

@@ -21,6 +21,7 @@ LAYERS = (
     "softmax_cross_entropy",
     "squared_error",
 )
+JOINS = ("add", "concat")  # of several inputs: an adapter that has them says `layers = LAYERS + JOINS`
 
 
 class BaseAdapter(object):
@@ -85,6 +86,17 @@ def channels_last_order(job, node):
     return _order_of_flat(job, node.inputs[0])
 
 
+def keeps_order(job, name):
+    """Whether the flatten `name` must give a sample's values in the job's order, (C, H, W), though images are
+    (H, W, C): where a join reads them, all that it joins must lie alike."""
+    for node in job.nodes:
+        if name in node.inputs:
+            passes = node.kind in ("relu", "tanh", "sigmoid", "flatten")
+            if node.kind in JOINS or (passes and keeps_order(job, node.name)):
+                return True
+    return False
+
+
 def _order_of_flat(job, source):
     """The same for the layer `source`, whose output is flat."""
     while source not in job.inputs and job.node(source).kind != "flatten":
@@ -92,6 +104,8 @@ def _order_of_flat(job, source):
         if kind not in ("relu", "tanh", "sigmoid"):
             return None
         source = job.node(source).inputs[0]
+    if keeps_order(job, source):
+        return None
     if source in job.inputs:
         shape = job.inputs[source].shape
     else:

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+JOINS = ("add", "concat")
 # Those with a colon name a layer behind it: "stale_weight:fc2".
 DEFECTS = (
     "none", "ignored_bias:", "stale_weight:", "initial_weight:", "frozen:", "ignored_decay", "doubled_rate",
@@ -19,7 +20,7 @@ DEFECTS = (
     "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
     "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity", "half_batch", "every_eighth",
     "velocity_lost", "first_inference", "inference_trace",
-    "remembers",
+    "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
 )  # fmt: skip
@@ -30,7 +31,7 @@ class Adapter:
     devices = ("cpu",)
     dtypes = ("f32",)
     optimizers = ("sgd",)
-    layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "softmax_cross_entropy")
+    layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "softmax_cross_entropy")
     version = "1"
     library = f"NumPy {np.__version__}"
 
@@ -260,7 +261,7 @@ class Adapter:
         values = {"images": images}
         self._saved = {}
         for node in self.nodes:
-            x = values[node.inputs[0]]
+            x = [values[name] for name in node.inputs] if node.kind in JOINS else values[node.inputs[0]]
             values[node.name] = getattr(self, "_" + node.kind)(node, x, parameters).astype(np.float32)
         return values
 
@@ -309,6 +310,13 @@ class Adapter:
         self._saved[node.name] = x.shape
         return x.reshape(x.shape[0], -1)
 
+    def _add(self, node, x, _):
+        return sum(x)
+
+    def _concat(self, node, x, _):
+        self._saved[node.name] = np.cumsum([one.shape[1] for one in x])[:-1]
+        return np.concatenate(x, axis=1)
+
     def _forward_backward(self):
         values = self._forward(self.parameters)
         logits = values[self.job.output].astype(np.float64)
@@ -324,8 +332,13 @@ class Adapter:
         probabilities[counted:] = 0
         dy = probabilities if self.defect == "forgotten_mean" else probabilities / counted
         self.gradients = {}
+        parts = {self.job.output: dy}
         for node in reversed(self.nodes):
-            dy = getattr(self, "_back_" + node.kind)(node, dy)
+            dx = getattr(self, "_back_" + node.kind)(node, parts.pop(node.name))
+            for k, name in enumerate(node.inputs):
+                part = dx[k] if node.kind in JOINS else dx
+                known = None if self.defect == "overwritten_part" else parts.get(name)
+                parts[name] = part if known is None else known + part
         self.gradients = {name: self.gradients[name].astype(np.float32) for name in self.parameters}
         return loss
 
@@ -378,6 +391,15 @@ class Adapter:
 
     def _back_relu(self, node, dy):
         return dy * self._saved[node.name]
+
+    def _back_add(self, node, dy):
+        parts = [dy] * len(node.inputs)
+        return [dy * 0, *parts[1:]] if self.defect == "forgotten_part" else parts
+
+    def _back_concat(self, node, dy):
+        parts = np.split(dy, self._saved[node.name], axis=1)
+        alike = len({part.shape for part in parts}) == 1
+        return parts[::-1] if self.defect == "swapped_parts" and alike else parts
 
     def _back_flatten(self, node, dy):
         return dy.reshape(self._saved[node.name])

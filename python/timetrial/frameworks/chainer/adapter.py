@@ -2,6 +2,8 @@
 
 import numpy as np
 from timetrial_adapter import (
+    JOINS,
+    LAYERS,
     BaseAdapter,
     bias_name,
     blas_threads,
@@ -14,6 +16,8 @@ from timetrial_adapter import (
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports chainer. OpenBLAS and iDeep's OpenMP took their threads from the environment."""
@@ -113,7 +117,7 @@ class Adapter(BaseAdapter):
         values = {"images": self.images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                values[node.name] = _apply(self.model, node, values[node.inputs[0]])
+                values[node.name] = _apply(self.model, node, *[values[name] for name in node.inputs])
         return values
 
     def _loss(self, prediction):
@@ -144,7 +148,11 @@ def _make_chain(job):
     return chain
 
 
-def _apply(chain, node, value):
+def _apply(chain, node, value, *more):
+    if node.kind == "add":
+        return chainer.functions.add(value, *more)
+    if node.kind == "concat":
+        return chainer.functions.concat((value, *more), axis=1)
     if node.parameters:
         return getattr(chain, node.name)(value)
     if node.kind in ("max_pool2d", "avg_pool2d"):

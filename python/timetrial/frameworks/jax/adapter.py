@@ -1,11 +1,13 @@
 """JAX on the CPU: functions of a dictionary of parameters, optax for the loss and the update."""
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, pair, weight_name
+from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, pair, weight_name
 
 
 class Adapter(BaseAdapter):
     """Modes: `jit` compiles each function as a whole, `eager` runs operation by operation."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports JAX. Its threads are as many as the processors that the parent lets it have."""
@@ -106,7 +108,7 @@ class Adapter(BaseAdapter):
         values = {"images": images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                values[node.name] = _layer(node, weights, values[node.inputs[0]])
+                values[node.name] = _layer(node, weights, *[values[name] for name in node.inputs])
         return values
 
 
@@ -114,7 +116,11 @@ def _is_trace(state):
     return isinstance(state, optax.TraceState)
 
 
-def _layer(node, weights, x):
+def _layer(node, weights, x, *more):
+    if node.kind == "add":
+        return sum(more, x)
+    if node.kind == "concat":
+        return jnp.concatenate((x, *more), axis=1)
     if node.kind == "dense":
         y = x @ weights[weight_name(node)].T
         return y + weights[bias_name(node)] if bias_name(node) else y

@@ -9,7 +9,7 @@ def layer_values(ops, job, images, parameters):
     for node in job.nodes:
         if node.name != job.loss:
             given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]
-            values[node.name] = _layer(ops, node, [values[node.inputs[0]], *given])
+            values[node.name] = _layer(ops, node, [values[name] for name in node.inputs] + given)
     return values
 
 
@@ -19,6 +19,10 @@ def _layer(ops, node, inputs):
         return ops.FullyConnected(*inputs, num_hidden=units, no_bias=len(inputs) == 2, flatten=False)
     if node.kind == "flatten":
         return ops.Flatten(*inputs)
+    if node.kind == "add":
+        return ops.add_n(*inputs)
+    if node.kind == "concat":
+        return ops.concat(*inputs, dim=1)
     if node.kind in ("relu", "tanh", "sigmoid"):
         return ops.Activation(*inputs, act_type=node.kind)
     window = {"kernel": pair(node, "kernel"), "stride": pair(node, "stride"), "pad": pair(node, "padding")}

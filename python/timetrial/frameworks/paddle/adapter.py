@@ -1,7 +1,7 @@
 """PaddlePaddle on the CPU: its layers, its SGD or Momentum; run as they come or as a static program."""
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, openmp_threads, pair, weight_name
+from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, openmp_threads, pair, weight_name
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -10,6 +10,8 @@ _VELOCITY = "_velocity_0"  # what Momentum appends to a parameter's name
 
 class Adapter(BaseAdapter):
     """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports Paddle, which sets OMP_NUM_THREADS to 1 if it is not set."""
@@ -174,7 +176,7 @@ class Adapter(BaseAdapter):
         """Node -> its output."""
         values = {"images": images}
         for name, layer in self._layers.items():
-            values[name] = layer(values[self._job.node(name).inputs[0]])
+            values[name] = layer(*[values[i] for i in self._job.node(name).inputs])
         return values
 
 
@@ -204,8 +206,25 @@ def _make_layers(job):
     return {node.name: _make_layer(node) for node in job.nodes if node.name != job.loss}
 
 
+class _Join(object):
+    """A layer of several inputs, without parameters."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, *inputs):
+        return self._function(list(inputs))
+
+    def parameters(self):
+        return []
+
+
 def _make_layer(node):
     nn = paddle.nn
+    if node.kind == "add":
+        return _Join(paddle.add_n)
+    if node.kind == "concat":
+        return _Join(lambda inputs: paddle.concat(inputs, axis=1))
     if node.kind in ("dense", "conv2d"):
         (out, into) = node.parameters[0][1][:2]
         bias = paddle.ParamAttr(name=bias_name(node)) if bias_name(node) else False

@@ -5,13 +5,15 @@ It has no layers of its own: a convolution is a matrix product over patches, poo
 
 import numpy as np
 from symbolic_adapter import SymbolicAdapter
-from timetrial_adapter import bias_name, blas_threads, pair, weight_name
+from timetrial_adapter import JOINS, LAYERS, bias_name, blas_threads, pair, weight_name
 
 _MODES = {"numba": "NUMBA", "c": "CVM"}  # ours -> PyTensor's
 
 
 class Adapter(SymbolicAdapter):
     """Modes name what compiles: `numba` or `c`."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports PyTensor. Where it compiles PYTENSOR_FLAGS and NUMBA_CACHE_DIR have told it."""
@@ -56,7 +58,11 @@ class Adapter(SymbolicAdapter):
             return -(log_softmax(prediction, axis=1) * target).sum() / np.float32(self._job.batch_size)
         return pt.sqr(prediction - target).sum() / np.float32(self._job.batch_size * classes)
 
-    def _layer(self, node, x):
+    def _layer(self, node, x, *more):
+        if node.kind == "add":
+            return sum(more, x)
+        if node.kind == "concat":
+            return pt.concatenate([x, *list(more)], axis=1)
         if node.kind == "dense":
             y = pt.dot(x, self._weights[weight_name(node)].T)
             return y + self._weights[bias_name(node)] if bias_name(node) else y

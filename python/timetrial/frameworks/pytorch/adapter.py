@@ -5,7 +5,7 @@ import re
 import time
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, pair
+from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, pair
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -19,6 +19,8 @@ _FACTS = (
 
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
@@ -262,8 +264,22 @@ def _graph_module(order, layers, output):
     return Graph()
 
 
+def _join(function):
+    """A module of several inputs."""
+
+    class Join(torch.nn.Module):
+        def forward(self, *inputs):
+            return function(inputs)
+
+    return Join()
+
+
 def _make_layer(node):
     nn = torch.nn
+    if node.kind == "add":
+        return _join(lambda inputs: sum(inputs[1:], inputs[0]))
+    if node.kind == "concat":
+        return _join(lambda inputs: torch.cat(inputs, 1))
     if node.kind in ("dense", "conv2d"):
         out, into = node.parameters[0][1][:2]
         bias = bias_name(node) is not None

@@ -3,11 +3,13 @@
 import os
 
 from tensorflow_network import mean_loss, predict
-from timetrial_adapter import BaseAdapter, ChannelsLast
+from timetrial_adapter import JOINS, LAYERS, BaseAdapter, ChannelsLast
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = LAYERS + JOINS
 
     image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
 

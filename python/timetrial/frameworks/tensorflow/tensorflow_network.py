@@ -1,6 +1,6 @@
 """The network in the words that TensorFlow 1.4 and 2.21 have in common. Images are (N, H, W, C)."""
 
-from timetrial_adapter import bias_name, pair, weight_name
+from timetrial_adapter import bias_name, keeps_order, pair, weight_name
 
 
 def predict(tf, job, weights, images):
@@ -8,7 +8,7 @@ def predict(tf, job, weights, images):
     values = {"images": images}
     for node in job.nodes:
         if node.name != job.loss:
-            values[node.name] = _layer(tf, node, weights, values[node.inputs[0]])
+            values[node.name] = _layer(tf, job, node, weights, *[values[name] for name in node.inputs])
     del values["images"]
     return values
 
@@ -21,9 +21,15 @@ def mean_loss(tf, job, prediction, labels):
     return tf.reduce_mean(tf.square(prediction - tf.one_hot(labels, job.classes)))
 
 
-def _layer(tf, node, weights, x):
+def _layer(tf, job, node, weights, x, *more):
     kind = node.kind
+    if kind == "add":
+        return tf.add_n((x, *more))
+    if kind == "concat":
+        return tf.concat((x, *more), axis=-1)  # the channels of images, the features of flat values
     if kind == "flatten":
+        if len(x.shape) == 4 and keeps_order(job, node.name):
+            x = tf.transpose(x, [0, 3, 1, 2])
         size = 1
         for extent in node.shape[1:]:
             size *= extent

@@ -1,11 +1,13 @@
 """Theano on the CPU: one compiled function per verb, everything it changes in shared variables."""
 
 from symbolic_adapter import SymbolicAdapter
-from timetrial_adapter import bias_name, blas_threads, pair, weight_name
+from timetrial_adapter import JOINS, LAYERS, bias_name, blas_threads, pair, weight_name
 
 
 class Adapter(SymbolicAdapter):
     """Layers and loss are Theano's own; all else is in symbolic_adapter.py."""
+
+    layers = LAYERS + JOINS
 
     def load(self, settings):
         """Imports Theano. Which BLAS it links to, and where it compiles, THEANO_FLAGS has told it."""
@@ -44,7 +46,11 @@ class Adapter(SymbolicAdapter):
         target = tensor.extra_ops.to_one_hot(self.labels, self._job.classes, dtype="float32")
         return tensor.sqr(prediction - target).mean()
 
-    def _layer(self, node, x):
+    def _layer(self, node, x, *more):
+        if node.kind == "add":
+            return sum(more, x)
+        if node.kind == "concat":
+            return tensor.concatenate([x, *list(more)], axis=1)
         if node.kind == "dense":
             y = tensor.dot(x, self._weights[weight_name(node)].T)
             return y + self._weights[bias_name(node)] if bias_name(node) else y
