@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "controllers/openblas_cores.h"
 #include "timetrial/backend.hpp"
@@ -47,7 +48,7 @@ struct Names {
 std::optional<Names> find_names(void* handle) {
     for (const char* prefix : {"", "scipy_"}) {
         for (const char* suffix : {"", "64_", "_64", "64"}) {
-            const Names names{prefix, suffix};
+            Names names{prefix, suffix};
             if (dlsym(handle, names.of("sgemm").c_str())) return names;
         }
     }
@@ -134,8 +135,8 @@ void open(const std::string& path, int threads, const std::string& core_type) {
     check_product(found.sgemm, path, found.names);
     check_product(found.dgemm, path, names->of("dgemm"));
     found.path = file_of(reinterpret_cast<void*>(found.sgemm));
-    opened = found;
-    loaded.release();  // for as long as the process lives
+    opened = std::move(found);
+    static_cast<void>(loaded.release());  // open for as long as the process lives
 }
 
 const Library& library() { return opened; }
