@@ -15,8 +15,8 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records import store
-from timetrial.results.results import Results
 from timetrial.report.table import to_text
+from timetrial.results.results import Results
 
 IMAGES = 360
 TRUTH = np.arange(IMAGES) % 10

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.distribution import Distribution
-from timetrial.statistics.intervals import Estimate
 from timetrial.analysis.step_times import PERCENTILES
 from timetrial.analysis.summary import Row
 from timetrial.records.model import SCHEMA_VERSION
+from timetrial.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
     from timetrial.results.results import Results

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from timetrial.results.race import Race
 from timetrial.records import store
 from timetrial.records.race import is_race
+from timetrial.results.race import Race
 from timetrial.results.results import Results
 
 

@@ -9,21 +9,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timetrial.statistics.dispersion import coarse_tick_ns
-from timetrial.statistics.intervals import Estimate, positive_location
 from timetrial.analysis.pairs import GATE, STATISTICS, judge
 from timetrial.analysis.raced import RACED, Ride
-from timetrial.statistics.trimmed import FEWEST, trimmed_mean
-from timetrial.statistics.verdict import Decision, Effect, Rule, Verdict, decide
 from timetrial.cautions import Caution
 from timetrial.errors import InputError
-from timetrial.results.names import side_names
 from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import CaseRecord, LaunchRecord, Parity
 from timetrial.records.race import PairRecord, Stage
+from timetrial.results.names import side_names
 from timetrial.results.results import LaunchFiles
+from timetrial.statistics.dispersion import coarse_tick_ns
+from timetrial.statistics.intervals import Estimate, positive_location
+from timetrial.statistics.trimmed import FEWEST, trimmed_mean
+from timetrial.statistics.verdict import Decision, Effect, Rule, Verdict, decide
 
 if TYPE_CHECKING:
     import pandas as pd

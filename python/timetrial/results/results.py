@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from timetrial.analysis.comparison import Contrast
-    from timetrial.results.choosing import Chosen
-    from timetrial.results.profile import Profile
     from timetrial.figures.plots import Plots
     from timetrial.report.table import CasesTable
+    from timetrial.results.choosing import Chosen
+    from timetrial.results.profile import Profile
 
 PandasKind = Literal["cases", "launches", "steps"]
 
@@ -140,8 +140,8 @@ class Results:
         them), and for rows that do different work.
         """
         from timetrial.analysis.comparison import contrast
-        from timetrial.results.choosing import row_of
         from timetrial.figures.plots_data import case_labels
+        from timetrial.results.choosing import row_of
 
         chosen = row_of(self, base), row_of(self, challenger)
         rows = self.whole.rows
