@@ -72,6 +72,20 @@ inline void expect_exact_joins(const MakeTrainer& make) {
             expect_step(make, specs, {1, 4, 4}, 4, Numbers::kIntegers, 0);
         }
     }
+    const auto expect_over_images = [&](std::vector<NodeSpec> specs) {
+        specs.insert(specs.end(), {node("flat", "flatten"), loss_of("flat", "squared_error")});
+        expect_step(make, specs, {2, 4, 4}, 4, Numbers::kIntegers, 0);
+    };
+    const NodeSpec conv = node("conv", "conv2d", {{"channels", 2.0}, {"kernel", 1.0}});
+    // A sum hands one gradient to a relu, which multiplies it, and to who reads it after that.
+    expect_over_images({conv, node("relu", "relu"), node_of({"relu", "conv"}, "sum", "add")});
+    expect_over_images({conv, node_of({"conv"}, "other", "max_pool2d", {{"kernel", 2.0}}),
+                        node_of({"conv"}, "relu", "relu"), node("pool", "max_pool2d", {{"kernel", 2.0}}),
+                        node_of({"pool", "other"}, "sum", "add")});
+    // The first input of a sum has nothing to learn.
+    expect_over_images({node("small", "max_pool2d", {{"kernel", 1.0}}),
+                        node_of({"images"}, "conv", "conv2d", {{"channels", 2.0}, {"kernel", 1.0}}),
+                        node_of({"small", "conv"}, "sum", "add")});
     // Flat, with a value that is read twice by one join, and a join of what nobody learns.
     expect_step(make,
                 {node("fc", "dense", {{"units", 4.0}}), node("relu", "relu"),
