@@ -166,3 +166,9 @@ def _names(row: str) -> list[str]:
     return [
         name.rpartition("/")[2] for name in row.split("|")[1].replace("`", "").replace(" ", "").split(",")
     ]
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone."""
+    names = [path.name for path in Path(__file__).parents[1].rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
