@@ -222,7 +222,7 @@ class Caution(Enum):
         "ties: the clock has ticks of {ticks} ns, and medians see no difference within one",
         "Put more work into a step, or several of them into one.",
     )
-    VOID = ("pair {pair} is void: {why}", "It counts for nothing; if many are, mend what made them fail.")
+    VOID = ("{pairs} void: {why}", "It counts for nothing; if many are, mend what made them fail.")
 
     @property
     def seen(self) -> str:

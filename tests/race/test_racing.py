@@ -17,6 +17,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.races import Race, RaceInterrupted, resume_race, run_race
 from timetrial.records.files import near
+from timetrial.report.race import notes
 from timetrial.results.loading import load
 from timetrial.statistics.verdict import Rule
 
@@ -212,6 +213,8 @@ def test_repeated_crashes_end_it_with_the_evidence(raced: Raced) -> None:
     assert found.exit_code == 4
     assert len(found.pairs) == 3
     assert "3 of 3 pairs are void; the last: crashes: crash: the contender crashes" in repr(found)
+    [said] = [line for line in notes(found) if "void" in line and "of 3" not in line]
+    assert said.startswith("pairs 1, 2 and 3 are void: crashes: crash: the contender crashes")
 
 
 @pytest.mark.parametrize(

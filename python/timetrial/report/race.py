@@ -165,6 +165,13 @@ def effect_words(metric: str, effect: Effect) -> str:
     return f"{factors[0]:.2f}x {word} [{near:.2f}, {far:.2f}]"
 
 
+def _which(pairs: list[str]) -> str:
+    """'pair 2 is', 'pairs 2, 5 and 6 are'."""
+    if len(pairs) == 1:
+        return f"pair {pairs[0]} is"
+    return f"pairs {', '.join(pairs[:-1])} and {pairs[-1]} are"
+
+
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.1f}".removesuffix(".0")
 
@@ -191,9 +198,12 @@ def notes(race: Race) -> list[str]:
     tick_ns = race.coarse_tick_ns()
     if tick_ns is not None:
         said.append(advised(Caution.TICKS.words(ticks=tick_ns)))
+    void: dict[str, list[str]] = {}
     for pair in race.pairs:
         if pair.void is not None:
-            said.append(advised(Caution.VOID.words(pair=pair.number + 1, why=first_line(pair.void))))
+            void.setdefault(first_line(pair.void), []).append(str(pair.number + 1))
+    for why, pairs in void.items():
+        said.append(advised(Caution.VOID.words(pairs=_which(pairs), why=why)))
     for remark in noise([one.record for launches in race.launches.values() for one in launches]):
         said.append(f"{_sides(race, remark.cases)}: {advised(remark.text)}")
     return [*said, *_of_launches(race)]
