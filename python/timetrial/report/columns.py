@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.rule import Rule
+from rich.segment import Segment
 from rich.text import Text
 
 from timetrial.records.files import near
@@ -128,10 +129,15 @@ class Pairs:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
         label = min(max((len(name) for name, _ in self._facts), default=0), width // 3)
+        dim = console.get_style("dim")
         for name, value in self._facts:
             for number, words in enumerate(value.splitlines() or [""]):
-                first = name if number == 0 else ""
-                yield from hanging(first, words, label + len(GAP), width)
+                lead = name if number == 0 else ""
+                # Segments: hundreds of lines that fit already need not be measured again by rich.
+                for start, line in _hanging(lead, words, label + len(GAP), width):
+                    yield Segment(start, dim)
+                    yield Segment(line)
+                    yield Segment.line()
 
 
 def _blocks(widths: Sequence[int], keys: int, width: int) -> list[list[int]]:
@@ -164,13 +170,27 @@ def _with_reason(start: Text, reason: Cell, width: int) -> Iterator[Text]:
 
 def hanging(lead: str, words: str, indent: int, width: int, style: str = "") -> Iterator[Text]:
     """Words in lines that fit, beside what leads to them; below it where that is wider than the indent."""
+    for start, line in _hanging(lead, words, indent, width):
+        yield Text.assemble((start, "dim"), (line, style))
+
+
+def _hanging(lead: str, words: str, indent: int, width: int) -> Iterator[tuple[str, str]]:
+    """Lines of two parts: what leads to the words, or the room that it would take, and some of the words."""
     indent = min(indent, width // 2)
     if len(lead) + 1 > indent and lead:
-        yield Text(lead, style="dim", overflow="fold")
+        for start in textwrap.wrap(lead, width):
+            yield start, ""
         lead = ""
-    for line in textwrap.wrap(words, width - indent, break_on_hyphens=False) or [""]:
-        yield Text.assemble((lead.ljust(indent), "dim"), (line, style))
+    for line in _wrapped(words, width - indent):
+        yield lead.ljust(indent), line
         lead = ""
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    """Lines of at most that width, and at least one."""
+    if len(words) <= width and words.isprintable():
+        return [words]
+    return textwrap.wrap(words, width, break_on_hyphens=False) or [""]
 
 
 def heading(words: str, width: int) -> Rule | Text:
