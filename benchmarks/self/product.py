@@ -14,7 +14,7 @@ from figures import Figure
 
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders import resolve
-from timetrial.core import Backend, Network
+from timetrial.core import Backend, Network, images_and_labels
 from timetrial.libraries import find
 
 EXTENT = 1024
@@ -44,18 +44,16 @@ def _seconds(call: Callable[[], object]) -> float:
 def _through_plugin(library: str) -> Callable[[], object]:
     attributes = {"units": EXTENT, "bias": False}
     nodes = [
-        {"name": "images", "kind": "input"},
-        {"name": "labels", "kind": "input"},
         {"name": "dense", "kind": "dense", "inputs": ["images"], "attributes": attributes},
         {"name": "loss", "kind": "squared_error", "inputs": ["dense", "labels"]},
     ]
-    network = Network(nodes, EXTENT, (EXTENT,))
+    network = Network(nodes, EXTENT, images_and_labels((EXTENT,)))
     backend = Backend(resolve(Case("cblas", Workload("mlp", "synthetic", 1, {}))).path)
     backend.configure("threads", "1")
     backend.configure("blas.library", library)
     numbers = np.random.default_rng(1).standard_normal((EXTENT, EXTENT)).astype(np.float32)
     backend.build(network, {"dense.weight": numbers}, tasks=("forward",))
-    backend.step("forward", numbers)
+    backend.step("forward", {"images": numbers})
     return lambda: backend.step("forward")
 
 

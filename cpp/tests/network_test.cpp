@@ -7,11 +7,13 @@
 
 #include "network/c_network.h"
 #include "network/layers.h"
+#include "support/inputs.h"
 
 namespace timetrial {
 namespace {
 
 using Specs = std::vector<NodeSpec>;
+using timetrial::testing::images_and_labels;
 
 const NodeSpec kLoss{"loss", "softmax_cross_entropy", {{"fc2", "labels"}}, {}};
 
@@ -37,13 +39,13 @@ Specs single(NodeSpec layer) {
 }
 
 Shape shape_of(NodeSpec layer, const Shape& input) {
-    const Network network(single(layer), 2, input);
+    const Network network(single(layer), 2, images_and_labels(input));
     return network.node(2).shape;
 }
 
 std::string refusal(const Specs& specs, std::int64_t batch_size = 64, const Shape& input = {1, 28, 28}) {
     try {
-        const Network network(specs, batch_size, input);
+        const Network network(specs, batch_size, images_and_labels(input));
     } catch (const NetworkError& error) {
         return error.what();
     }
@@ -54,7 +56,7 @@ std::string refusal(const Specs& specs, std::int64_t batch_size = 64, const Shap
 
 // Work by hand: 24*24 outputs x 20 x 25, 8*8 x 50 x 500, 800 x 500, 500 x 10, each times 64 samples.
 TEST(Network, KnowsLeNet5) {
-    const Network network(lenet5(), 64, {1, 28, 28});
+    const Network network(lenet5(), 64, images_and_labels({1, 28, 28}));
     EXPECT_EQ(network.parameter_count(), 20 * 25 + 20 + 50 * 500 + 50 + 800 * 500 + 500 + 5000 + 10);
     EXPECT_EQ(network.node(network.output()).name, "fc2");
     EXPECT_EQ(network.node(network.loss()).name, "loss");
@@ -74,14 +76,15 @@ TEST(Network, KnowsLeNet5) {
 }
 
 TEST(Network, NamesParametersAsTorchShapesThem) {
-    const auto parameters = Network(lenet5(), 64, {1, 28, 28}).parameters();
+    const auto parameters = Network(lenet5(), 64, images_and_labels({1, 28, 28})).parameters();
     ASSERT_EQ(parameters.size(), 8u);
     EXPECT_EQ(parameters[0].name, "conv1.weight");
     EXPECT_EQ(parameters[0].shape, (Shape{20, 1, 5, 5}));
     EXPECT_EQ(parameters[1].name, "conv1.bias");
     EXPECT_EQ(parameters[1].shape, (Shape{20}));
     EXPECT_EQ(parameters[4].shape, (Shape{500, 800}));
-    const Network without(single({"fc", "dense", {}, {{"units", 3.0}, {"bias", false}}}), 2, {5});
+    const Network without(single({"fc", "dense", {}, {{"units", 3.0}, {"bias", false}}}), 2,
+                          images_and_labels({5}));
     EXPECT_EQ(without.parameters().size(), 1u);
 }
 
@@ -106,7 +109,7 @@ TEST(Network, InfersWindows) {
 
 // What a job file carries must mean the same network.
 TEST(Network, TakesItsOwnNormalizedNodes) {
-    const Network network(lenet5(), 64, {1, 28, 28});
+    const Network network(lenet5(), 64, images_and_labels({1, 28, 28}));
     Specs specs;
     for (const Node& node : network.nodes()) {
         NodeSpec spec{node.name, node.kind, std::vector<std::string>{}, {}};
@@ -115,7 +118,7 @@ TEST(Network, TakesItsOwnNormalizedNodes) {
             spec.attributes[attribute.name] = static_cast<double>(attribute.value);
         specs.push_back(spec);
     }
-    const Network again(specs, 64, {1, 28, 28});
+    const Network again(specs, 64, images_and_labels({1, 28, 28}));
     ASSERT_EQ(again.nodes().size(), network.nodes().size());
     for (std::uint32_t index = 0; index < network.nodes().size(); ++index) {
         const Node& before = network.node(index);
@@ -148,7 +151,7 @@ TEST(Network, CountsTheBytesOfEachPass) {
                       {"act", "tanh", {}, {}},
                       {"fc2", "dense", {}, {{"units", 2.0}, {"bias", false}}},
                       kLoss};
-    const Network network(specs, 10, {5});
+    const Network network(specs, 10, images_and_labels({5}));
     const PassWork first = network.bytes(network.index_of("fc1"));
     EXPECT_EQ(first.forward, 4 * (10 * 5 + 18 + 10 * 3));
     EXPECT_EQ(first.backward_data, 0);
@@ -212,9 +215,9 @@ TEST(Network, RefusesWrongGraphs) {
     EXPECT_WORDS(refusal(specs), "several losses (loss, loss2)");
     specs = lenet5();
     specs.back().inputs.reset();
-    EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, \"labels\"]");
+    EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, labels]");
     specs.back().inputs = {"fc2"};
-    EXPECT_WORDS(refusal(specs), "has 1 input ('fc2'); expected 2: [prediction, \"labels\"]");
+    EXPECT_WORDS(refusal(specs), "has 1 input ('fc2'); expected 2: [prediction, labels]");
     specs.back().inputs = {"labels", "fc2"};
     EXPECT_WORDS(refusal(specs), "needs a flat input");
     specs = lenet5();
@@ -248,12 +251,45 @@ TEST(Network, RefusesWrongGraphs) {
     EXPECT_WORDS(refusal(specs), "nothing can follow a loss");
     specs = lenet5();
     specs.insert(specs.begin(), {"mask", "input", {}, {}});
-    EXPECT_WORDS(refusal(specs), "input 'mask'");
+    EXPECT_WORDS(refusal(specs), "input 'mask' is none of the data's: images, labels");
     EXPECT_WORDS(refusal({}), "has no loss");
     EXPECT_WORDS(refusal(lenet5(), 0), "batch_size = 0");
-    EXPECT_WORDS(refusal(lenet5(), 64, {28, 28}), "input_shape = (28, 28)");
-    EXPECT_WORDS(refusal(lenet5(), 64, {1, 28, 0}), "input_shape = (1, 28, 0)");
+    EXPECT_WORDS(refusal(lenet5(), 64, {28, 28}), "needs images (N, C, H, W); 'images' gives (64, 28, 28)");
+    EXPECT_WORDS(refusal(lenet5(), 64, {1, 28, 0}), "input 'images': samples of shape (1, 28, 0); expected");
+    EXPECT_WORDS(refusal(lenet5(), 64, {1, 1, 1, 1, 28, 28}), "expected at most 5 whole numbers from 1");
     EXPECT_WORDS(refusal(lenet5(), std::int64_t{1} << 61, {1, 28, 28}), "too large");
+}
+
+TEST(Network, HasTheInputsThatTheDataBring) {
+    const std::vector<InputSpec> inputs{
+        {"left", TT_F32, {3}, TT_INPUT}, {"right", TT_F32, {3}, TT_INPUT}, {"side", TT_I64, {}, TT_TARGET}};
+    Specs specs{{"both", "add", {{"left", "right"}}, {}},
+                {"out", "dense", {}, {{"units", 2.0}}},
+                {"loss", "softmax_cross_entropy", {{"out", "side"}}, {}}};
+    const Network network(specs, 5, inputs);
+    EXPECT_EQ(network.inputs(), (std::vector<std::uint32_t>{0, 1, 2}));
+    EXPECT_EQ(network.node(1).shape, (Shape{5, 3}));
+    EXPECT_EQ(network.node(2).role, TT_TARGET);
+    EXPECT_EQ(network.values_below(2), 2);
+    EXPECT_EQ(network.values_below(0), 0);
+
+    const auto refused = [&](const std::vector<InputSpec>& wrong) -> std::string {
+        try {
+            const Network one(specs, 5, wrong);
+        } catch (const NetworkError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    std::vector<InputSpec> more = inputs;
+    more.push_back({"extra", TT_F32, {7}, TT_INPUT});
+    EXPECT_WORDS(refused(more), "the data's 'extra' are the input of no layer");
+    more.back().name = "left";
+    EXPECT_WORDS(refused(more), "two inputs are called 'left'");
+    more.back().name = "a\nb";
+    EXPECT_WORDS(refused(more), "expected 1 to 64 letters, digits");
+    EXPECT_WORDS(refused({}), "needs an input");
+    EXPECT_WORDS(refused({inputs[0], inputs[2]}), "has the input 'right', which is no node before it");
 }
 
 // Two convolutions of the images, `join`, and a loss.
@@ -270,7 +306,7 @@ const NodeSpec kAdd{"both", "add", {{"a", "b"}}, {}};
 const NodeSpec kConcat{"both", "concat", {{"a", "b", "a"}}, {}};
 
 TEST(Network, JoinsShapesAndCountsAllInputs) {
-    const Network sum(joined(kAdd), 2, {1, 5, 5});
+    const Network sum(joined(kAdd), 2, images_and_labels({1, 5, 5}));
     const std::uint32_t add = sum.index_of("both");
     EXPECT_EQ(sum.node(add).shape, (Shape{2, 4, 3, 3}));
     EXPECT_EQ(sum.node(add).inputs, (std::vector<std::uint32_t>{2, 3}));
@@ -279,12 +315,12 @@ TEST(Network, JoinsShapesAndCountsAllInputs) {
     EXPECT_EQ(sum.bytes(add).backward_data, 4 * 3 * one);  // the same of their gradients
     EXPECT_EQ(sum.multiply_accumulates(add).of(TT_TRAIN), 0);
 
-    const Network side(joined(kConcat, 6.0), 2, {1, 5, 5});
+    const Network side(joined(kConcat, 6.0), 2, images_and_labels({1, 5, 5}));
     EXPECT_EQ(side.node(side.index_of("both")).shape, (Shape{2, 16, 3, 3}));
     const Network flat({{"fc", "dense", {}, {{"units", 3.0}}},
                         {"both", "concat", {{"fc", "images"}}, {}},
                         {"loss", "squared_error", {{"both", "labels"}}, {}}},
-                       2, {5});
+                       2, images_and_labels({5}));
     const std::uint32_t both = flat.index_of("both");
     EXPECT_EQ(flat.node(both).shape, (Shape{2, 8}));
     EXPECT_EQ(flat.bytes(both).backward_data, 4 * 2 * (8 + 3)) << "nobody needs the images' gradient";
@@ -333,7 +369,7 @@ TEST(Network, RefusesCycles) {
 }
 
 TEST(CNetwork, SaysTheSameInPlainStructs) {
-    const Network network(lenet5(), 64, {1, 28, 28});
+    const Network network(lenet5(), 64, images_and_labels({1, 28, 28}));
     const std::vector<float> weight(500, 0.5f);
     const CNetwork c_network(network, {{"conv1.weight", weight.data()}});
     const tt_network* c = c_network.get();

@@ -17,7 +17,7 @@ from launching import make_plan, small_network, words
 from numpy.typing import NDArray
 
 from timetrial import building
-from timetrial.core import Backend, Network, native
+from timetrial.core import Backend, Network, images_and_labels, native
 from timetrial.errors import InputError, TimetrialError, Unavailable
 from timetrial.launch import run_launch
 
@@ -83,11 +83,11 @@ def classes(network: Network) -> int:
     return next(node["shape"][1] for node in network.nodes if node["name"] == network.output)
 
 
-def integers(network: Network, seed: int) -> tuple[Weights, NDArray[np.float32], NDArray[np.int64]]:
+def integers(network: Network, seed: int) -> tuple[Weights, dict[str, NDArray[Any]]]:
     draw = np.random.default_rng(seed)
     weights = {p["name"]: draw.integers(-2, 3, p["shape"]).astype(np.float32) for p in network.parameters}
     images = draw.integers(-2, 3, network.nodes[0]["shape"]).astype(np.float32)
-    return weights, images, draw.integers(0, classes(network), len(images))
+    return weights, {"images": images, "labels": draw.integers(0, classes(network), len(images))}
 
 
 def built(
@@ -116,15 +116,15 @@ def assert_same(ours: dict[str, Any], judge: dict[str, Any], *, tolerance: float
 @pytest.mark.parametrize("name", EXACT)
 def test_it_is_exact_on_integers(libtorch: Path, name: str, threads: str, memory_format: str) -> None:
     nodes, shape = EXACT[name]
-    network = Network(nodes, 4, shape)
-    weights, images, labels = integers(network, seed=1)
+    network = Network(nodes, 4, images_and_labels(shape))
+    weights, batch = integers(network, seed=1)
     ours = built(libtorch, network, weights, threads, memory_format)
     judge = built(REFERENCE, network, weights)
-    assert ours.step("gradient", images, labels) == judge.step("gradient", images, labels)
+    assert ours.step("gradient", batch) == judge.step("gradient", batch)
     for role in ("activation", "gradient"):
         assert_same(ours.tensors(role), judge.tensors(role))
     assert_same(ours.tensors("parameter"), weights)
-    np.testing.assert_array_equal(ours.evaluate(images), judge.evaluate(images))
+    np.testing.assert_array_equal(ours.evaluate(batch), judge.evaluate(batch))
     for _ in range(2):  # the second has a velocity
         ours.step("train")
         judge.step("train")
@@ -143,7 +143,7 @@ def real_network() -> Network:
         layer("fc2", "dense", units=5),
         layer("loss", "softmax_cross_entropy", "fc2", "labels"),
     ]
-    return Network(nodes, 16, (2, 8, 8))
+    return Network(nodes, 16, images_and_labels((2, 8, 8)))
 
 
 def joined_network() -> Network:
@@ -160,17 +160,17 @@ def joined_network() -> Network:
         layer("flat_sum", "add", "fc1", "fc2"),
         layer("loss", "softmax_cross_entropy", "flat_sum", "labels"),
     ]
-    return Network(nodes, 16, (2, 8, 8))
+    return Network(nodes, 16, images_and_labels((2, 8, 8)))
 
 
 NETWORKS = pytest.mark.parametrize("make_network", [real_network, joined_network])
 
 
-def real_numbers(network: Network) -> tuple[Weights, NDArray[np.float32], NDArray[np.int64]]:
+def real_numbers(network: Network) -> tuple[Weights, dict[str, NDArray[Any]]]:
     draw = np.random.default_rng(7)
     weights = {p["name"]: draw.normal(0, 0.3, p["shape"]).astype(np.float32) for p in network.parameters}
     images = draw.normal(size=network.nodes[0]["shape"]).astype(np.float32)
-    return weights, images, draw.integers(0, classes(network), len(images))
+    return weights, {"images": images, "labels": draw.integers(0, classes(network), len(images))}
 
 
 @THREADS
@@ -179,10 +179,10 @@ def test_it_trains_as_the_reference_does_in_steps_and_in_parts(
     libtorch: Path, threads: str, make_network: Callable[[], Network]
 ) -> None:
     network = make_network()
-    weights, images, labels = real_numbers(network)
+    weights, batch = real_numbers(network)
     ours, judge = built(libtorch, network, weights, threads), built(REFERENCE, network, weights)
     for backend in (ours, judge):
-        backend.step("train", images, labels)
+        backend.step("train", batch)
     losses = []
     for part in ("forward", "loss", "backward", "update"):
         losses.append(ours.part(part))
@@ -198,28 +198,28 @@ def test_it_trains_as_the_reference_does_in_steps_and_in_parts(
 @FORMATS
 def test_two_runs_are_bitwise_equal(libtorch: Path, threads: str, memory_format: str) -> None:
     network = real_network()
-    weights, images, labels = real_numbers(network)
+    weights, batch = real_numbers(network)
     runs = []
     for _ in range(2):
         backend = built(libtorch, network, weights, threads, memory_format)
-        losses = [backend.step("train", images, labels) for _ in range(20)]
+        losses = [backend.step("train", batch) for _ in range(20)]
         runs.append({**backend.tensors("parameter"), "losses": np.array(losses)})
     assert_same(*runs)
 
 
 def test_tensors_can_be_read_and_written(libtorch: Path) -> None:
     network = real_network()
-    weights, images, labels = real_numbers(network)
+    weights, batch = real_numbers(network)
     backend = built(libtorch, network, weights)
     assert not any(gradient.any() for gradient in backend.tensors("gradient").values())
     with pytest.raises(TimetrialError, match="kept by a step of the task gradient only"):
         backend.tensors("activation")
-    backend.step("gradient", images, labels)
+    backend.step("gradient", batch)
     assert set(backend.tensors("activation")) == {node["name"] for node in network.nodes[2:-1]}
     bias = np.array([0.0, 50.0, 0.0, 0.0, 0.0])
     backend.write_tensor("fc2.bias", bias)
     np.testing.assert_array_equal(backend.tensors("parameter")["fc2.bias"], bias)
-    assert (backend.evaluate(images).argmax(axis=1) == 1).all()
+    assert (backend.evaluate(batch).argmax(axis=1) == 1).all()
     with pytest.raises(Unavailable, match="activations cannot be written"):
         backend.write_tensor("fc2", np.zeros((16, 5)), role="activation")
 
@@ -279,12 +279,12 @@ def test_a_proof_launch_passes_and_names_what_ran(libtorch: Path, tmp_path: Path
 def test_lack_of_memory_is_no_crash(libtorch: Path) -> None:
     script = f"""
 import resource
-from timetrial.core import Backend, Network
+from timetrial.core import Backend, Network, images_and_labels
 from timetrial.errors import TimetrialError
 backend = Backend({str(libtorch)!r})
 nodes = [dict(name="fc", kind="dense", attributes=dict(units=20000)),
          dict(name="loss", kind="softmax_cross_entropy", inputs=["fc", "labels"])]
-network = Network(nodes, 4, (20000,))
+network = Network(nodes, 4, images_and_labels((20000,)))
 import numpy as np
 weights = {{p["name"]: np.zeros(p["shape"], np.float32) for p in network.parameters}}
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -301,10 +301,10 @@ except (TimetrialError, MemoryError) as error:
 
 def test_labels_that_torch_would_leave_out(libtorch: Path, tmp_path: Path) -> None:
     network = real_network()
-    weights, images, labels = real_numbers(network)
-    labels[3] = -100
-    with pytest.raises(InputError, match="label -100"):
-        built(libtorch, network, weights).step("train", images, labels)
+    weights, batch = real_numbers(network)
+    batch["labels"][3] = -100
+    with pytest.raises(InputError, match="'labels' have -100 at 3"):
+        built(libtorch, network, weights).step("train", batch)
 
 
 def test_a_plugin_for_another_torch_refuses_to_work(tmp_path: Path, own_cache: Path) -> None:
@@ -326,11 +326,11 @@ def test_a_profiled_step_is_a_training_step_node_by_node(
     libtorch: Path, make_network: Callable[[], Network]
 ) -> None:
     network = make_network()
-    weights, images, labels = real_numbers(network)
+    weights, batch = real_numbers(network)
     ours, judge = built(libtorch, network, weights), built(libtorch, network, weights)
     for backend in (ours, judge):
-        backend.step("train", images, labels)
-    times = ours.profile(images, labels)
+        backend.step("train", batch)
+    times = ours.profile(batch)
     judge.step("train")
     assert_same(ours.tensors("parameter"), judge.tensors("parameter"))
     assert all(ns > 0 for _, _, ns in times)

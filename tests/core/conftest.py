@@ -23,4 +23,4 @@ def nodes() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def network(nodes: list[dict[str, Any]]) -> core.Network:
-    return core.Network(nodes, 8, (1, 6, 6))
+    return core.Network(nodes, 8, core.images_and_labels((1, 6, 6)))

@@ -54,8 +54,8 @@ def test_a_backend_describes_itself() -> None:
 def test_steps_change_the_weights_and_reset_brings_them_back(
     backend: core.Backend, weights: dict[str, NDArray[np.float32]], data: dict[str, NDArray[Any]]
 ) -> None:
-    images, labels = data["images"][:8], data["labels"][:8]
-    first = backend.step("gradient", images, labels)
+    batch = {"images": data["images"][:8], "labels": data["labels"][:8]}
+    first = backend.step("gradient", batch)
     for name, values in backend.tensors("parameter").items():
         np.testing.assert_array_equal(values, weights[name], err_msg="gradient must not update")
     gradients = backend.tensors("gradient")
@@ -66,23 +66,27 @@ def test_steps_change_the_weights_and_reset_brings_them_back(
     assert backend.step("train") < first
     backend.reset()
     assert backend.step("gradient") == first
-    prediction = backend.evaluate(images)
+    prediction = backend.evaluate(batch)
     assert prediction.shape == (8, 3)
     softmax = np.exp(prediction) / np.exp(prediction).sum(axis=1, keepdims=True)
-    assert -np.log(softmax[np.arange(8), labels]).mean() == pytest.approx(first, rel=1e-5)
+    assert -np.log(softmax[np.arange(8), batch["labels"]]).mean() == pytest.approx(first, rel=1e-5)
 
 
 def test_tensors_can_be_written(backend: core.Backend, data: dict[str, NDArray[Any]]) -> None:
     bias = np.array([0.0, 50.0, 0.0])
     backend.write_tensor("fc.bias", bias)
     np.testing.assert_array_equal(backend.tensors("parameter")["fc.bias"], bias)
-    assert (backend.evaluate(data["images"][:8]).argmax(axis=1) == 1).all()
+    assert (backend.evaluate({"images": data["images"][:8]}).argmax(axis=1) == 1).all()
+
+
+def loop_over(backend: core.Backend, data: dict[str, NDArray[Any]]) -> core.Loop:
+    return core.Loop(backend, {name: data[name] for name in ("images", "labels")}, data["order"])
 
 
 def test_the_loop_gives_the_losses_of_single_steps(
     backend: core.Backend, data: dict[str, NDArray[Any]]
 ) -> None:
-    loop = core.Loop(backend, **data)
+    loop = loop_over(backend, data)
     segment = loop.run(25)  # the order has 20 batches: it starts again
     assert segment.steps == 25
     assert len(segment.durations_ns()) == 25
@@ -90,7 +94,9 @@ def test_the_loop_gives_the_losses_of_single_steps(
     assert segment.losses[-1] < segment.losses[0]
     backend.reset()
     rows = [data["order"][step % 20] for step in range(25)]
-    expected = [backend.step("train", data["images"][row], data["labels"][row]) for row in rows]
+    expected = [
+        backend.step("train", {name: data[name][row] for name in ("images", "labels")}) for row in rows
+    ]
     np.testing.assert_array_equal(segment.losses, expected)
     backend.reset()
     loop.rewind()
@@ -103,7 +109,7 @@ def test_the_loop_ends_at_a_loss_that_is_not_finite(
     backend: core.Backend, data: dict[str, NDArray[Any]]
 ) -> None:
     backend.write_tensor("fc.bias", np.full(3, np.nan))
-    segment = core.Loop(backend, **data).run(10)
+    segment = loop_over(backend, data).run(10)
     assert segment.steps == 1
     assert np.isnan(segment.losses).all()
 
@@ -122,11 +128,12 @@ def test_what_does_not_fit_is_named(
     weights: dict[str, NDArray[np.float32]],
     data: dict[str, NDArray[Any]],
 ) -> None:
-    images, labels, order = data["images"], data["labels"], data["order"]
+    samples = {name: data[name] for name in ("images", "labels")}
+    images, order = data["images"], data["order"]
     fresh = core.Backend(BACKENDS / "reference.so")
     with pytest.raises(InputError, match="call build"):
         fresh.step("train")
-    with pytest.raises(InputError, match=r"weights have no 'fc.bias'"):
+    with pytest.raises(InputError, match=r"no initial values of the parameter 'fc.bias'"):
         fresh.build(network, {k: v for k, v in weights.items() if k != "fc.bias"}, SGD)
     with pytest.raises(InputError, match=r"no parameter 'fc.bios'. Did you mean 'fc.bias'"):
         fresh.build(network, {**weights, "fc.bios": np.zeros(3, np.float32)}, SGD)
@@ -136,12 +143,14 @@ def test_what_does_not_fit_is_named(
         fresh.build(network, weights)
     with pytest.raises(InputError, match="built already"):
         backend.build(network, weights, SGD)
-    with pytest.raises(InputError, match=r"images have shape \(7, 1, 6, 6\); expected \(8, 1, 6, 6\)"):
-        backend.step("train", images[:7])
-    with pytest.raises(InputError, match="label 3 at 1; expected 0 to 2"):
-        backend.step("train", images[:8], [0, 3, 0, 0, 0, 0, 0, 0])
+    with pytest.raises(InputError, match=r"'images' have shape \(7, 1, 6, 6\); expected \(8, 1, 6, 6\)"):
+        backend.step("train", {"images": images[:7]})
+    with pytest.raises(InputError, match="'labels' have 3 at 1; expected 0 to 2"):
+        backend.step("train", {"images": images[:8], "labels": [0, 3, 0, 0, 0, 0, 0, 0]})
     with pytest.raises(InputError, match="dtype float64; expected whole numbers"):
-        backend.step("train", images[:8], np.zeros(8))
+        backend.step("train", {"labels": np.zeros(8)})
+    with pytest.raises(InputError, match=r"no input 'lables'. Did you mean 'labels'"):
+        backend.step("train", {"lables": np.zeros(8, int)})
     with pytest.raises(InputError, match="unknown task 'fit'"):
         backend.step("fit")
     with pytest.raises(InputError, match="unknown role 'weights'"):
@@ -149,11 +158,11 @@ def test_what_does_not_fit_is_named(
     with pytest.raises(InputError, match=r"no tensor 'fc.wieght' of that role. Did you mean 'fc.weight'"):
         backend.write_tensor("fc.wieght", 1.0)
     with pytest.raises(InputError, match="together"):
-        core.Loop(backend, images)
+        core.Loop(backend, samples)
     with pytest.raises(InputError, match=r"order has shape \(160,\)"):
-        core.Loop(backend, images, labels, order.ravel())
-    with pytest.raises(InputError, match="order has 40 at 8"):
-        core.Loop(backend, images, labels, np.arange(32, 48).reshape(2, 8))
+        core.Loop(backend, samples, order.ravel())
+    with pytest.raises(InputError, match=r"the order: the index 40 is not in 0 to 39 \(place 8\)"):
+        core.Loop(backend, samples, np.arange(32, 48).reshape(2, 8))
     with pytest.raises(InputError, match="max_steps = 0"):
         core.Loop(backend).run(0)
     with core.Recorder() as recorder, pytest.raises(MeasurementError, match="busy"):

@@ -50,7 +50,7 @@ def test_work_of_each_task(network: core.Network) -> None:
 def test_the_job_form_means_the_same_network(network: core.Network) -> None:
     job = json.loads(json.dumps(network.to_job()))
     assert (job["output"], job["loss"]) == ("fc", "loss")
-    assert core.Network(job["nodes"], 8, (1, 6, 6)).nodes == network.nodes
+    assert core.Network(job["nodes"], 8, core.images_and_labels((1, 6, 6))).nodes == network.nodes
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,20 @@ def test_the_job_form_means_the_same_network(network: core.Network) -> None:
 def test_wrong_nodes_are_named(nodes: list[dict[str, Any]], change: Any, words: str) -> None:
     change(nodes)
     with pytest.raises(core.NetworkError) as error:
-        core.Network(nodes, 8, (1, 6, 6))
+        core.Network(nodes, 8, core.images_and_labels((1, 6, 6)))
     assert words in str(error.value)
     assert isinstance(error.value, InputError)
 
 
 def test_wrong_arguments_are_named(nodes: list[dict[str, Any]], network: core.Network) -> None:
     with pytest.raises(InputError, match="batch_size = 0"):
-        core.Network(nodes, 0, (1, 6, 6))
-    with pytest.raises(InputError, match=r"input_shape = \(6, 6\)"):
-        core.Network(nodes, 8, (6, 6))
-    with pytest.raises(InputError, match="an extent of input_shape = -6"):
-        core.Network(nodes, 8, (1, 6, -6))
+        core.Network(nodes, 0, core.images_and_labels((1, 6, 6)))
+    with pytest.raises(InputError, match=r"needs images \(N, C, H, W\); 'images' gives \(8, 6, 6\)"):
+        core.Network(nodes, 8, core.images_and_labels((6, 6)))
+    with pytest.raises(InputError, match="an extent of the input 'images' = -6"):
+        core.Network(nodes, 8, core.images_and_labels((1, 6, -6)))
+    with pytest.raises(InputError, match="the data's 'extra' are the input of no layer"):
+        core.Network(nodes, 8, [*network.inputs, core.Input("extra", (3,))])
     with pytest.raises(InputError, match=r"unknown task 'trian'. Did you mean 'train'"):
         network.multiply_accumulates("trian")
     with pytest.raises(core.NetworkError, match=r"no node 'conv9'. Did you mean 'conv'"):
@@ -114,6 +116,10 @@ def test_windows_are_counted_as_they_slide(
     ]
     if 0 in expected:
         with pytest.raises(core.NetworkError, match="larger than its images"):
-            core.Network(nodes, 1, (1, *size))
+            core.Network(nodes, 1, core.images_and_labels((1, *size)))
     else:
-        assert core.Network(nodes, 1, (1, *size)).nodes[2]["shape"] == [1, 2, *expected]
+        assert core.Network(nodes, 1, core.images_and_labels((1, *size))).nodes[2]["shape"] == [
+            1,
+            2,
+            *expected,
+        ]

@@ -37,13 +37,13 @@ def test_a_profiled_step_trains_as_a_step_does(tmp_path: Path, runtime: Any) -> 
     job = runtime("job").Job(str(tmp_path / "job.json"))
     job.read_parameters()
     generator = np.random.default_rng(1)
-    images = generator.normal(size=job.image_shape).astype(np.float32)
-    labels = generator.integers(0, job.classes, job.batch_size)
+    images = generator.normal(size=job.inputs["images"].shape).astype(np.float32)
+    batch = {"images": images, "labels": generator.integers(0, job.classes, job.batch_size)}
     trained = []
     for verb in ("step", "profile"):
         adapter = runtime("loading").load_adapter(str(contender.path))
         adapter.load({})
-        adapter.build(job, images, labels)
+        adapter.build(job, batch)
         found = [getattr(adapter, verb)() for _ in range(3)][-1]
         trained.append(adapter.tensors("parameter"))
     for name, expected in trained[0].items():

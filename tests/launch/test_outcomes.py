@@ -190,7 +190,7 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
     answers = read_answers(plan.folder)
     assert answers is not None
     assert np.mean(answers[0] == answers[1]) == pytest.approx(record.evaluations[-1].accuracy)
-    truth = np.load(plan.prepared.job["streams"]["test"]["labels"])
+    truth = np.load(plan.prepared.job["streams"]["test"]["tensors"]["labels"])
     np.testing.assert_array_equal(answers[1], truth)
 
 
@@ -264,7 +264,7 @@ def test_the_recorders_window_is_not_the_contenders_memory(tmp_path: Path) -> No
 def test_the_job_is_what_the_protocol_says(tmp_path: Path) -> None:
     run_launch(make_plan(tmp_path / "launch", "eigen", settings={"threads": "1", "affinity": first_core()}))
     job = json.loads((tmp_path / "launch" / "job.json").read_text())
-    assert job["protocol"] == 1
+    assert job["protocol"] == 2
     assert job["settings"] == {"threads": "1"}  # affinity is the supervisor's
     assert job["backend"]["plugin"].endswith(".so")
     assert {"task", "device", "dtype", "batch_size", "network", "optimizer", "streams", "folder"} <= set(job)

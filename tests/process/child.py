@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.core import Network, child_path, create_recorder_file, native_dir, read_window
+from timetrial.core import (
+    Network,
+    child_path,
+    create_recorder_file,
+    images_and_labels,
+    native_dir,
+    read_window,
+)
 
 BATCH, FEATURES, CLASSES, SAMPLES = 4, 6, 3, 10
 Event = dict[str, Any]
@@ -31,7 +38,7 @@ def write_job(
             {"name": "loss", "kind": loss, "inputs": ["fc", "labels"]},
         ],
         batch_size=BATCH,
-        input_shape=(FEATURES,),
+        inputs=images_and_labels((FEATURES,)),
     )
     arrays: dict[str, NDArray[Any]] = {
         "fc.weight": random.normal(size=(CLASSES, FEATURES)).astype(np.float32),
@@ -46,10 +53,10 @@ def write_job(
     for node in described["nodes"]:
         for parameter in node["parameters"]:
             parameter["file"] = str(folder / f"{parameter['name']}.npy")
-    data = {name: str(folder / f"{name}.npy") for name in ("images", "labels")}
+    data = {"tensors": {name: str(folder / f"{name}.npy") for name in ("images", "labels")}}
     ordered = {**data, "order": str(folder / "order.npy")}
     return {
-        "protocol": 1,
+        "protocol": 2,
         "launch": "test",
         "folder": str(folder),
         "backend": {"name": backend, "plugin": str(native_dir() / "backends" / f"{backend}.so")},

@@ -46,7 +46,7 @@ def replace(name: str, array: Any) -> Callable[[Path, Job], None]:
 
 LABELS = [0] * 10
 CASES = [
-    (spoil("protocol", 2), "job", "crash", "protocol is 2, this program speaks 1"),
+    (spoil("protocol", 1), "job", "crash", "protocol is 1, this program speaks 2"),
     (spoil("task", "trian"), "job", "crash", "task 'trian'. Did you mean 'train'?"),
     (spoil("batch_size", 0), "job", "crash", "batch"),
     (spoil("network.output", "loss"), "job", "crash", "should be 'fc' and 'loss'"),
@@ -62,7 +62,7 @@ CASES = [
     (spoil("optimizer.name", "adam"), "load", "unavailable", "no optimizer 'adam'; it has: sgd"),
     (spoil("settings", {"treads": "1"}), "settings", "unavailable", "treads"),
     (spoil("settings", {"threads": "2"}), "settings", "unavailable", "threads"),
-    (spoil("streams.train.images", "/nowhere/images.npy"), "build", "crash", "/nowhere/images.npy"),
+    (spoil("streams.train.tensors.images", "/nowhere/images.npy"), "build", "crash", "/nowhere/images.npy"),
     (replace("fc.weight", np.zeros((2, 6), np.float32)), "build", "crash", "fc.weight.npy"),
     (replace("fc.weight", np.zeros((3, 6))), "build", "crash", "fc.weight.npy"),
     (replace("images", np.zeros((10, 7), np.float32)), "build", "crash", "images.npy"),
@@ -113,7 +113,7 @@ def test_missing_job_file(tmp_path: Path) -> None:
 def test_parameter_without_file(tmp_path: Path) -> None:
     job = write_job(tmp_path)
     del job["network"]["nodes"][2]["parameters"][0]["file"]
-    assert fail(tmp_path, job)["text"] == "parameter 'fc.weight' has no file"
+    assert fail(tmp_path, job)["text"] == "there are no initial values of the parameter 'fc.weight'"
 
 
 @pytest.mark.attempt

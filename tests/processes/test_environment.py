@@ -30,7 +30,7 @@ class Adapter(object):
     def read_settings(self):
         return {}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         raise MemoryError("enough seen")
 """
 

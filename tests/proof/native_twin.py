@@ -47,18 +47,18 @@ class NativeTwin:
     def run(self, steps: int) -> list[float]:
         losses = []
         for _ in range(steps):
-            losses.append(self._backend.step(self._task, *self._batch()))
+            losses.append(self._backend.step(self._task, self._batch()))
             self._row += 1
         return losses
 
     def gradient(self) -> float:
-        return self._backend.step("gradient", *self._batch())
+        return self._backend.step("gradient", self._batch())
 
     def dump(self, role: str) -> Tensors:
         return {name: np.array(values) for name, values in self._backend.tensors(role).items()}
 
     def outputs(self) -> NDArray[Any]:
-        return self._backend.evaluate(self._batches.batch(self._stream, 0)[0])
+        return self._backend.evaluate(self._batches.batch(self._stream, 0))
 
-    def _batch(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _batch(self) -> Tensors:
         return self._batches.batch(self._stream, self._row)

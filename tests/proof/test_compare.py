@@ -33,10 +33,10 @@ class OneAnswer:
 
     name = "judge"
 
-    def gradient(self, parameters: Tensors, images: Any, labels: Any, *, activations: bool = False) -> Answer:
+    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
         return Answer(2.0, GRADIENT, {"a": np.ones((2, 4))})
 
-    def output(self, parameters: Tensors, images: Any) -> np.ndarray[Any, Any]:
+    def output(self, parameters: Tensors, batch: Tensors) -> np.ndarray[Any, Any]:
         return np.ones((2, 2))
 
     def witness(self, ties: Ties = "first") -> Witness:
@@ -48,7 +48,7 @@ class NothingClose:
 
     def load(self, parameters: Tensors) -> None: ...
 
-    def gradient(self, image: Any, label: int, nudges: Tensors) -> Answer:
+    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
         return Answer(2.0, GRADIENT, {})
 
 
@@ -56,7 +56,8 @@ class NothingClose:
 def expected(tmp_path: Path) -> Expected:
     for name, array in (("images", np.ones((2, 3))), ("labels", np.zeros(2)), ("order", np.array([[0, 1]]))):
         np.save(tmp_path / f"{name}.npy", array)
-    files = {name: str(tmp_path / f"{name}.npy") for name in ("images", "labels", "order")}
+    tensors = {name: str(tmp_path / f"{name}.npy") for name in ("images", "labels")}
+    files: dict[str, Any] = {"tensors": tensors, "order": str(tmp_path / "order.npy")}
     return Expected(INITIAL, {"a": (2, 4), "b": (2, 2)}, SGD, Batches({"proof": files, "train": files}))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from timetrial.core import Network
+from timetrial.core import Network, images_and_labels
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.proof.judge import SMALL, NativeJudge
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
@@ -34,7 +35,7 @@ class Stage:
     """A network whose relu unit UNIT lies `margin` (of the rms) from its edge for one image."""
 
     def __init__(self, folder: Path, margin: float):
-        self.network = Network(NODES, N, (1, 8, 8))
+        self.network = Network(NODES, N, images_and_labels((1, 8, 8)))
         rng = np.random.default_rng(5)
         self.images = rng.uniform(0, 1, (N, 1, 8, 8)).astype(np.float32)
         self.labels = rng.integers(0, 4, N)
@@ -55,7 +56,8 @@ class Stage:
             weight[at] = np.float32(weight[at] - (value - margin * rms) / flat[at])
         for name, array in (("images", self.images), ("labels", self.labels), ("order", np.arange(N)[None])):
             np.save(folder / f"{name}.npy", array)
-        files = {name: str(folder / f"{name}.npy") for name in ("images", "labels", "order")}
+        tensors = {name: str(folder / f"{name}.npy") for name in ("images", "labels")}
+        files: dict[str, Any] = {"tensors": tensors, "order": str(folder / "order.npy")}
         self.expected = Expected(
             initial=self.parameters,
             nodes={},
@@ -63,25 +65,29 @@ class Stage:
             batches=Batches({"proof": files, "train": files}),
         )
 
+    @property
+    def batch(self) -> Tensors:
+        return {"images": self.images, "labels": self.labels}
+
+    def image(self, number: int) -> Tensors:
+        """A batch of one."""
+        return {"images": self.images[[number]], "labels": self.labels[[number]]}
+
     def _unit(self) -> tuple[float, float, np.ndarray]:
         witness = self.judge.witness()
         witness.load(self.parameters)
-        shown = witness.gradient(self.images[TURNED_IMAGE], int(self.labels[TURNED_IMAGE]), {}).activation
+        shown = witness.gradient(self.image(TURNED_IMAGE), {}).activation
         return float(shown["fc1"][0, UNIT]), float(np.sqrt(np.mean(shown["fc1"] ** 2))), shown["flat"][0]
 
     def turned(self, node: str, share: float = 1.0) -> Tensors:
         """The judge's gradients with the decisions of a node that are close turned."""
-        answer = self.judge.gradient(self.parameters, self.images, self.labels)
-        wanted = [
-            one
-            for one in turns(self.judge, self.parameters, self.images, self.labels)
-            if one.words.startswith(node)
-        ]
+        answer = self.judge.gradient(self.parameters, self.batch)
+        wanted = [one for one in turns(self.judge, self.parameters, self.batch) if one.words.startswith(node)]
         assert wanted
         return {n: v + share * sum(one.difference[n] for one in wanted) for n, v in answer.gradient.items()}
 
     def judged(self, gradient: Tensors) -> Parity:
-        loss = self.judge.gradient(self.parameters, self.images, self.labels).loss
+        loss = self.judge.gradient(self.parameters, self.batch).loss
         shown = {name: values.astype(np.float32) for name, values in gradient.items()}
         seen = Observation("", "proof", 0, Look(self.parameters), fresh=True, loss=loss, gradient=shown)
         return compare([seen], self.judge, self.expected)
@@ -89,7 +95,7 @@ class Stage:
     def judged_step(self, gradient: Tensors) -> Parity:
         """The same, of a training step that used this gradient."""
         sgd = self.expected.optimizer
-        loss = self.judge.gradient(self.parameters, self.images, self.labels).loss
+        loss = self.judge.gradient(self.parameters, self.batch).loss
         velocity = {
             n: (g + sgd["weight_decay"] * self.parameters[n]).astype(np.float32) for n, g in gradient.items()
         }
@@ -116,7 +122,7 @@ def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
 
 
 def test_what_agrees_needs_no_explanation(stage: Stage) -> None:
-    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    answer = stage.judge.gradient(stage.parameters, stage.batch)
     parity = stage.judged(answer.gradient)
     assert (parity.status, parity.notes, parity.turned) == ("passed", [], [])
 
@@ -140,8 +146,8 @@ def test_a_decision_far_from_its_edge_is_not_excused(tmp_path: Path) -> None:
     stage = Stage(tmp_path, 1e-3)
     witness = stage.judge.witness()
     witness.load(stage.parameters)
-    image, label = stage.images[TURNED_IMAGE], int(stage.labels[TURNED_IMAGE])
-    plain = witness.gradient(image, label, {})
+    image = stage.image(TURNED_IMAGE)
+    plain = witness.gradient(image, {})
     edge = next(
         one
         for one in edges_of(witness.nodes, plain.activation, limit=1e-2)
@@ -149,8 +155,8 @@ def test_a_decision_far_from_its_edge_is_not_excused(tmp_path: Path) -> None:
     )
     nudge = np.zeros((1, 6))
     nudge[0, edge.place] = edge.nudge
-    turned = witness.gradient(image, label, {edge.source: nudge}).gradient
-    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    turned = witness.gradient(image, {edge.source: nudge}).gradient
+    answer = stage.judge.gradient(stage.parameters, stage.batch)
     gradient = {n: v + (turned[n] - plain.gradient[n]) / N for n, v in answer.gradient.items()}
     assert stage.judged(gradient).status == "failed"
 
@@ -162,7 +168,7 @@ def test_ties_turn_together(tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", stage.images)
     for name in ("conv.bias", "fc1.bias"):
         stage.parameters[name][:] = 0
-    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    answer = stage.judge.gradient(stage.parameters, stage.batch)
     assert stage.judged(answer.gradient).notes == []
     for share in (1.0, 0.5):
         parity = stage.judged(stage.turned("relu: ", share))
@@ -183,11 +189,11 @@ def _with_equal_maxima(folder: Path) -> Stage:
 
 
 def _every(stage: Stage) -> Tensors:
-    return every_tie(stage.judge, stage.parameters, stage.images, stage.labels).difference
+    return every_tie(stage.judge, stage.parameters, stage.batch).difference
 
 
 def _gradient(stage: Stage, *more: Tensors) -> Tensors:
-    answer = stage.judge.gradient(stage.parameters, stage.images, stage.labels)
+    answer = stage.judge.gradient(stage.parameters, stage.batch)
     return {name: values + sum(one[name] for one in more) for name, values in answer.gradient.items()}
 
 
@@ -204,7 +210,7 @@ def test_every_one_of_equal_maxima_may_get_the_gradient(tmp_path: Path) -> None:
 
 def test_what_is_a_tie_in_single_precision_alone_is_found(tmp_path: Path) -> None:
     stage = _with_equal_maxima(tmp_path)
-    close = turns(stage.judge, stage.parameters, stage.images, stage.labels, "all")
+    close = turns(stage.judge, stage.parameters, stage.batch, "all")
     both = next(one for one in close if one.words.endswith(", a tie in f32"))
     parity = stage.judged(_gradient(stage, _every(stage), both.difference))
     assert parity.status == "passed", parity.reason
@@ -247,7 +253,7 @@ def test_rivals_of_a_maximum(tmp_path: Path) -> None:
     stage = Stage(tmp_path, 1e-2)
     witness = stage.judge.witness()
     witness.load(stage.parameters)
-    shown = witness.gradient(stage.images[0], 0, {}).activation
+    shown = witness.gradient(stage.image(0), {}).activation
     edges = [one for one in edges_of(witness.nodes, shown, limit=0.05) if one.node == "pool"]
     assert edges
     conv = shown["conv"][0]
@@ -258,7 +264,7 @@ def test_rivals_of_a_maximum(tmp_path: Path) -> None:
         assert conv.reshape(-1)[edge.place] == window[-2]
         nudge = np.zeros((1, *conv.shape))
         nudge.reshape(-1)[edge.place] = edge.nudge
-        raised = witness.gradient(stage.images[0], 0, {"conv": nudge})
+        raised = witness.gradient(stage.image(0), {"conv": nudge})
         assert raised.activation["pool"].reshape(-1)[edge.unit] == pytest.approx(window[-1])
 
 
@@ -285,9 +291,9 @@ def test_nothing_explains_nothing() -> None:
 def test_a_nudge_lasts_for_one_look(stage: Stage) -> None:
     witness = stage.judge.witness()
     witness.load(stage.parameters)
-    before = witness.gradient(stage.images[0], 0, {})
-    witness.gradient(stage.images[0], 0, {"fc1": np.ones((1, 6))})
-    after = witness.gradient(stage.images[0], 0, {})
+    before = witness.gradient(stage.image(0), {})
+    witness.gradient(stage.image(0), {"fc1": np.ones((1, 6))})
+    after = witness.gradient(stage.image(0), {})
     assert all(np.array_equal(before.gradient[name], after.gradient[name]) for name in before.gradient)
 
 
@@ -303,7 +309,7 @@ def followed(stage: Stage, turned: Mapping[int, Tensors], off: float = 1.0) -> P
 
 
 def _difference(stage: Stage, share: float = 1.0) -> Tensors:
-    found = turns(stage.judge, stage.parameters, stage.images, stage.labels)
+    found = turns(stage.judge, stage.parameters, stage.batch)
     [turn] = [one for one in found if one.words.startswith(f"relu unit {UNIT} of image {TURNED_IMAGE}")]
     return {name: share * values for name, values in turn.difference.items()}
 
@@ -335,7 +341,7 @@ def test_another_way_is_not_explained_by_a_decision_on_the_edge(
 @pytest.mark.attempt
 def test_a_way_off_a_decision_far_from_its_edge_is_not_excused(tmp_path: Path) -> None:
     far = Stage(tmp_path, 1e-3)
-    gradient = far.judge.gradient(far.parameters, far.images, far.labels).gradient
+    gradient = far.judge.gradient(far.parameters, far.batch).gradient
     parity = followed(far, {0: {name: 0.01 * values for name, values in gradient.items()}})
     assert parity.status == "failed"
     assert parity.turned == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from launching import make_plan, small_network, words
 
-from timetrial.core import Network
+from timetrial.core import Network, images_and_labels
 from timetrial.launch import LaunchPlan, run_launch
 from timetrial.libraries import known as known_module
 from timetrial.proof import judge
@@ -20,7 +20,7 @@ PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
 
 
 def network(name: str, batch_size: int, shape: tuple[int, ...]) -> Network:
-    return Network(load_network(name).nodes_for(10), batch_size, shape)
+    return Network(load_network(name).nodes_for(10), batch_size, images_and_labels(shape))
 
 
 @pytest.fixture
@@ -61,15 +61,15 @@ def test_both_judges_agree_and_the_small_one_is_right() -> None:
     rng = np.random.default_rng(2)
     parameters = {one["name"]: rng.normal(0, 0.1, one["shape"]) for one in net.parameters}
     images = rng.uniform(0, 1, (3, 1, 28, 28)).astype(np.float32)
-    labels = np.array([1, 5, 9])
+    batch = {"images": images, "labels": np.array([1, 5, 9])}
     small, large = NativeJudge(SMALL, net), NativeJudge(LARGE, net, threads=1)
-    mine, theirs = (one.gradient(parameters, images, labels) for one in (large, small))
+    mine, theirs = (one.gradient(parameters, batch) for one in (large, small))
     for name, values in theirs.gradient.items():
         assert np.linalg.norm(mine.gradient[name] - values) <= 1e-9 * np.linalg.norm(values)
     for name in ("conv1.weight", "conv2.bias", "fc1.weight", "fc2.bias"):
         way = rng.normal(0, 1, parameters[name].shape)
         ends = [
-            small.gradient({**parameters, name: parameters[name] + sign * 1e-6 * way}, images, labels).loss
+            small.gradient({**parameters, name: parameters[name] + sign * 1e-6 * way}, batch).loss
             for sign in (1, -1)
         ]
         slope = (ends[0] - ends[1]) / 2e-6
@@ -116,8 +116,8 @@ def test_a_judge_in_single_precision_does_not_judge(tmp_path: Path, monkeypatch:
 def test_a_wrong_judge_does_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = NativeJudge.gradient
 
-    def wrong(self: NativeJudge, parameters, images, labels, **more):  # type: ignore[no-untyped-def]
-        answer = asked(self, parameters, images, labels, **more)
+    def wrong(self: NativeJudge, parameters, batch, **more):  # type: ignore[no-untyped-def]
+        answer = asked(self, parameters, batch, **more)
         if self.name == LARGE.name:
             answer.gradient["conv1.bias"] *= 1 + 1e-7
         return answer

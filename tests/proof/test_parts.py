@@ -14,7 +14,7 @@ from twins import Bench
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
-from timetrial.proof.observed import Batches
+from timetrial.proof.observed import Batches, rows_of
 from timetrial.proof.parts import FEWEST, PartJudge, part_of, repeated
 from timetrial.proof.stress import other_size
 from timetrial.workloads import prepare
@@ -87,30 +87,29 @@ def test_a_judge_of_parts_says_what_a_judge_of_all_says(
     limit_to(4, prepared.network, monkeypatch)
     judge = judge_of(prepared)
     assert isinstance(judge, PartJudge)
-    images, labels = Batches(prepared.job["streams"]).batch("train", 0)
+    batch = Batches(prepared.job["streams"]).batch("train", 0)
     if is_repeated:
-        places = repeated(np.arange(BATCH)[None], 4)[0]
-        images, labels = images[places], labels[places]
+        batch = rows_of(batch, repeated(np.arange(BATCH)[None], 4)[0])
     parameters: dict[str, Any] = {
         one["name"]: np.load(one["file"])
         for node in prepared.job["network"]["nodes"]
         for one in node["parameters"]
     }
-    mine = judge.gradient(parameters, images, labels, activations=True)
-    theirs = whole.gradient(parameters, images, labels, activations=True)
+    mine = judge.gradient(parameters, batch, activations=True)
+    theirs = whole.gradient(parameters, batch, activations=True)
     assert mine.loss == pytest.approx(theirs.loss, rel=1e-12)
     for kind in ("gradient", "activation"):
         ours, others = getattr(mine, kind), getattr(theirs, kind)
         assert ours.keys() == others.keys()
         for name, values in others.items():
             np.testing.assert_allclose(ours[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(judge.output(parameters, images), whole.output(parameters, images), rtol=1e-12)
+    np.testing.assert_allclose(judge.output(parameters, batch), whole.output(parameters, batch), rtol=1e-12)
 
 
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     limit_to(4, network(tmp_path), monkeypatch)
     found = Bench.of(small_network(tmp_path), "synthetic", batch_size=BATCH, weight_decay=5e-4)
-    images, _ = Batches(found.prepared.job["streams"]).batch("proof", 0)
+    images = Batches(found.prepared.job["streams"]).batch("proof", 0)["images"]
     assert len(np.unique(images.reshape(BATCH, -1), axis=0)) == 4
     return found
 

@@ -83,10 +83,12 @@ class Twin:
         self._task = task
         self._batches = Batches(prepared.job["streams"])
         nodes = [SimpleNamespace(**node) for node in prepared.job["network"]["nodes"]]
-        shapes = {node.name: node.shape for node in nodes}
         files = {one["name"]: one["file"] for node in nodes for one in node.parameters}
-        self._images = np.empty(shapes["images"], np.float32)
-        self._labels = np.empty(len(self._images), np.int64)
+        self._batch = {
+            node.name: np.empty(node.shape, np.int64 if node.dtype == "i64" else np.float32)
+            for node in nodes
+            if node.kind == "input"
+        }
         job = SimpleNamespace(
             nodes=[node for node in nodes if node.kind != "input"],
             loss=prepared.job["network"]["loss"],
@@ -98,7 +100,7 @@ class Twin:
         self._adapter = planted_adapter(**settings)
         self._stream, self._row = "train", 0
         self._fill()
-        self._adapter.build(job, self._images, self._labels)
+        self._adapter.build(job, self._batch)
 
     def stream(self, name: str) -> None:
         self._stream, self._row = name, 0
@@ -136,7 +138,8 @@ class Twin:
         return np.array(self._adapter.predicted)
 
     def _fill(self) -> None:
-        self._images[:], self._labels[:] = self._batches.batch(self._stream, self._row)
+        for name, values in self._batches.batch(self._stream, self._row).items():
+            self._batch[name][:] = values
 
 
 @dataclasses.dataclass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -63,15 +64,20 @@ def test_what_an_exception_means(runtime: Any, error: Exception, outcome: str) -
 
 
 class FakeJob:
-    image_shape = (4, 3)
+    inputs: ClassVar[dict[str, Any]] = {
+        "images": SimpleNamespace(batch_shape=(4, 3), dtype=np.float32),
+        "labels": SimpleNamespace(batch_shape=(4,), dtype=np.int64),
+    }
+    target = "labels"
     batch_size = 4
     classes = 2
 
 
-def files(folder: Path, images: Any, labels: Any, order: Any) -> dict[str, str]:
+def files(folder: Path, images: Any, labels: Any, order: Any) -> dict[str, Any]:
     for name, array in (("images", images), ("labels", labels), ("order", order)):
         np.save(folder / f"{name}.npy", array)
-    return {name: str(folder / f"{name}.npy") for name in ("images", "labels", "order")}
+    tensors = {name: str(folder / f"{name}.npy") for name in ("images", "labels")}
+    return {"tensors": tensors, "order": str(folder / "order.npy")}
 
 
 @pytest.mark.attempt
@@ -111,6 +117,6 @@ def test_a_stream_without_order_fills_its_last_batch(runtime: Any, tmp_path: Pat
 @pytest.mark.attempt
 def test_another_protocol_is_refused(runtime: Any, tmp_path: Path) -> None:
     path = tmp_path / "job.json"
-    path.write_text(json.dumps({"protocol": 2}))
-    with pytest.raises(runtime("failures").ContenderError, match="protocol 2, expected 1"):
+    path.write_text(json.dumps({"protocol": 1}))
+    with pytest.raises(runtime("failures").ContenderError, match="protocol 1, expected 2"):
         runtime("job").Job(str(path))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from launching import make_plan, words
 
-from timetrial.core import Backend, Network, native
+from timetrial.core import Backend, Network, images_and_labels, native
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.launch import run_launch
 
@@ -40,7 +40,7 @@ def softmax_regression() -> Network:
         {"name": "fc", "kind": "dense", "attributes": {"units": 10, "bias": False}},
         {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc", "labels"]},
     ]
-    return Network(nodes, batch_size=16, input_shape=(1, 8, 8))
+    return Network(nodes, batch_size=16, inputs=images_and_labels((1, 8, 8)))
 
 
 def test_it_is_described_by_the_child(toy: Path) -> None:
@@ -59,15 +59,15 @@ def test_it_trains_as_the_reference_does(toy: Path) -> None:
     draw = np.random.default_rng(1)
     weights = {"fc.weight": draw.normal(size=(10, 64)).astype(np.float32)}
     images = draw.normal(size=(16, 1, 8, 8)).astype(np.float32)
-    labels = draw.integers(0, 10, size=16)
+    batch = {"images": images, "labels": draw.integers(0, 10, size=16)}
     optimizer = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.01}
     trained = []
     for plugin in (toy, native.native_dir() / "backends" / "reference.so"):
         backend = Backend(plugin)
         backend.configure("threads", "1")
         backend.build(softmax_regression(), weights, optimizer)
-        losses = [backend.step("train", images, labels) for _ in range(5)]
-        trained.append((losses, backend.tensors("parameter")["fc.weight"], backend.evaluate(images)))
+        losses = [backend.step("train", batch) for _ in range(5)]
+        trained.append((losses, backend.tensors("parameter")["fc.weight"], backend.evaluate(batch)))
     for ours, judge in zip(*trained, strict=True):
         np.testing.assert_allclose(ours, judge, rtol=1e-4, atol=1e-5)
 
@@ -96,7 +96,7 @@ def test_what_it_lacks_is_unavailable(toy: Path) -> None:
         {"name": "fc", "kind": "dense", "attributes": {"units": 10, "bias": False}},
         {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc", "labels"]},
     ]
-    network = Network(nodes, batch_size=2, input_shape=(1, 2, 2))
+    network = Network(nodes, batch_size=2, inputs=images_and_labels((1, 2, 2)))
     weights = {"fc.weight": np.zeros((10, 4), dtype=np.float32)}
     backend = Backend(toy)
     with pytest.raises(Unavailable, match="no layer 'relu'"):

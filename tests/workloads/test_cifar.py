@@ -28,17 +28,17 @@ def test_cifar10(tmp_path: Path, writer: Any, packed: bool) -> None:
     writer(tmp_path, packed=packed)
     data = load_dataset("cifar10", str(tmp_path))
     images, labels = cifar_arrays(4, 10, seed=1)  # the second file
-    assert data.train_images.shape == (20, 3, 32, 32)
-    assert data.test_images.shape == (4, 3, 32, 32)
+    assert data.train["images"].shape == (20, 3, 32, 32)
+    assert data.test["images"].shape == (4, 3, 32, 32)
     expected = images.reshape(4, 3, 32, 32).astype(np.float32) / np.float32(255)
-    np.testing.assert_array_equal(data.train_images[4:8], expected)
-    np.testing.assert_array_equal(data.train_labels[4:8], labels)
+    np.testing.assert_array_equal(data.train["images"][4:8], expected)
+    np.testing.assert_array_equal(data.train["labels"][4:8], labels)
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_every_pickle_protocol(tmp_path: Path, protocol: int) -> None:
     write_cifar10_pickled(tmp_path, protocol=protocol)
-    assert len(load_dataset("cifar10", str(tmp_path)).train_labels) == 20
+    assert len(load_dataset("cifar10", str(tmp_path)).train["labels"]) == 20
 
 
 def test_the_form_that_python_2_wrote(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ def test_the_form_that_python_2_wrote(tmp_path: Path) -> None:
     images, labels = cifar_arrays(4, 10, seed=9)
     (tmp_path / "data_batch_1").write_bytes(python2_pickle(images, labels.tolist()))
     data = load_dataset("cifar10", str(tmp_path))
-    np.testing.assert_array_equal(data.train_labels[:4], labels)
+    np.testing.assert_array_equal(data.train["labels"][:4], labels)
     np.testing.assert_array_equal(
-        data.train_images[:4].reshape(4, -1), images.astype(np.float32) / np.float32(255)
+        data.train["images"][:4].reshape(4, -1), images.astype(np.float32) / np.float32(255)
     )
 
 
@@ -59,7 +59,7 @@ def test_cifar100_has_a_hundred_fine_classes(tmp_path: Path, writer: Any) -> Non
     writer(folder)
     data = load_dataset("cifar100", str(tmp_path))
     assert data.classes == 100
-    np.testing.assert_array_equal(data.train_labels, cifar_arrays(12, 100, seed=0)[1])
+    np.testing.assert_array_equal(data.train["labels"], cifar_arrays(12, 100, seed=0)[1])
 
 
 @pytest.mark.attempt

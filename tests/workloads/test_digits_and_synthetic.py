@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from timetrial.workloads import Dataset, load_dataset
 
 def softmax_regression(data: Dataset, epochs: int, learning_rate: float) -> float:
     """Test accuracy of a linear classifier, trained by plain SGD on batches of 64."""
-    images = data.train_images.reshape(len(data.train_images), -1)
+    images = data.train["images"].reshape(len(data.train["images"]), -1)
     weight, bias = np.zeros((images.shape[1], data.classes), np.float32), np.zeros(data.classes, np.float32)
     for epoch in range(epochs):
         order = np.random.default_rng(epoch).permutation(len(images))
@@ -22,11 +23,11 @@ def softmax_regression(data: Dataset, epochs: int, learning_rate: float) -> floa
             scores = images[batch] @ weight + bias
             gradient = np.exp(scores - scores.max(axis=1, keepdims=True))
             gradient /= gradient.sum(axis=1, keepdims=True)
-            gradient[np.arange(64), data.train_labels[batch]] -= 1.0
+            gradient[np.arange(64), data.train["labels"][batch]] -= 1.0
             weight -= learning_rate * images[batch].T @ gradient / 64
             bias -= learning_rate * gradient.mean(axis=0)
-    scores = data.test_images.reshape(len(data.test_images), -1) @ weight + bias
-    return float((scores.argmax(axis=1) == data.test_labels).mean())
+    scores = data.test["images"].reshape(len(data.test["images"]), -1) @ weight + bias
+    return float((scores.argmax(axis=1) == data.test["labels"]).mean())
 
 
 @pytest.mark.parametrize(
@@ -49,8 +50,8 @@ def test_a_linear_classifier_learns(
 def test_wrong_labels_cannot_be_learned() -> None:
     """The check above can say no."""
     data = load_dataset("digits8")
-    shuffled = np.random.default_rng(0).permutation(data.train_labels)
-    wrong = Dataset(data.name, data.train_images, shuffled, data.test_images, data.test_labels, 10, {})
+    shuffled = np.random.default_rng(0).permutation(data.train["labels"])
+    wrong = replace(data, train={**data.train, "labels": shuffled})
     assert softmax_regression(wrong, 5, 0.5) < 0.4
 
 
@@ -65,9 +66,12 @@ def test_wrong_labels_cannot_be_learned() -> None:
 )
 def test_shapes_types_and_range(name: str, shape: tuple[int, ...], train: int, test: int) -> None:
     data = load_dataset(name)
-    assert data.train_images.shape == (train, *shape)
-    assert data.test_images.shape == (test, *shape)
-    for images, labels in ((data.train_images, data.train_labels), (data.test_images, data.test_labels)):
+    assert data.train["images"].shape == (train, *shape)
+    assert data.test["images"].shape == (test, *shape)
+    for images, labels in (
+        (data.train["images"], data.train["labels"]),
+        (data.test["images"], data.test["labels"]),
+    ):
         assert images.dtype == np.float32
         assert labels.dtype == np.int64
         assert images.min() >= 0.0
@@ -77,16 +81,16 @@ def test_shapes_types_and_range(name: str, shape: tuple[int, ...], train: int, t
 
 @pytest.mark.parametrize("name", ["digits8", "synthetic"])
 def test_not_sorted_by_class(name: str) -> None:
-    labels = load_dataset(name).train_labels
+    labels = load_dataset(name).train["labels"]
     # Sorted labels change 9 times; fair ones about nine times in ten.
     assert np.count_nonzero(np.diff(labels)) > 0.7 * len(labels)
 
 
 def test_both_sizes_of_digits_are_the_same_digits() -> None:
     small, large = load_dataset("digits8"), load_dataset("digits28")
-    np.testing.assert_array_equal(small.train_labels, large.train_labels)
+    np.testing.assert_array_equal(small.train["labels"], large.train["labels"])
     assert small.description["train_indices_sha256"] == large.description["train_indices_sha256"]
-    mean = np.abs(small.train_images.mean(axis=(1, 2, 3)) - large.train_images.mean(axis=(1, 2, 3)))
+    mean = np.abs(small.train["images"].mean(axis=(1, 2, 3)) - large.train["images"].mean(axis=(1, 2, 3)))
     assert mean.max() < 0.05
 
 
@@ -95,11 +99,11 @@ def test_the_split_is_random_and_whole() -> None:
 
     source = load_digits()
     data = load_dataset("digits8")
-    both = np.concatenate([data.train_images, data.test_images]).reshape(1797, 64)
+    both = np.concatenate([data.train["images"], data.test["images"]]).reshape(1797, 64)
     expected = source.data.astype(np.float32) / np.float32(16)
     np.testing.assert_array_equal(both[np.lexsort(both.T)], expected[np.lexsort(expected.T)])
     # A split by place would leave one group of writers for testing.
-    assert not np.array_equal(data.test_labels, source.target[1437:])
+    assert not np.array_equal(data.test["labels"], source.target[1437:])
 
 
 def test_the_recorded_split_stays_the_same() -> None:
@@ -116,8 +120,8 @@ def test_another_seed_is_another_split() -> None:
 
 def test_synthetic_is_the_same_every_time() -> None:
     first, second = load_dataset("synthetic"), load_dataset("synthetic")
-    np.testing.assert_array_equal(first.train_images, second.train_images)
-    assert not np.array_equal(first.train_images[:1024], first.test_images)
+    np.testing.assert_array_equal(first.train["images"], second.train["images"])
+    assert not np.array_equal(first.train["images"][:1024], first.test["images"])
 
 
 def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:

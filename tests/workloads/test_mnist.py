@@ -19,13 +19,13 @@ TEST_IMAGES, TEST_LABELS = MNIST_NAMES["test"]
 def test_reads_plain_and_gzipped(tmp_path: Path, packed: bool) -> None:
     arrays = write_mnist(tmp_path, packed=packed)
     data = load_dataset("mnist", str(tmp_path))
-    assert data.train_images.shape == (30, 1, 28, 28)
-    assert data.train_images.dtype == np.float32
-    assert data.train_labels.dtype == np.int64
+    assert data.train["images"].shape == (30, 1, 28, 28)
+    assert data.train["images"].dtype == np.float32
+    assert data.train["labels"].dtype == np.int64
     np.testing.assert_array_equal(
-        data.train_images[:, 0], arrays["train_images"].astype(np.float32) / np.float32(255)
+        data.train["images"][:, 0], arrays["train_images"].astype(np.float32) / np.float32(255)
     )
-    np.testing.assert_array_equal(data.test_labels, arrays["test_labels"])
+    np.testing.assert_array_equal(data.test["labels"], arrays["test_labels"])
     assert len(data.description["files_sha256"]) == 4
 
 
@@ -33,7 +33,7 @@ def test_reads_the_folder_that_torchvision_makes(tmp_path: Path) -> None:
     folder = tmp_path / "MNIST" / "raw"
     folder.mkdir(parents=True)
     write_mnist(folder)
-    assert len(load_dataset("mnist", str(tmp_path)).test_labels) == 10
+    assert len(load_dataset("mnist", str(tmp_path)).test["labels"]) == 10
 
 
 def test_no_folder_says_what_to_put_where() -> None:

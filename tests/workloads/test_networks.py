@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.core import Network, NetworkError
+from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.errors import InputError
 from timetrial.workloads import DATASETS, NETWORKS, NetworkDefinition, check_optimizer, load_network
 
@@ -60,7 +60,7 @@ NODES = '[{"name": "fc", "kind": "dense", "inputs": ["images"], "attributes": {"
 def test_known_networks(name: str, shape: tuple[int, ...], parameters: int, forward: int) -> None:
     definition = load_network(name)
     assert definition.name == name
-    network = Network(definition.nodes_for(10), 64, shape)
+    network = Network(definition.nodes_for(10), 64, images_and_labels(shape))
     assert network.parameter_count == parameters
     assert network.multiply_accumulates("forward") == 64 * forward
 
@@ -85,7 +85,7 @@ def test_own_file(tmp_path: Path) -> None:
     definition = load_network(str(file))
     assert (definition.name, definition.batch_size, definition.dataset) == ("my", 32, "digits28")
     assert definition.optimizer == {"name": "sgd", "learning_rate": 0.1, "momentum": 0.0, "weight_decay": 0.0}
-    network = Network(definition.nodes_for(10), 32, (1, 8, 8))
+    network = Network(definition.nodes_for(10), 32, images_and_labels((1, 8, 8)))
     assert network.parameters == [
         {"name": "fc1.weight", "shape": [10, 64]},
         {"name": "fc1.bias", "shape": [10]},
@@ -135,7 +135,7 @@ def test_shapes_that_do_not_fit_name_the_layers(tmp_path: Path) -> None:
         OWN.replace('kind = "flatten"', 'kind = "conv2d"\nattributes = { channels = 2, kernel = 9 }')
     )
     with pytest.raises(NetworkError, match=r"flat.*images|images.*flat"):
-        Network(load_network(str(file)).nodes_for(10), 4, (1, 8, 8))
+        Network(load_network(str(file)).nodes_for(10), 4, images_and_labels((1, 8, 8)))
 
 
 def module(folder: Path, name: str, text: str) -> None:
@@ -225,7 +225,7 @@ def test_wrong_optimizers(optimizer: object, message: str) -> None:
 
 def test_multiply_accumulates_of_lenet5_by_hand() -> None:
     """N x outputs x inputs of each: 20 x 24 x 24 x 25, 50 x 8 x 8 x 20 x 25, 800 x 500, 500 x 10."""
-    network = Network(load_network("lenet5").nodes_for(10), 64, (1, 28, 28))
+    network = Network(load_network("lenet5").nodes_for(10), 64, images_and_labels((1, 28, 28)))
     by_hand = {"conv1": 18_432_000, "conv2": 102_400_000, "fc1": 25_600_000, "fc2": 320_000}
     for node in network.nodes:
         products = network.work(node["name"])["multiply_accumulates"]

@@ -78,7 +78,11 @@ def test_every_epoch_is_a_permutation_cut_into_full_batches() -> None:
 
 def test_the_proof_has_no_ties() -> None:
     proof = prepare(MLP, seed=1, epochs=1).job["streams"]["proof"]
-    images, labels, order = load(proof["images"]), load(proof["labels"]), load(proof["order"])
+    images, labels, order = (
+        load(proof["tensors"]["images"]),
+        load(proof["tensors"]["labels"]),
+        load(proof["order"]),
+    )
     assert images.shape == (5 * 64, 1, 8, 8)
     assert images.dtype == np.float32
     assert order.tolist() == np.arange(5 * 64).reshape(5, 64).tolist()
@@ -93,7 +97,7 @@ def test_the_proof_has_no_ties() -> None:
 
 def test_large_images_have_no_ties_either() -> None:
     workload = change(network="cifar-small", dataset="synthetic-cifar", batch_size=4)
-    images = load(prepare(workload, seed=1, epochs=1).job["streams"]["proof"]["images"])
+    images = load(prepare(workload, seed=1, epochs=1).job["streams"]["proof"]["tensors"]["images"])
     assert all(len(np.unique(image)) == image.size for image in images)
 
 
@@ -103,7 +107,10 @@ def test_the_seed_draws_weights_and_order_but_not_the_split() -> None:
     assert first.fingerprint == same.fingerprint
     assert first.fingerprint != other.fingerprint
     assert first.job["streams"]["train"]["order"] != other.job["streams"]["train"]["order"]
-    assert first.job["streams"]["train"]["images"] == other.job["streams"]["train"]["images"]
+    assert (
+        first.job["streams"]["train"]["tensors"]["images"]
+        == other.job["streams"]["train"]["tensors"]["images"]
+    )
     assert first.description == other.description
 
 
@@ -139,11 +146,11 @@ def test_the_record_knows_where_the_data_came_from() -> None:
 def test_mnist_goes_through_the_cache_by_content(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     workload = change(network="lenet5", dataset="mnist", batch_size=10, dataset_folder=str(tmp_path))
-    first = prepare(workload, seed=1, epochs=1).job["streams"]["train"]["images"]
+    first = prepare(workload, seed=1, epochs=1).job["streams"]["train"]["tensors"]["images"]
     assert load(first).shape == (30, 1, 28, 28)
-    assert prepare(workload, seed=1, epochs=1).job["streams"]["train"]["images"] == first
+    assert prepare(workload, seed=1, epochs=1).job["streams"]["train"]["tensors"]["images"] == first
     write_mnist(tmp_path, train=40)
-    second = prepare(workload, seed=1, epochs=1).job["streams"]["train"]["images"]
+    second = prepare(workload, seed=1, epochs=1).job["streams"]["train"]["tensors"]["images"]
     assert load(second).shape == (40, 1, 28, 28)
 
 
@@ -170,7 +177,7 @@ def test_wrong_batch_sizes(size: Any) -> None:
 def test_batch_size_above_the_training_set() -> None:
     assert check(change(batch_size=1437)).samples == 1437
     with pytest.raises(
-        InputError, match=r"batch_size is 1438, but 'digits8' has 1437 images .* at most 1437"
+        InputError, match=r"batch_size is 1438, but 'digits8' has 1437 samples .* at most 1437"
     ):
         check(change(batch_size=1438))
 

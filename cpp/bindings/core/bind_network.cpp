@@ -4,11 +4,13 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bindings.h"
 #include "network/layers.h"
 #include "network/network.h"
+#include "npy/npy.h"
 #include "text/text.h"
 
 namespace py = pybind11;
@@ -70,7 +72,8 @@ NodeSpec node_spec(const py::dict& node) {
             for (const auto& [name, attribute] : value.cast<py::dict>())
                 spec.attributes[text_of("an attribute of " + where, name)] =
                     attribute_value(where + ": " + py::str(name).cast<std::string>(), attribute);
-        } else if (key != "name" && key != "shape" && key != "parameters") {
+        } else if (key != "name" && key != "shape" && key != "dtype" && key != "role" &&
+                   key != "parameters") {
             throw NetworkError(where + " has no '" + key + "'." +
                                nearest(key, {"name", "kind", "inputs", "attributes"}));
         }
@@ -108,14 +111,21 @@ NodeDicts node_dicts(const Network& network) {
         entry["inputs"] = inputs;
         entry["attributes"] = attributes;
         entry["shape"] = shape_list(node.shape);
+        if (node.is_input()) {
+            entry["dtype"] = dtype_name(node.dtype);
+            entry["role"] = role_word(node.role);
+        }
         entry["parameters"] = parameters;
         nodes.append(entry);
     }
     return nodes;
 }
 
+// Name, dtype, shape of a sample, role.
+using InputTuple = std::tuple<std::string, std::string, Shape, std::string>;
+
 Network make_network(const py::typing::List<py::object>& nodes, std::int64_t batch_size,
-                     const Shape& input_shape) {
+                     const std::vector<InputTuple>& inputs) {
     std::vector<NodeSpec> specs;
     for (const py::handle node : nodes) {
         if (!py::isinstance<py::dict>(node))
@@ -123,7 +133,10 @@ Network make_network(const py::typing::List<py::object>& nodes, std::int64_t bat
                                "; expected a table with name and kind");
         specs.push_back(node_spec(node.cast<py::dict>()));
     }
-    return {specs, batch_size, input_shape};
+    std::vector<InputSpec> input_specs;
+    for (const auto& [name, dtype, sample, role] : inputs)
+        input_specs.push_back({name, parse_dtype(dtype), sample, input_role(role)});
+    return {specs, batch_size, input_specs};
 }
 
 // By the names of the passes.
@@ -143,13 +156,19 @@ std::vector<std::string> layer_kind_names() {
 
 void register_network(py::module_& module) {
     py::class_<Network>(module, "Network")
-        .def(py::init(&make_network), py::arg("nodes"), py::arg("batch_size"), py::arg("input_shape"))
+        .def(py::init(&make_network), py::arg("nodes"), py::arg("batch_size"), py::arg("inputs"))
         .def("nodes", &node_dicts)
         .def("parameter_count", &Network::parameter_count)
         .def("activation_bytes", &Network::activation_bytes)
         .def("batch_size", &Network::batch_size)
         .def("output", [](const Network& network) { return network.node(network.output()).name; })
         .def("loss", [](const Network& network) { return network.node(network.loss()).name; })
+        .def(
+            "values_below",
+            [](const Network& network, const std::string& input) {
+                return network.values_below(network.index_of(input));
+            },
+            py::arg("input"))
         .def(
             "multiply_accumulates",
             [](const Network& network, const std::string& node) {

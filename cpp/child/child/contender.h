@@ -10,12 +10,9 @@
 
 #include "data.h"
 #include "job.h"
-#include "loader/context.h"
-#include "network/c_network.h"
-#include "network/network.h"
 #include "npy/npy.h"
-#include "passes.h"
 #include "recorder/recorder.h"
+#include "session/session.h"
 
 namespace timetrial {
 
@@ -48,31 +45,21 @@ class Contender {
     Json dump(const std::string& role, const std::string& folder);
 
   private:
-    bool reads_no_data() const { return (plugin_->description().flags & TT_READS_NO_DATA) != 0; }
     void apply_float_mode() const;
     void check_wants() const;
-    void open_streams();
+    ParameterValues map_parameters();
+    FileStream* files(const std::string& name);
     Stream* stream(const std::string& name);
-    Stream* current_stream();
-    std::vector<tt_loop_part> fused_parts();
-    std::vector<tt_loop_part> separate_parts();
-    void predict(std::vector<float>& predictions);
+    Stream* current_stream() { return stream(stream_name_); }
 
     Job job_;
     Network network_;
     Recorder recorder_;
     std::vector<NpyArray> parameters_;
-    std::optional<CNetwork> c_network_;
-    std::vector<tt_attribute> optimizer_attributes_;
-    tt_optimizer optimizer_{};
-    Batch batch_;
-    std::map<std::string, Stream> streams_;
-    std::map<std::string, bool> checked_;
-    std::string stream_name_ = "train";
-    std::optional<Plugin> plugin_;
-    std::vector<PluginCall> calls_;
     Passes passes_;
-    std::optional<PluginContext> context_;  // last: it goes before all that it points to
+    std::string stream_name_ = "train";
+    std::optional<Session> session_;  // goes before what it points to, and after the streams into its batch
+    std::map<std::string, FileStream> streams_;
 };
 
 }  // namespace timetrial

@@ -10,6 +10,14 @@
 #include "words.h"
 
 namespace timetrial {
+namespace {
+
+// What the loss holds the prediction against.
+const tt_tensor& labels_of(const Network& network, const Batch& batch) {
+    return batch.tensors()[network.node(network.loss()).inputs[1]];
+}
+
+}  // namespace
 
 Contender::Json Contender::write_outputs(const std::string& file) {
     if (Stream* data = current_stream()) {
@@ -17,8 +25,7 @@ Contender::Json Contender::write_outputs(const std::string& file) {
         first.next = 0;
         first.fill();
     }
-    std::vector<float> predictions;
-    predict(predictions);
+    const std::vector<float> predictions = session_->predict();
     write_npy(file, TT_F32, network_.node(network_.output()).shape, predictions.data());
     return Json::object();
 }
@@ -26,10 +33,10 @@ Contender::Json Contender::write_outputs(const std::string& file) {
 // What the timed verb itself left, not what another pass would compute.
 Contender::Json Contender::write_predicted(const std::string& file) {
     const std::string& output = network_.node(network_.output()).name;
-    for (const TensorInfo& tensor : context_->tensors(TT_ACTIVATION)) {
+    for (const TensorInfo& tensor : session_->tensors(TT_ACTIVATION)) {
         if (tensor.name != output) continue;
         std::vector<char> values(tensor.bytes());
-        context_->read_tensor(tensor, values.data());
+        session_->context().read_tensor(tensor, values.data());
         write_npy(file, tensor.dtype, tensor.shape, values.data());
         return Json::object();
     }
@@ -45,14 +52,14 @@ Contender::Json Contender::evaluate(const std::string& file) {
     Score score(squared ? LossKind::kSquaredError : LossKind::kSoftmaxCrossEntropy,
                 static_cast<std::size_t>(network_.classes()));
     Gather gather = test->gather();
-    std::vector<float> predictions;
+    const auto* labels = static_cast<const std::int64_t*>(labels_of(network_, session_->batch()).data);
     std::vector<float> all;
     for (gather.next = 0; gather.next < gather.batches; ++gather.next) {
         gather.fill();
-        predict(predictions);
+        const std::vector<float> predictions = session_->predict();
         // The last batch is filled up with samples that were scored already.
         const std::size_t fresh = std::min(gather.batch_size, test->samples() - score.samples());
-        score.add(predictions.data(), batch_.labels(), fresh);
+        score.add(predictions.data(), labels, fresh);
         const std::size_t values = fresh * static_cast<std::size_t>(network_.classes());
         all.insert(all.end(), predictions.begin(), predictions.begin() + static_cast<std::ptrdiff_t>(values));
     }
@@ -66,13 +73,13 @@ Contender::Json Contender::dump(const std::string& role, const std::string& fold
     }
     Json names = Json::array();
     std::vector<char> values;
-    for (const TensorInfo& tensor : context_->tensors(parse_role(role))) {
+    for (const TensorInfo& tensor : session_->tensors(parse_role(role))) {
         if (tensor.name.find('/') != std::string::npos) {
             throw BackendError(TT_FAILED,
                                "tensor '" + tensor.name + "' cannot be a file: its name has a '/'");
         }
         values.resize(tensor.bytes());
-        context_->read_tensor(tensor, values.data());
+        session_->context().read_tensor(tensor, values.data());
         write_npy(folder + "/" + tensor.name + ".npy", tensor.dtype, tensor.shape, values.data());
         names.push_back(tensor.name);
     }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "npy/npy.h"
 #include "process/small_file.h"
 #include "text/text.h"
 
@@ -12,13 +13,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int protocol = 1;
+constexpr int protocol = 2;
 
 AttributeValue attribute_value(const Json& value) {
     if (value.is_boolean()) return value.get<bool>();
     if (value.is_number()) return value.get<double>();
     if (value.is_string()) return value.get<std::string>();
     return value.get<std::vector<double>>();
+}
+
+InputSpec read_input(const Json& node) {
+    InputSpec input;
+    input.name = node.at("name");
+    const auto shape = node.at("shape").get<Shape>();
+    if (shape.empty()) throw JobError("network.nodes: the input '" + input.name + "' has an empty shape");
+    input.sample.assign(shape.begin() + 1, shape.end());
+    input.dtype = parse_dtype(node.at("dtype"));
+    input.role = input_role(node.at("role"));
+    return input;
 }
 
 void read_network(const Json& network, Job& job) {
@@ -32,32 +44,31 @@ void read_network(const Json& network, Job& job) {
         for (const auto& [name, value] : node.at("attributes").items()) {
             spec.attributes[name] = attribute_value(value);
         }
-        if (spec.name == "images") {
-            const auto shape = node.at("shape").get<Shape>();
-            if (shape.empty()) throw JobError("network.nodes: 'images' has an empty shape");
-            job.input_shape.assign(shape.begin() + 1, shape.end());
+        if (spec.kind == "input") {
+            job.inputs.push_back(read_input(node));
+            continue;
         }
         for (const Json& parameter : node.at("parameters")) {
             if (parameter.contains("file")) job.parameter_files[parameter.at("name")] = parameter.at("file");
         }
         job.nodes.push_back(std::move(spec));
     }
-    if (job.input_shape.empty()) throw JobError("network.nodes: no input node 'images' with a shape");
 }
 
 void read_optimizer(const Json& optimizer, Job& job) {
     for (const auto& [name, value] : optimizer.items()) {
         if (name == "name") {
-            job.optimizer = value;
+            job.optimizer.name = value;
         } else {
-            job.optimizer_attributes.emplace_back(name, value.get<double>());
+            job.optimizer.attributes[name] = value.get<double>();
         }
     }
 }
 
 void read_streams(const Json& streams, Job& job) {
     for (const auto& [name, files] : streams.items()) {
-        job.streams[name] = {files.at("images"), files.at("labels"), files.value("order", "")};
+        job.streams[name] = {files.at("tensors").get<std::map<std::string, std::string>>(),
+                             files.value("order", "")};
     }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "network/node.h"
+#include "session/session.h"
 #include "timetrial/backend.h"
 
 namespace timetrial {
@@ -20,9 +21,8 @@ class JobError : public std::runtime_error {
 };
 
 struct StreamFiles {
-    std::string images;
-    std::string labels;
-    std::string order;  // "" for a stream in the data's own order
+    std::map<std::string, std::string> tensors;  // a file for each input of the network, by its name
+    std::string order;                           // "" for a stream in the data's own order
 };
 
 struct Job {
@@ -35,14 +35,13 @@ struct Job {
     std::int64_t batch_size = 0;
     std::vector<std::pair<std::string, std::string>> settings;  // in the order given
 
-    Shape input_shape;  // of one sample
+    std::vector<InputSpec> inputs;
     std::vector<NodeSpec> nodes;
     std::string output;
     std::string loss;
     std::map<std::string, std::string> parameter_files;  // only of parameters that have one
 
-    std::string optimizer;
-    std::vector<std::pair<std::string, double>> optimizer_attributes;
+    OptimizerSpec optimizer;
 
     std::map<std::string, StreamFiles> streams;
 };

@@ -43,8 +43,7 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
         entry.inputs = node.inputs.data();
         entry.n_attributes = static_cast<std::uint32_t>(arrays.attributes.size());
         entry.attributes = arrays.attributes.data();
-        entry.output = c_tensor(node.name, node.kind == "input" ? TT_INPUT : TT_ACTIVATION, node.dtype,
-                                node.shape, nullptr);
+        entry.output = c_tensor(node.name, node.role, node.dtype, node.shape, nullptr);
         entry.n_parameters = static_cast<std::uint32_t>(arrays.parameters.size());
         entry.parameters = arrays.parameters.data();
         nodes_.push_back(entry);

@@ -209,7 +209,8 @@ Shape infer_loss(const LayerView& layer) {
     need_flat(layer);
     const Node& labels = *layer.inputs[1];
     if (labels.dtype != TT_I64 || labels.shape.size() != 1)
-        layer.refuse("needs \"labels\" as its second input; it has '" + labels.name + "'");
+        layer.refuse("needs labels (whole numbers, one per sample) as its second input; it has '" +
+                     labels.name + "'");
     return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <string>
 
 #include "network/layers.h"
@@ -11,6 +12,9 @@ namespace timetrial {
 namespace {
 
 constexpr std::int64_t kF32Bytes = 4;
+
+constexpr std::pair<const char*, tt_role> input_roles[] = {
+    {"input", TT_INPUT}, {"target", TT_TARGET}, {"mask", TT_MASK}, {"lengths", TT_LENGTHS}};
 
 std::vector<const Node*> inputs_of(const std::vector<Node>& nodes, const Node& node) {
     std::vector<const Node*> inputs;
@@ -45,10 +49,11 @@ std::int64_t parameter_elements(const Node& node) {
     return elements;
 }
 
-// The names in `inputs`, or that of the node before, which is what a node without them takes.
+// The names in `inputs`, or that of the node before, which is what a node without them takes (the first one
+// takes the first input, which leads nowhere).
 std::vector<std::string> input_names(const std::vector<NodeSpec>& specs, std::size_t index) {
     if (specs[index].inputs) return *specs[index].inputs;
-    return {index == 0 ? "images" : specs[index - 1].name};
+    return index == 0 ? std::vector<std::string>{} : std::vector<std::string>{specs[index - 1].name};
 }
 
 // From specs[from] along inputs to the node `to`, by name; empty if no way leads there.
@@ -96,6 +101,21 @@ std::int64_t element_count(const Shape& shape) {
     return count;
 }
 
+const char* role_word(tt_role role) noexcept {
+    for (const auto& [word, known] : input_roles)
+        if (known == role) return word;
+    return "";
+}
+
+tt_role input_role(const std::string& word) {
+    std::vector<std::string> known;
+    for (const auto& [name, role] : input_roles) {
+        if (word == name) return role;
+        known.emplace_back(name);
+    }
+    throw NetworkError("an input cannot be for '" + word + "'." + nearest(word, known));
+}
+
 std::int64_t Node::attribute(std::string_view attribute_name) const {
     for (const Attribute& attribute : attributes)
         if (attribute.name == attribute_name) return attribute.value;
@@ -103,41 +123,67 @@ std::int64_t Node::attribute(std::string_view attribute_name) const {
                        std::string(attribute_name) + "'");
 }
 
-Network::Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape) {
-    add_inputs(batch_size, input_shape);
+Network::Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size,
+                 const std::vector<InputSpec>& inputs) {
+    add_inputs(batch_size, inputs);
+    check_input_specs(specs);
     for (const NodeSpec& spec : specs)
-        if (spec.kind != "input")
-            add_layer(spec, specs);
-        else if (spec.name != "images" && spec.name != "labels")
-            throw NetworkError("input '" + spec.name +
-                               "': the inputs of a network are \"images\" and \"labels\"");
+        if (spec.kind != "input") add_layer(spec, specs);
     find_loss_and_output();
+    refuse_unused();
 }
 
-void Network::add_inputs(std::int64_t batch_size, const Shape& input_shape) {
+void Network::add_inputs(std::int64_t batch_size, const std::vector<InputSpec>& inputs) {
     if (batch_size < 1)
         throw NetworkError("batch_size = " + std::to_string(batch_size) + "; expected a whole number from 1");
-    const bool positive =
-        std::all_of(input_shape.begin(), input_shape.end(), [](auto extent) { return extent > 0; });
-    if ((input_shape.size() != 1 && input_shape.size() != 3) || !positive)
-        throw NetworkError("input_shape = " + shape_text(input_shape) +
-                           "; expected the shape of one sample: (channels, height, width) or (features,)");
     batch_size_ = batch_size;
-    Shape images{batch_size};
-    images.insert(images.end(), input_shape.begin(), input_shape.end());
-    element_count(images);
-    nodes_.push_back({"images", "input", {}, {}, std::move(images), TT_F32, {}});
-    nodes_.push_back({"labels", "input", {}, {}, Shape{batch_size}, TT_I64, {}});
-    trains_.assign(2, false);
+    for (const InputSpec& input : inputs) {
+        check_name(input.name);
+        for (const Node& node : nodes_)
+            if (node.name == input.name)
+                throw NetworkError("two inputs are called '" + input.name + "': names must differ");
+        if (!std::all_of(input.sample.begin(), input.sample.end(), [](auto extent) { return extent > 0; }) ||
+            input.sample.size() >= TT_MAX_RANK)
+            throw NetworkError("input '" + input.name + "': samples of shape " + shape_text(input.sample) +
+                               "; expected at most " + std::to_string(TT_MAX_RANK - 1) +
+                               " whole numbers from 1, such as (channels, height, width) or (features,)");
+        Shape shape{batch_size};
+        shape.insert(shape.end(), input.sample.begin(), input.sample.end());
+        element_count(shape);
+        nodes_.push_back({input.name, "input", {}, {}, std::move(shape), input.dtype, {}, input.role});
+    }
+    n_inputs_ = static_cast<std::uint32_t>(nodes_.size());
+    if (n_inputs_ == 0) throw NetworkError("a network needs an input: the data set gives none");
+    trains_.assign(n_inputs_, false);
+}
+
+void Network::check_input_specs(const std::vector<NodeSpec>& specs) const {
+    for (const NodeSpec& spec : specs)
+        if (spec.kind == "input" &&
+            std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& n) { return n.name == spec.name; }))
+            throw NetworkError("input '" + spec.name + "' is none of the data's: " + join(names_of(nodes_)));
+}
+
+std::vector<std::uint32_t> Network::inputs() const {
+    std::vector<std::uint32_t> indices(n_inputs_);
+    std::iota(indices.begin(), indices.end(), 0);
+    return indices;
+}
+
+std::int64_t Network::values_below(std::uint32_t input) const {
+    if (nodes_[input].dtype != TT_I64) return 0;
+    for (const Node& node : nodes_)
+        if (node.inputs.size() == 2 && node.inputs[1] == input && find_layer_kind(node.kind)->is_loss())
+            return nodes_[node.inputs[0]].shape[1];
+    return 0;
 }
 
 void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) {
     check_name(spec.name);
     for (const Node& node : nodes_)
         if (node.name == spec.name)
-            throw NetworkError(
-                "two nodes are called '" + spec.name + "': names must differ" +
-                (node.kind == "input" ? " (\"images\" and \"labels\" are the network's inputs)" : ""));
+            throw NetworkError("two nodes are called '" + spec.name + "': names must differ" +
+                               (node.is_input() ? " ('" + spec.name + "' is an input of the network)" : ""));
     const LayerKind* kind = find_layer_kind(spec.kind);
     if (kind == nullptr) {
         std::vector<std::string> known;
@@ -152,8 +198,8 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     std::vector<const Node*> inputs;
     const LayerView layer{node, inputs};
     // A loss names its inputs; another layer may leave that out and follows the node before.
-    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, \"labels\"]");
-    const std::string before = nodes_.size() == 2 ? "images" : nodes_.back().name;
+    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, labels]");
+    const std::string before = nodes_.size() == n_inputs_ ? nodes_.front().name : nodes_.back().name;
     node.inputs = find_inputs(layer, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
     inputs = inputs_of(nodes_, node);
     check_keys(layer, *kind, spec.attributes);
@@ -179,7 +225,7 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const st
         if (nodes_[index].shape.empty())
             layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss");
         if (nodes_[index].dtype == TT_I64 && !kind.is_loss())
-            layer.refuse("has \"labels\" as input: only a loss can");
+            layer.refuse("has '" + name + "' as input, which are whole numbers: only a loss can");
         found.push_back(index);
     }
     const std::string has =
@@ -188,16 +234,13 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const st
     if (kind.takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
     if (kind.takes == Takes::kSeveral && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
-    if (kind.is_loss() && found.size() != 2)
-        layer.refuse(has + named + "; expected 2: [prediction, \"labels\"]");
+    if (kind.is_loss() && found.size() != 2) layer.refuse(has + named + "; expected 2: [prediction, labels]");
     return found;
 }
 
 void Network::find_loss_and_output() {
     std::vector<std::string> losses;
-    std::vector<bool> used(nodes_.size(), false);
-    for (std::uint32_t index = 2; index < nodes_.size(); ++index) {
-        for (const std::uint32_t input : nodes_[index].inputs) used[input] = true;
+    for (std::uint32_t index = n_inputs_; index < nodes_.size(); ++index) {
         if (!find_layer_kind(nodes_[index].kind)->is_loss()) continue;
         losses.push_back(nodes_[index].name);
         loss_ = index;
@@ -208,11 +251,22 @@ void Network::find_loss_and_output() {
                                ? "the network has no loss: end it with a node of kind "
                                  "softmax_cross_entropy or squared_error"
                                : "the network has several losses (" + join(losses) + "); expected one");
-    // Work that reaches no loss would be done by one backend and left out by another.
-    for (std::uint32_t index = 2; index < nodes_.size(); ++index)
-        if (index != loss_ && !used[index])
-            throw NetworkError("layer '" + nodes_[index].name + "' (" + nodes_[index].kind +
-                               ") is the input of no other: remove it or connect it to the loss");
+}
+
+// Work that reaches no loss would be done by one backend and left out by another; so would the gathering of
+// data that nothing reads.
+void Network::refuse_unused() const {
+    std::vector<bool> used(nodes_.size(), false);
+    for (const Node& node : nodes_)
+        for (const std::uint32_t input : node.inputs) used[input] = true;
+    for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
+        if (index == loss_ || used[index]) continue;
+        if (nodes_[index].is_input())
+            throw NetworkError("the data's '" + nodes_[index].name + "' are the input of no layer: connect " +
+                               "them, or take data without");
+        throw NetworkError("layer '" + nodes_[index].name + "' (" + nodes_[index].kind +
+                           ") is the input of no other: remove it or connect it to the loss");
+    }
 }
 
 std::uint32_t Network::index_of(std::string_view name) const {

@@ -26,13 +26,18 @@ struct PassWork {
 
 class Network {
   public:
-    // Adds the input nodes "images" (batch_size, *input_shape) and "labels" (batch_size) in front. Specs of
-    // kind "input" are accepted under these two names, and normalized attributes under their own: what
-    // nodes() says, written back as specs, gives the same network. Throws NetworkError.
-    Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape);
+    // Puts a node of kind "input" in front for each of `inputs`. Specs of that kind are accepted under their
+    // names, and normalized attributes under their own: what nodes() says, written back as specs, gives the
+    // same network. Throws NetworkError.
+    Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size,
+            const std::vector<InputSpec>& inputs);
 
-    // In topological order; the first two are the inputs.
+    // In topological order, the inputs first.
     const std::vector<Node>& nodes() const { return nodes_; }
+    // Indices of the inputs: 0, 1, ...
+    std::vector<std::uint32_t> inputs() const;
+    // Integers of an input lie in 0 to this - 1, by what its layers make of them; 0: they are not looked up.
+    std::int64_t values_below(std::uint32_t input) const;
     const Node& node(std::uint32_t index) const { return nodes_[index]; }
     // Index of a node; NetworkError with the nearest name if there is none.
     std::uint32_t index_of(std::string_view name) const;
@@ -48,7 +53,9 @@ class Network {
     PassWork bytes(std::uint32_t index) const;
 
   private:
-    void add_inputs(std::int64_t batch_size, const Shape& input_shape);
+    void add_inputs(std::int64_t batch_size, const std::vector<InputSpec>& inputs);
+    void check_input_specs(const std::vector<NodeSpec>& specs) const;
+    void refuse_unused() const;
     void add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all);
     std::vector<std::uint32_t> find_inputs(const LayerView& layer, const std::vector<std::string>& names,
                                            const std::vector<NodeSpec>& all) const;
@@ -58,6 +65,7 @@ class Network {
 
     std::vector<Node> nodes_;
     std::vector<bool> trains_;  // whether a node or one before it on its paths has parameters
+    std::uint32_t n_inputs_ = 0;
     std::uint32_t output_ = 0;
     std::uint32_t loss_ = 0;
     std::int64_t batch_size_ = 0;

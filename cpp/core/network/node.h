@@ -29,13 +29,28 @@ class NetworkError : public std::invalid_argument {
 using AttributeValue = std::variant<bool, double, std::string, std::vector<double>>;
 using AttributeSpecs = std::map<std::string, AttributeValue>;
 
-// A layer as the user writes it. Without `inputs` it takes the node before it (the first one: "images").
+// A layer as the user writes it. Without `inputs` it takes the node before it (the first one: the first
+// input of the network).
 struct NodeSpec {
     std::string name;
     std::string kind;
     std::optional<std::vector<std::string>> inputs;
     AttributeSpecs attributes;
 };
+
+// A tensor that every batch brings: samples of one shape. What it is for: TT_INPUT, TT_TARGET, TT_MASK or
+// TT_LENGTHS.
+struct InputSpec {
+    std::string name;
+    tt_dtype dtype = TT_F32;
+    Shape sample;  // shape without the batch: (1, 28, 28); empty for one number per sample
+    tt_role role = TT_INPUT;
+};
+
+// "input", "target", "mask", "lengths".
+const char* role_word(tt_role role) noexcept;
+// NetworkError for another word.
+tt_role input_role(const std::string& word);
 
 // A normalized attribute: always a whole number (bias: 0 or 1).
 struct Attribute {
@@ -57,6 +72,9 @@ struct Node {
     Shape shape;  // of its output
     tt_dtype dtype = TT_F32;
     std::vector<Parameter> parameters;
+    tt_role role = TT_ACTIVATION;  // of its output: TT_ACTIVATION, or what an input is for
+
+    bool is_input() const { return role != TT_ACTIVATION; }
 
     // The attribute of that name; a normalized node of a kind has all of the kind's attributes.
     std::int64_t attribute(std::string_view attribute_name) const;

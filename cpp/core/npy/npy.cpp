@@ -59,6 +59,14 @@ bool write_all(int fd, const void* data, std::size_t bytes) noexcept {
 
 std::size_t dtype_bytes(tt_dtype dtype) noexcept { return entry_of(dtype).bytes; }
 const char* dtype_name(tt_dtype dtype) noexcept { return entry_of(dtype).name; }
+tt_dtype parse_dtype(const std::string& name) {
+    std::vector<std::string> known;
+    for (const DtypeEntry& entry : kDtypes) {
+        if (name == entry.name) return entry.dtype;
+        known.emplace_back(entry.name);
+    }
+    throw std::invalid_argument("there is no dtype '" + name + "'." + nearest(name, known));
+}
 
 NpyArray::NpyArray(const std::string& path) : path_(path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -21,6 +21,8 @@ class NpyError : public std::runtime_error {
 std::size_t dtype_bytes(tt_dtype dtype) noexcept;
 // "f32", "f64", "i64".
 const char* dtype_name(tt_dtype dtype) noexcept;
+// The other way; std::invalid_argument for another word.
+tt_dtype parse_dtype(const std::string& name);
 
 // An array in a file, mapped read-only: pages are read when touched and shared between processes.
 class NpyArray {

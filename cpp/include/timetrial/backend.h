@@ -59,7 +59,11 @@ typedef enum tt_role {
     TT_ACTIVATION = 4,     /* output of a node, named as the node */
     TT_OPTIMIZER = 5,      /* optimizer state: "<parameter>.velocity" */
     TT_INPUT_GRADIENT = 6, /* of the loss with respect to a network input, named as the input */
-    TT_INPUT = 7,          /* what a batch carries: "images", "labels" */
+    /* What the tensors of a batch are for, and the outputs of the nodes of kind "input". */
+    TT_INPUT = 7,    /* what the first layers read: "images" */
+    TT_TARGET = 8,   /* what the prediction is held against: "labels" */
+    TT_MASK = 9,     /* which elements of an input count */
+    TT_LENGTHS = 10, /* how much of each sample counts */
 } tt_role;
 
 typedef struct tt_tensor {
@@ -95,7 +99,8 @@ typedef struct tt_node {
     const tt_tensor* parameters; /* names, shapes and initial values (f32), readable until close() */
 } tt_node;
 
-/* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input". Every
+/* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input", in the
+ * order of a batch's tensors; the role of their output says what they are for. Every
  * other node leads to the output, which stands before the loss; a node's output may be read by several. */
 typedef struct tt_network {
     uint32_t size;
@@ -124,7 +129,7 @@ typedef struct tt_build {
     uint32_t dtype; /* of the arithmetic: one that description->dtypes lists (TT_F32, TT_F64) */
 } tt_build;
 
-/* The tensors of one batch, in the order of the network's input nodes: "images" (f32), "labels" (i64, N). */
+/* The tensors of one batch, in the order of the network's input nodes, as these name and shape them. */
 typedef struct tt_batch {
     uint32_t size;
     uint32_t n_tensors;

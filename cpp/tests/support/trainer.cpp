@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "random/draws.h"
+#include "support/inputs.h"
 
 namespace timetrial::testing {
 namespace {
@@ -22,7 +23,7 @@ void fill(std::vector<float>& values, Numbers numbers, std::uint64_t seed, const
 
 Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape,
                  Numbers numbers, std::uint64_t seed)
-    : network(specs, batch_size, input_shape) {
+    : network(specs, batch_size, images_and_labels(input_shape)) {
     for (const Parameter& parameter : network.parameters()) {
         std::vector<float>& values = weights[parameter.name];
         values.resize(static_cast<std::size_t>(element_count(parameter.shape)));

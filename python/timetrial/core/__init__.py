@@ -21,7 +21,7 @@ from timetrial.core.native import (  # noqa: E402
     native_dir,
     runtime_dir,
 )
-from timetrial.core.network import Network, layer_kinds  # noqa: E402
+from timetrial.core.network import Input, Network, images_and_labels, layer_kinds  # noqa: E402
 from timetrial.core.observer import MappedLibrary, Observation, Observer, Thread  # noqa: E402
 from timetrial.core.recorder import (  # noqa: E402
     Recorder,
@@ -36,6 +36,7 @@ __all__ = [
     "BackendDescription",
     "BackendError",
     "BackendManifest",
+    "Input",
     "Loop",
     "MappedLibrary",
     "Network",
@@ -53,6 +54,7 @@ __all__ = [
     "cpu_flags",
     "create_recorder_file",
     "exec_path",
+    "images_and_labels",
     "layer_kinds",
     "measure_peak_flops",
     "native_dir",

@@ -16,7 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from timetrial.core import _core
 from timetrial.core.codes import DTYPES, FLAGS, PARTS, ROLES, TASKS, code, words_of
 from timetrial.core.network import Network
-from timetrial.errors import InputError
+from timetrial.errors import InputError, nearest
+
+Batch = Mapping[str, ArrayLike]  # by the names of a network's inputs
+
+
+def as_inputs(network: Network, arrays: Batch) -> dict[str, NDArray[Any]]:
+    """Arrays in the types of the network's inputs. InputError for a name that is none of them."""
+    inputs = {one.name: one for one in network.inputs}
+    for name in arrays:
+        if name not in inputs:
+            raise InputError(f"the network has no input '{name}'.{nearest(name, inputs)}")
+    return {
+        name: whole_numbers(f"'{name}'", values)
+        if inputs[name].dtype == "i64"
+        else np.asarray(values, dtype=np.float32)
+        for name, values in arrays.items()
+    }
 
 
 def whole_numbers(what: str, values: ArrayLike) -> NDArray[np.int64]:
@@ -117,32 +133,31 @@ class Backend:
         self._session.build(network.native, name, numbers, arrays, mask, code("dtype", dtype, DTYPES))
         self._network = network
 
-    def step(self, task: str, images: ArrayLike | None = None, labels: ArrayLike | None = None) -> float:
-        """One fused step; the mean loss before the update (NaN for forward). None: the last batch again."""
+    def step(self, task: str, batch: Batch | None = None) -> float:
+        """One fused step; the mean loss before the update (NaN for forward). A batch is arrays by the names
+        of the network's inputs; of those that are left out the last ones are taken again."""
         number = code("task", task, TASKS)
-        self._load(images, labels)
+        self._load(batch)
         return self._session.step(number)
 
-    def part(self, part: str, images: ArrayLike | None = None, labels: ArrayLike | None = None) -> float:
+    def part(self, part: str, batch: Batch | None = None) -> float:
         """One part of a train step, in the order forward, loss, backward, update. `loss` returns the loss."""
         number = code("part", part, PARTS)
-        self._load(images, labels)
+        self._load(batch)
         return self._session.part(number)
 
-    def evaluate(self, images: ArrayLike) -> NDArray[np.float32]:
-        """The prediction (N, classes) in inference mode."""
-        self._load(images, None)
+    def evaluate(self, batch: Batch | None = None) -> NDArray[np.float32]:
+        """The prediction, in the shape of the output node, in inference mode."""
+        self._load(batch)
         return self._session.evaluate()
 
     def facts(self) -> dict[str, str]:
         """What the backend says about what it built: versions, kernels, formats."""
         return self._session.facts()
 
-    def profile(
-        self, images: ArrayLike | None = None, labels: ArrayLike | None = None
-    ) -> list[tuple[str, str, int]]:
+    def profile(self, batch: Batch | None = None) -> list[tuple[str, str, int]]:
         """One train step with a clock around every layer: (node, direction, nanoseconds)."""
-        self._load(images, labels)
+        self._load(batch)
         return self._session.profile()
 
     def reset(self) -> None:
@@ -162,8 +177,13 @@ class Backend:
         """The compiled object, for `Loop`."""
         return self._session
 
-    def _load(self, images: ArrayLike | None, labels: ArrayLike | None) -> None:
-        if images is not None:
-            self._session.load_images(np.asarray(images, dtype=np.float32))
-        if labels is not None:
-            self._session.load_labels(whole_numbers("labels", labels))
+    @property
+    def network(self) -> Network:
+        """What was built. InputError: nothing yet."""
+        if self._network is None:
+            raise InputError("the backend has no network yet: call build() first")
+        return self._network
+
+    def _load(self, batch: Batch | None) -> None:
+        if batch:
+            self._session.load_batch(as_inputs(self.network, batch))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from timetrial.core import _core
-from timetrial.core.backend import Backend, whole_numbers
+from timetrial.core.backend import Backend, Batch, as_inputs, whole_numbers
 from timetrial.core.codes import TASKS, code
 from timetrial.core.recorder import WINDOW_CAPACITY, Recorder, stamp_boundaries, stamp_times_ns
 from timetrial.errors import InputError
@@ -34,15 +34,15 @@ class Segment:
 class Loop:
     """Runs steps of a built backend in C++, stamping.
 
-    images f32 (samples, ...), labels i64 (samples), order i64 (batches, N): step k uses row k mod batches of
-    the order. Without them the backend's last batch is used again and again. recorder: one of one's own.
+    data: an array for each input of the network, sample by sample; order i64 (batches, N): step k uses row
+    k mod batches of the order. Without them the backend's last batch is used again and again. recorder: one
+    of one's own.
     """
 
     def __init__(
         self,
         backend: Backend,
-        images: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
+        data: Batch | None = None,
         order: ArrayLike | None = None,
         *,
         task: str = "train",
@@ -52,15 +52,11 @@ class Loop:
         self._task = code("task", task, TASKS)
         self.recorder = recorder if recorder is not None else Recorder()
         self._stream: _core.Stream | None = None
-        if images is not None and labels is not None and order is not None:
-            self._stream = _core.Stream(
-                self._session,
-                np.asarray(images, dtype=np.float32),
-                whole_numbers("labels", labels),
-                whole_numbers("the order", order),
-            )
-        elif images is not None or labels is not None or order is not None:
-            raise InputError("a loop takes images, labels and order together, or none of them")
+        if (data is None) != (order is None):
+            raise InputError("a loop takes data and order together, or none of them")
+        if data is not None and order is not None:
+            arrays = as_inputs(backend.network, data)
+            self._stream = _core.Stream(self._session, arrays, whole_numbers("the order", order))
 
     def run(self, max_steps: int = WINDOW_CAPACITY - 1, max_ns: int = 0, *, parts: bool = False) -> Segment:
         """A segment: ends after max_steps, after max_ns (0: no limit), at a full window or at a NaN loss.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from timetrial.core import _core
@@ -17,6 +18,24 @@ _PASSES = {
 }
 
 
+Role = Literal["input", "target", "mask", "lengths"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor that every batch brings. A `target` is what a loss holds the prediction against."""
+
+    name: str
+    shape: tuple[int, ...]  # of one sample: (1, 28, 28); () for one number per sample
+    dtype: Literal["f32", "i64"] = "f32"
+    role: Role = "input"
+
+
+def images_and_labels(shape: Sequence[int]) -> list[Input]:
+    """The inputs of a network that names images: f32 of that shape, (C, H, W) or (F,), and a class each."""
+    return [Input("images", tuple(shape)), Input("labels", (), "i64", "target")]
+
+
 class Parameter(TypedDict):
     """A trained tensor."""
 
@@ -24,8 +43,13 @@ class Parameter(TypedDict):
     shape: list[int]
 
 
-class Node(TypedDict):
-    """A node as the job file carries it."""
+class _OfInputs(TypedDict, total=False):
+    dtype: Literal["f32", "i64"]
+    role: Role
+
+
+class Node(_OfInputs):
+    """A node as the job file carries it; those of the kind `input` have a `dtype` and a `role` too."""
 
     name: str
     kind: str
@@ -46,21 +70,39 @@ class Network:
     """A directed graph of layers. A wrong one raises NetworkError, which names layers and shapes.
 
     nodes: tables `{name, kind, inputs, attributes}` in order. A missing `inputs` means the node before (for
-    the first one "images"). One loss node has inputs `[prediction, "labels"]`. The nodes "images" and
-    "labels" are added here.
-    input_shape: of one sample, `(C, H, W)` or `(F,)`.
+    the first one the first input). One loss node has inputs `[prediction, labels]`.
+    inputs: what every batch brings, each a node of the kind `input` in front of the others.
     """
 
-    def __init__(
-        self, nodes: Sequence[Mapping[str, Any]], batch_size: int, input_shape: Sequence[int]
-    ) -> None:
-        extents = [int(extent) for extent in input_shape]
-        for name, value in (("batch_size", batch_size), *(("an extent of input_shape", e) for e in extents)):
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], batch_size: int, inputs: Sequence[Input]) -> None:
+        for what, value in (
+            ("batch_size", batch_size),
+            *((f"an extent of the input '{one.name}'", extent) for one in inputs for extent in one.shape),
+        ):
             if not 1 <= value < 2**31:
-                raise InputError(f"{name} = {value}; expected a whole number from 1")
+                raise InputError(f"{what} = {value}; expected a whole number from 1")
         tables: list[object] = [dict(node) if isinstance(node, Mapping) else node for node in nodes]
-        self._native = _core.Network(tables, batch_size, extents)
+        specs = [(one.name, one.dtype, list(one.shape), one.role) for one in inputs]
+        self._native = _core.Network(tables, batch_size, specs)
         self._nodes = cast(list[Node], self._native.nodes())
+
+    def resized(self, batch_size: int) -> Network:
+        """The same layers for batches of another size."""
+        layers = [
+            {key: node[key] for key in ("name", "kind", "inputs", "attributes")}
+            for node in self._nodes
+            if node["kind"] != "input"
+        ]
+        return Network(layers, batch_size, self.inputs)
+
+    @property
+    def inputs(self) -> list[Input]:
+        """What every batch brings, in the order of a batch's tensors."""
+        return [
+            Input(node["name"], tuple(node["shape"][1:]), node["dtype"], node["role"])
+            for node in self._nodes
+            if node["kind"] == "input"
+        ]
 
     @property
     def native(self) -> _core.Network:
@@ -106,6 +148,10 @@ class Network:
     def loss(self) -> str:
         """Name of the loss node."""
         return self._native.loss()
+
+    def values_below(self, name: str) -> int:
+        """Whole numbers of an input lie in 0 to this - 1; 0: no layer looks anything up by them."""
+        return self._native.values_below(name)
 
     def multiply_accumulates(self, task: str = "train", layer: str | None = None) -> int:
         """Multiply-accumulates of one step of a task on the whole batch; of one layer if named.

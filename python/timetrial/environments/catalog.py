@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -60,6 +60,7 @@ class Version(_Table):
         default_factory=dict
     )  # mode -> what this library is known to get wrong in it
     helper_threads: tuple[str, ...] = ()  # names (a * ends a prefix) of threads that never compute
+    image_layout: Literal["NCHW", "NHWC"] = "NCHW"  # of inputs with height and width
     dispatches: bool = False  # the main thread hands the work to a pool and waits: it is no pool thread
     settings: dict[str, SettingTable] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)  # always set; "{cache}", "{path}" are filled in

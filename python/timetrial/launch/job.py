@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from timetrial.contenders.registry import Contender, import_folders
@@ -12,8 +13,9 @@ from timetrial.contenders.settings import job_settings
 from timetrial.core import native
 from timetrial.launch.plan import LaunchPlan
 from timetrial.records.files import explained
+from timetrial.workloads.material import channels_last
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
@@ -45,7 +47,21 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         job["sys_path"] = import_folders(contender.name, contender.interpreter)
         job["working_folder"] = os.getcwd()
         job["runtime"] = str(native.runtime_dir())
+    layout = contender.version.image_layout if contender.version else "NCHW"
+    if layout != "NCHW":
+        job["layout"] = layout
+        job["streams"] = {name: _arranged(job, stream) for name, stream in job["streams"].items()}
     return job
+
+
+def _arranged(job: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any]:
+    """A stream whose inputs with height and width are files with the channels last."""
+    ranks = {node["name"]: len(node["shape"]) for node in job["network"]["nodes"] if node["kind"] == "input"}
+    tensors = {
+        name: str(channels_last(Path(file))) if ranks[name] == 4 else file
+        for name, file in stream["tensors"].items()
+    }
+    return {**stream, "tensors": tensors}
 
 
 def write_job(plan: LaunchPlan, job: dict[str, Any]) -> None:

@@ -59,6 +59,7 @@ def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evalu
         duration_ns=time.monotonic_ns() - began,
     )
     job = plan.prepared.job
-    labels, network = Path(job["streams"]["test"]["labels"]), job["network"]
-    classes = next(node["shape"][-1] for node in network["nodes"] if node["name"] == network["output"])
-    return evaluation, answers_of(predictions, labels, evaluation, classes)
+    network, nodes = job["network"], {node["name"]: node for node in job["network"]["nodes"]}
+    truth = Path(job["streams"]["test"]["tensors"][nodes[network["loss"]]["inputs"][1]])
+    classes = nodes[network["output"]]["shape"][-1]
+    return evaluation, answers_of(predictions, truth, evaluation, classes)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from timetrial.proof.flips import CLEAR_MARGIN, edges_of
 from timetrial.proof.judge import Judge
-from timetrial.proof.observed import Tensors
+from timetrial.proof.observed import Tensors, rows_of, sample_count, samples_of
 from timetrial.proof.parts import part_of, repeated
 from timetrial.workloads import Prepared
 from timetrial.workloads.cache import cached
+from timetrial.workloads.material import PROOF_ORDERS
 
-ORDERS = {"proof": "order", "proof2": "other_order", "proof3": "label_order"}
 # Multiply-accumulates of the forward passes; above that the images are taken as they come.
 CHOICE_LIMIT = 4_000_000_000
 
@@ -33,45 +33,43 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
     files = {
         one["name"]: one["file"] for node in prepared.job["network"]["nodes"] for one in node["parameters"]
     }
-    images = np.load(streams["proof"]["images"], mmap_mode="r", allow_pickle=False)
+    samples = samples_of(streams["proof"])
+    count = sample_count(samples)
     per_image = prepared.network.multiply_accumulates("forward") / prepared.network.batch_size
-    is_chosen = per_image * len(images) <= CHOICE_LIMIT
+    is_chosen = per_image * count <= CHOICE_LIMIT
     part = part_of(prepared.network)
     if not is_chosen and part == prepared.network.batch_size:
         return prepared
     recipe = {
         "network": prepared.network.to_job(),
         "parameters": files,
-        "proof": {name: streams[name] for name in ORDERS},
+        "proof": {name: streams[name] for name in PROOF_ORDERS},
         "margin": CLEAR_MARGIN if is_chosen else None,
         "part": part,
     }
 
     def make() -> Mapping[str, Any]:
         parameters = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
-        is_clear = np.ones(len(images), bool)
-        if is_chosen:
-            is_clear = _clear(judge, parameters, images, np.load(streams["proof"]["labels"]))
+        is_clear = _clear(judge, parameters, samples) if is_chosen else np.ones(count, bool)
         return {
             word: repeated(_chosen(np.load(streams[name]["order"], allow_pickle=False), is_clear), part)
-            for name, word in ORDERS.items()
+            for name, word in PROOF_ORDERS.items()
         }
 
     entry = cached("clear", recipe, make)
     chosen = {
-        name: {**streams[name], "order": str(entry.file(f"{word}.npy"))} for name, word in ORDERS.items()
+        name: {**streams[name], "order": str(entry.file(f"{word}.npy"))}
+        for name, word in PROOF_ORDERS.items()
     }
     return replace(prepared, job={**prepared.job, "streams": {**streams, **chosen}})
 
 
-def _clear(
-    judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]
-) -> NDArray[np.bool_]:
+def _clear(judge: Judge, parameters: Tensors, samples: Tensors) -> NDArray[np.bool_]:
     witness = judge.witness()
     witness.load(parameters)
     found = []
-    for image, label in zip(images, labels, strict=True):
-        activation = witness.gradient(np.array(image), int(label), {}).activation
+    for number in range(sample_count(samples)):
+        activation = witness.gradient(rows_of(samples, [number]), {}).activation
         found.append(next(edges_of(witness.nodes, activation, CLEAR_MARGIN), None) is None)
     return np.array(found)
 

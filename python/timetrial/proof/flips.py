@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.proof.observed import Tensors
+from timetrial.proof.observed import Tensors, rows_of, sample_count
 from timetrial.proof.parts import different
 from timetrial.proof.rule import inner, norm
 
@@ -131,19 +131,17 @@ def _pooling_edges(
             yield replace(edge, nudge=missing, is_tied=True)
 
 
-def turns(
-    judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], ties: Ties = "first"
-) -> list[Turn]:
+def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first") -> list[Turn]:
     """Everything that rounding might turn in a batch, for whoever takes ties this way."""
     witness = judge.witness(ties)
     witness.load(parameters)
     close: list[tuple[int, Edge]] = []
     tied: dict[str, list[tuple[int, list[Edge]]]] = {}
     plain: dict[int, Tensors] = {}
-    first, place = different(images, labels)
+    first, place = different(batch)
     times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
     for number in times:
-        answer = witness.gradient(images[number], int(labels[number]), {})
+        answer = witness.gradient(rows_of(batch, [number]), {})
         edges = list(edges_of(witness.nodes, answer.activation, ties=ties))
         if edges:
             plain[number] = answer.gradient
@@ -160,8 +158,8 @@ def turns(
             shape = next(node["shape"] for node in witness.nodes if node["name"] == edge.source)
             amounts = nudges.setdefault(edge.source, np.zeros(shape))
             amounts.reshape(-1)[edge.place] = edge.nudge
-        turned = witness.gradient(images[number], int(labels[number]), nudges).gradient
-        share = times[number] / len(images)
+        turned = witness.gradient(rows_of(batch, [number]), nudges).gradient
+        share = times[number] / sample_count(batch)
         return {name: share * (turned[name] - plain[number][name]) for name in turned}
 
     found = [
@@ -184,17 +182,17 @@ def turns(
     return found
 
 
-def every_tie(judge: Judge, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any]) -> Turn:
+def every_tie(judge: Judge, parameters: Tensors, batch: Tensors) -> Turn:
     """What it makes of a batch's gradients that all of several equal maxima get the whole of it."""
-    first, place = different(images, labels)
-    shares = np.bincount(place) / len(images)
+    first, place = different(batch)
+    shares = np.bincount(place) / sample_count(batch)
     witnesses = judge.witness("first"), judge.witness("all")
     for witness in witnesses:
         witness.load(parameters)
     total: Tensors = {name: np.zeros(values.shape) for name, values in parameters.items()}
     count = 0
     for number, share in zip(first.tolist(), shares.tolist(), strict=True):
-        one, every = (witness.gradient(images[number], int(labels[number]), {}) for witness in witnesses)
+        one, every = (witness.gradient(rows_of(batch, [number]), {}) for witness in witnesses)
         for name, values in total.items():
             values += share * (every.gradient[name] - one.gradient[name])
         pooled = [node for node in witnesses[0].nodes if node["kind"] == "max_pool2d"]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders.registry import resolve
 from timetrial.contenders.settings import job_settings
-from timetrial.core import Backend, Network
+from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.proof.observed import Tensors
 from timetrial.proof.parts import PartJudge, part_of
@@ -49,12 +49,10 @@ class Judge(Protocol):
 
     name: str
 
-    def gradient(
-        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
-    ) -> Answer:
+    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
         """Loss and gradients of a batch at these parameters."""
 
-    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+    def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
 
     def witness(self, ties: Ties = "first") -> Witness:
@@ -67,8 +65,8 @@ class Witness(Protocol):
     nodes: Sequence[Mapping[str, Any]]
     ties: Ties
 
-    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
-        """With these amounts added to the outputs of nodes; every activation is shown."""
+    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
+        """Of a batch of one. With these amounts added to the outputs of nodes; every activation is shown."""
 
     def load(self, parameters: Tensors) -> None:
         """What the images after this are judged at."""
@@ -128,19 +126,17 @@ class NativeJudge:
         zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
         self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
 
-    def gradient(
-        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
-    ) -> Answer:
+    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
         """Loss and gradients at these parameters."""
         self._load(parameters)
-        loss = self._backend.step("gradient", images, labels)
+        loss = self._backend.step("gradient", batch)
         shown = self._backend.tensors("activation") if activations else {}
         return Answer(loss, self._backend.tensors("gradient"), shown)
 
-    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+    def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
         self._load(parameters)
-        return self._backend.evaluate(images)
+        return self._backend.evaluate(batch)
 
     def witness(self, ties: Ties = "first") -> Witness:
         """For the same network."""
@@ -155,7 +151,7 @@ class ReferenceWitness:
     """`reference`, with a batch of one."""
 
     def __init__(self, network: Network, ties: Ties = "first"):
-        self._network = _resized(network, 1)
+        self._network = network.resized(1)
         self._judge = NativeJudge(SMALL, self._network, settings={"reference.ties": ties})
         self.ties = ties
         self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
@@ -165,7 +161,7 @@ class ReferenceWitness:
         """What the images after this are judged at."""
         self._judge._load(parameters)
 
-    def gradient(self, image: NDArray[Any], label: int, nudges: Tensors) -> Answer:
+    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
         """Of one image, with these amounts added to the outputs of nodes."""
         backend = self._judge._backend
         for name in self._nudged - nudges.keys():
@@ -174,7 +170,7 @@ class ReferenceWitness:
         for name, amounts in nudges.items():
             backend.write_tensor(name, amounts, role="activation")
         self._nudged = set(nudges)
-        loss = backend.step("gradient", image[None], np.array([label]))
+        loss = backend.step("gradient", image)
         return Answer(loss, backend.tensors("gradient"), backend.tensors("activation"))
 
 
@@ -184,7 +180,7 @@ def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
         raise NoJudge("there is no network that a judge could compute")
     network, part = prepared.network, part_of(prepared.network)
     if part < network.batch_size:
-        small = _resized(network, part)
+        small = network.resized(part)
         return PartJudge(_judge_of(_Described(small), choose_judge(small), LARGE), part)
     is_small = is_stress and network.batch_size <= reference_images(network)
     return _judge_of(_Described(network), SMALL if is_small else choose_judge(network), LARGE)
@@ -221,7 +217,7 @@ def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBacken
     try:
         if judge is not large:
             return NativeJudge(judge, network)
-        _try_judge(judge, _Described(_resized(network, TRIAL_IMAGES)))
+        _try_judge(judge, _Described(network.resized(TRIAL_IMAGES)))
         return NativeJudge(judge, network, threads=len(allowed_cpus()))
     except Unavailable as failure:
         raise NoJudge(f"the judge {judge.name} could not run: {failure}") from failure
@@ -239,10 +235,9 @@ def _try_judge(judge: JudgingBackend, described: _Described) -> None:
         name: rng.normal(0, 1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.1, shape)
         for name, shape in shapes.items()
     }
-    images = rng.uniform(0, 1, small.nodes[0]["shape"]).astype(np.float32)
-    labels = np.arange(TRIAL_IMAGES) % _classes(small)
-    mine = NativeJudge(judge, small, threads=len(allowed_cpus())).gradient(parameters, images, labels)
-    theirs = NativeJudge(SMALL, small).gradient(parameters, images, labels)
+    batch = {one.name: _trial_input(small, one, rng) for one in small.inputs}
+    mine = NativeJudge(judge, small, threads=len(allowed_cpus())).gradient(parameters, batch)
+    theirs = NativeJudge(SMALL, small).gradient(parameters, batch)
     errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
     for name, tensor in theirs.gradient.items():
         norm = float(np.linalg.norm(tensor)) or 1.0
@@ -255,16 +250,8 @@ def _try_judge(judge: JudgingBackend, described: _Described) -> None:
         )
 
 
-def _resized(network: Network, batch_size: int) -> Network:
-    job = network.to_job()
-    shape = tuple(next(node["shape"] for node in job["nodes"] if node["name"] == "images")[1:])
-    nodes = [
-        {key: node[key] for key in ("name", "kind", "inputs", "attributes")}
-        for node in job["nodes"]
-        if node["kind"] != "input"
-    ]
-    return Network(nodes, batch_size, shape)
-
-
-def _classes(network: Network) -> int:
-    return int(next(node["shape"] for node in network.nodes if node["name"] == network.output)[-1])
+def _trial_input(network: Network, one: Input, rng: np.random.Generator) -> NDArray[Any]:
+    shape = (network.batch_size, *one.shape)
+    if one.dtype == "f32":
+        return rng.uniform(0, 1, shape).astype(np.float32)
+    return np.resize(np.arange(network.values_below(one.name)), shape)

@@ -4,6 +4,7 @@ before a step, the step, parameters and states after it. Nothing here judges (pa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,6 +15,23 @@ from numpy.typing import NDArray
 VELOCITY = ".velocity"
 
 Tensors = dict[str, NDArray[Any]]
+
+
+def samples_of(stream: Mapping[str, Any]) -> Tensors:
+    """The arrays of a stream of the job, mapped."""
+    return {
+        name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in stream["tensors"].items()
+    }
+
+
+def rows_of(samples: Tensors, rows: Any) -> Tensors:
+    """Some samples, by number or by slice, of every array."""
+    return {name: array[rows] for name, array in samples.items()}
+
+
+def sample_count(samples: Tensors) -> int:
+    """How many samples every array has."""
+    return min(len(array) for array in samples.values())
 
 
 @dataclass(frozen=True)
@@ -96,22 +114,18 @@ def look(contact: Contact) -> Look:
 class Batches:
     """The batches of a job's streams: what the contender's loop gathers, gathered here."""
 
-    def __init__(self, streams: dict[str, dict[str, str]]):
+    def __init__(self, streams: dict[str, dict[str, Any]]):
         self._files = streams
-        self._open: dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
+        self._open: dict[str, tuple[Tensors, NDArray[np.int64]]] = {}
 
-    def batch(self, stream: str, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Images and labels of step `row` of a stream, from 0."""
+    def batch(self, stream: str, row: int) -> Tensors:
+        """The batch of step `row` of a stream, from 0: by the names of the network's inputs."""
         if stream not in self._open:
             files = self._files[stream]
-            images, labels, order = (
-                np.load(files[key], mmap_mode="r", allow_pickle=False)
-                for key in ("images", "labels", "order")
-            )
-            self._open[stream] = images, labels, order
-        images, labels, order = self._open[stream]
-        rows = order[row % len(order)]
-        return images[rows], labels[rows]
+            order = np.load(files["order"], mmap_mode="r", allow_pickle=False)
+            self._open[stream] = samples_of(files), order
+        samples, order = self._open[stream]
+        return rows_of(samples, order[row % len(order)])
 
     @cached_property
     def names(self) -> frozenset[str]:

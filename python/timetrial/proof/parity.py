@@ -150,21 +150,21 @@ class _Court:
         if seen.kept is not None:
             self.comparisons += _kept(seen, seen.kept)
         if seen.output is not None:
-            images, _ = self._expected.batches.batch(seen.stream, seen.row)
-            judged = self._judge.output(_ordered(seen.before.parameter, self._expected.initial), images)
+            batch = self._expected.batches.batch(seen.stream, seen.row)
+            judged = self._judge.output(_ordered(seen.before.parameter, self._expected.initial), batch)
             self.comparisons.append(_tensor(_name(seen, "output"), seen.output, judged, GRADIENT_TOLERANCE))
 
     def _hear_gradient(self, seen: Observation) -> None:
-        images, labels = self._expected.batches.batch(seen.stream, seen.row)
+        batch = self._expected.batches.batch(seen.stream, seen.row)
         parameters = _ordered(seen.before.parameter, self._expected.initial)
-        answer = self._judge.gradient(parameters, images, labels, activations=seen.activation is not None)
+        answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
         found = self._gradient_comparisons(seen, answer)
         failed = any(not one.passed and one.error is not None for one in found)
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
         if failed and all(one.passed for one in self.comparisons):
             for ties in sorted(TIES, key=lambda one: one != self._ties):
-                explained, words = self._explained(seen, answer, parameters, images, labels, ties)
+                explained, words = self._explained(seen, answer, parameters, batch, ties)
                 again = self._gradient_comparisons(seen, explained) if words else found
                 # Only what explains everything counts as an explanation.
                 if all(one.passed for one in again if _is_of_gradient(one)):
@@ -213,8 +213,7 @@ class _Court:
         seen: Observation,
         answer: Answer,
         parameters: Tensors,
-        images: NDArray[Any],
-        labels: NDArray[Any],
+        batch: Tensors,
         ties: Ties,
     ) -> tuple[Answer, list[str]]:
         rule = Rule.of(self._expected.optimizer)
@@ -230,9 +229,9 @@ class _Court:
             if not np.all(np.isfinite(mine)):
                 return answer, []
             residual[name] = mine - gradient
-        possible = turns(self._judge, parameters, images, labels, ties)
+        possible = turns(self._judge, parameters, batch, ties)
         if ties == "all":
-            possible.append(every_tie(self._judge, parameters, images, labels))
+            possible.append(every_tie(self._judge, parameters, batch))
         corrected, words = explain(residual, answer.gradient, possible)
         return replace(answer, gradient=corrected), words
 
@@ -257,7 +256,7 @@ class _Court:
         start = self._start()
         if constant:
             batches = [self._expected.batches.batch("train", step) for step in range(steps)]
-            judged = [self._judge.gradient(start, *batch).loss for batch in batches]
+            judged = [self._judge.gradient(start, batch).loss for batch in batches]
         else:
             way = self._guide(start).way_of("train", losses[:steps])
             self.turned += [f"workload: {words}" for words in way.words]

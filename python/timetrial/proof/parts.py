@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.core import Network
-from timetrial.proof.observed import Tensors
+from timetrial.proof.observed import Tensors, rows_of, sample_count
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Answer, Judge, Ties, Witness
@@ -63,20 +63,18 @@ class PartJudge:
         self._judge = judge
         self._part = part
 
-    def gradient(
-        self, parameters: Tensors, images: NDArray[Any], labels: NDArray[Any], *, activations: bool = False
-    ) -> Answer:
+    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
         """Loss and gradients at these parameters: of the different images where they come equally often,
         otherwise of one part of the batch after the other."""
-        first, place = different(images, labels)
+        first, place = different(batch)
         if len(first) == self._part and len(set(np.bincount(place))) == 1:
-            answer = self._judge.gradient(parameters, images[first], labels[first], activations=activations)
+            answer = self._judge.gradient(parameters, rows_of(batch, first), activations=activations)
             return replace(
                 answer, activation={name: values[place] for name, values in answer.activation.items()}
             )
         answers = [
-            self._judge.gradient(parameters, images[part], labels[part], activations=activations)
-            for part in self._parts(len(images))
+            self._judge.gradient(parameters, rows_of(batch, part), activations=activations)
+            for part in self._parts(sample_count(batch))
         ]
         return replace(
             answers[0],
@@ -90,10 +88,13 @@ class PartJudge:
             },
         )
 
-    def output(self, parameters: Tensors, images: NDArray[Any]) -> NDArray[Any]:
+    def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
         return np.concatenate(
-            [self._judge.output(parameters, images[part]) for part in self._parts(len(images))]
+            [
+                self._judge.output(parameters, rows_of(batch, part))
+                for part in self._parts(sample_count(batch))
+            ]
         )
 
     def witness(self, ties: Ties = "first") -> Witness:
@@ -104,12 +105,12 @@ class PartJudge:
         return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]
 
 
-def different(images: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Where each different image, with its label, comes first; and which of them each place has."""
-    known: dict[tuple[bytes, int], int] = {}
+def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where each different sample (image with label) comes first; and which of them each place has."""
+    known: dict[tuple[bytes, ...], int] = {}
     first, place = [], []
-    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-        key = (image.tobytes(), int(label))
+    for number in range(sample_count(batch)):
+        key = tuple(array[number].tobytes() for array in batch.values())
         if key not in known:
             known[key] = len(known)
             first.append(number)

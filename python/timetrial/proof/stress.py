@@ -18,7 +18,7 @@ import numpy as np
 from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.proof.judge import JUDGING, Judge, reference_images
-from timetrial.proof.observed import Batches, Tensors
+from timetrial.proof.observed import Batches, Tensors, rows_of
 from timetrial.proof.parts import part_of
 from timetrial.workloads import Prepared, prepare
 from timetrial.workloads.cache import Entry, cached
@@ -68,10 +68,10 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
         for parameter in node["parameters"]
     }
     assert prepared.network is not None
-    images, labels = Batches(prepared.job["streams"]).batch("proof", 0)
+    batch = Batches(prepared.job["streams"]).batch("proof", 0)
     part = part_of(prepared.network)  # enough of the batch to find a rate by
     with JUDGING:
-        gradient = judge.gradient(parameters, images[:part], labels[:part]).gradient
+        gradient = judge.gradient(parameters, rows_of(batch, slice(part))).gradient
     sizes = [
         (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
         for name in parameters

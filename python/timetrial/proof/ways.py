@@ -61,13 +61,13 @@ class Guide:
         gradients: list[Tensors] = []
         losses, before, now = [], [], self._start
         for step in range(steps):
-            images, labels = self._batches.batch(stream, step)
-            answer = self._judge.gradient(now, images, labels)
+            batch = self._batches.batch(stream, step)
+            answer = self._judge.gradient(now, batch)
             losses.append(answer.loss)
             before.append(now)
             gradient = _added(answer.gradient, (turned or {}).get(step))
             if self._ties == "all":
-                gradient = _added(gradient, every_tie(self._judge, now, images, labels).difference)
+                gradient = _added(gradient, every_tie(self._judge, now, batch).difference)
             gradients.append(gradient)
             now = follow(self._start, gradients, self._rule)
         return Way(losses, before, now)
@@ -81,8 +81,8 @@ class Guide:
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
             nearest, best = way.errors(losses)[late], None
             for step in range(late):
-                images, labels = self._batches.batch(stream, step)
-                for turn in turns(self._judge, way.before[step], images, labels, self._ties):
+                batch = self._batches.batch(stream, step)
+                for turn in turns(self._judge, way.before[step], batch, self._ties):
                     said = f"step {step + 1}: {turn.words}"
                     # Each unit turns once, whatever its margin is on another way.
                     known = any(_unit(said) == _unit(one) for one in words)

@@ -5,6 +5,7 @@ Syntax and modules of Python 3.6.
 
 import math
 import os
+from collections import OrderedDict
 
 import numpy as np
 from data import Stream, aligned_empty
@@ -21,12 +22,9 @@ class Contender(Timed):
 
     def __init__(self, job, adapter, runtime, recorder_fd):
         super().__init__(job, adapter, runtime, recorder_fd)
-        self._layout = getattr(adapter, "image_layout", "NCHW")
-        shape = job.image_shape
-        if self._layout == "NHWC" and len(shape) == 4:
-            shape = (shape[0], shape[2], shape[3], shape[1])
-        self._images = aligned_empty(shape, np.float32)
-        self._labels = aligned_empty((job.batch_size,), np.int64)
+        self._batch = OrderedDict(
+            (name, aligned_empty(node.batch_shape, node.dtype)) for name, node in job.inputs.items()
+        )
         self._streams = {}
         self._gathers = {}
         self._current = "train"
@@ -48,7 +46,7 @@ class Contender(Timed):
         self._job.read_parameters()
         self._stream("train")
         self._gather().fill()
-        self._adapter.build(self._job, self._images, self._labels)
+        self._adapter.build(self._job, self._batch)
 
     def description(self, name):
         """The `backend` of the event `ready`."""
@@ -136,7 +134,7 @@ class Contender(Timed):
             # The last batch is filled up with samples that were scored already.
             count = min(self._job.batch_size, stream.samples - score.samples)
             predictions.append(np.array(self._predict()[:count], dtype=np.float32))
-            score.add(predictions[-1], self._labels[:count])
+            score.add(predictions[-1], self._batch[self._job.target][:count])
         np.save(path, np.concatenate(predictions))
         result = score.result()
         if not math.isfinite(result["loss"]):
@@ -174,15 +172,15 @@ class Contender(Timed):
                     "crash",
                     "the job has no stream '{}'; known: {}".format(name, ", ".join(self._job.streams)),
                 )
-            stream = Stream(self._job.streams[name], self._job, self._layout)
+            stream = Stream(self._job.streams[name], self._job)
             self._streams[name] = stream  # keeps the arrays alive whose addresses the gather holds
             self._gathers[name] = self._runtime.Gather(
                 stream.order.ctypes.data,
                 stream.batches,
                 self._job.batch_size,
                 [
-                    (stream.images.ctypes.data, self._images.ctypes.data, stream.images[0].nbytes),
-                    (stream.labels.ctypes.data, self._labels.ctypes.data, 8),
+                    (array.ctypes.data, self._batch[name].ctypes.data, array[0].nbytes)
+                    for name, array in stream.arrays.items()
                 ],
             )
         return self._streams[name]

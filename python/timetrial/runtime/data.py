@@ -3,6 +3,8 @@
 Syntax and modules of Python 3.6.
 """
 
+from collections import OrderedDict
+
 import numpy as np
 from failures import ContenderError
 
@@ -20,14 +22,17 @@ def aligned_empty(shape, dtype):
 
 class Stream(object):
     """A data set in a given order (i64, batches x batch_size); without an order, in its own, the last batch
-    filled up from the beginning. Images are mapped; in the layout "NHWC" they are a copy."""
+    filled up from the beginning. arrays: name of the input -> all samples, mapped."""
 
-    def __init__(self, files, job, layout="NCHW"):
-        self.images = _map(files["images"], np.float32, (None, *job.image_shape[1:]))
-        if layout == "NHWC" and self.images.ndim == 4:
-            self.images = np.ascontiguousarray(self.images.transpose(0, 2, 3, 1))
-        self.labels = _map(files["labels"], np.int64, (self.images.shape[0],))
-        self.samples = self.images.shape[0]
+    def __init__(self, files, job):
+        self.arrays = OrderedDict()
+        self.samples = None
+        for name, node in job.inputs.items():
+            if name not in files["tensors"]:
+                raise ContenderError("crash", "the stream has nothing for the input '{}'".format(name))
+            shape = (self.samples, *node.batch_shape[1:])
+            self.arrays[name] = _map(files["tensors"][name], node.dtype, shape)
+            self.samples = self.arrays[name].shape[0]
         if "order" in files:
             self.order = _map(files["order"], np.int64, (None, job.batch_size))
         else:
@@ -37,8 +42,9 @@ class Stream(object):
             )
         self.batches = self.order.shape[0]
         self.next = 0
-        _check_range(self.labels, job.classes, files["labels"], "label")
-        _check_range(self.order, self.samples, files.get("order", files["images"]), "index")
+        if self.arrays[job.target].dtype == np.int64:
+            _check_range(self.arrays[job.target], job.classes, files["tensors"][job.target], "label")
+        _check_range(self.order, self.samples, files.get("order", "the data's own order"), "index")
 
 
 def _map(path, dtype, shape):

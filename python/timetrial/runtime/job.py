@@ -1,14 +1,19 @@
 """The job file, read. processes/PROTOCOL.md explains every key. Syntax and modules of Python 3.6."""
 
 import json
+from collections import OrderedDict
 
 import numpy as np
 from failures import ContenderError
 
+PROTOCOL = 2
+DTYPES = {"f32": np.float32, "i64": np.int64}
+
 
 class Node(object):
     """A layer: name, kind, names of its inputs, normalized attributes (whole numbers), shape of its output
-    with N first, and its parameters as a list of (name, shape)."""
+    with N first, and its parameters as a list of (name, shape). An input of the network has a dtype, a role
+    ("input", "target", "mask", "lengths"), and `batch_shape`: the same in the layout of this contender."""
 
     def __init__(self, table):
         self.name = table["name"]
@@ -17,14 +22,19 @@ class Node(object):
         self.attributes = dict(table["attributes"])
         self.shape = tuple(table["shape"])
         self.parameters = [(p["name"], tuple(p["shape"])) for p in table["parameters"]]
+        self.dtype = DTYPES.get(table.get("dtype"))
+        self.role = table.get("role")
+        self.batch_shape = self.shape
 
 
 class Job(object):
     """What an adapter is asked to build. Without a network (a callable that brings its own): no nodes, no
     inputs, output and loss None.
 
-    nodes: layers in topological order, without the input nodes ("images" f32, "labels" i64 (N)).
+    inputs: what every batch brings, name -> Node, in order. nodes: layers in topological order.
     output, loss: names of the node that predicts (N x classes) and of the loss node.
+    target: name of the input that the loss holds the prediction against; i64 (N), below `classes`.
+    layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
     optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}.
     """
@@ -32,8 +42,9 @@ class Job(object):
     def __init__(self, path):
         with open(path) as file:
             table = json.load(file)
-        if table.get("protocol") != 1:
-            raise ContenderError("crash", "{}: protocol {}, expected 1".format(path, table.get("protocol")))
+        if table.get("protocol") != PROTOCOL:
+            words = "{}: protocol {}, expected {}".format(path, table.get("protocol"), PROTOCOL)
+            raise ContenderError("crash", words)
         self.name = table["backend"]["name"]
         self.adapter = table["backend"].get("adapter")
         self.callable = table["backend"].get("callable")
@@ -52,14 +63,18 @@ class Job(object):
         self.working_folder = table.get("working_folder")
         network = table["network"] or {"nodes": [], "output": None, "loss": None}
         nodes = [Node(node) for node in network["nodes"]]
-        self.inputs = {node.name: node for node in nodes if node.kind == "input"}
+        self.layout = table.get("layout", "NCHW")
+        self.inputs = OrderedDict((node.name, node) for node in nodes if node.kind == "input")
+        for node in self.inputs.values():
+            if self.layout == "NHWC" and len(node.shape) == 4:
+                node.batch_shape = tuple(node.shape[axis] for axis in (0, 2, 3, 1))
         self.nodes = [node for node in nodes if node.kind != "input"]
         self.output = network["output"]
         self.loss = network["loss"]
         self.parameters = {}
         self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
         if nodes:
-            self.image_shape = self.inputs["images"].shape
+            self.target = self.node(self.loss).inputs[1]
             self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
 
     def read_parameters(self):

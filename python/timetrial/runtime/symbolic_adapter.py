@@ -13,8 +13,9 @@ class SymbolicAdapter(BaseAdapter):
     _layer(node, x, *more), _loss_of(prediction).
     """
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The symbolic network on the batch's own memory."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._functions = job, {}
         self.images, self.labels = self._share(images, borrow=True), self._share(labels, borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}

@@ -32,7 +32,6 @@ class BaseAdapter(object):
     dtypes = ("f32",)
     optimizers = ("sgd",)
     layers = LAYERS
-    image_layout = "NCHW"  # or "NHWC": the order in which build() gets images, arranged before any step
     version = ""
     library = ""
     mode = None  # of the setting `mode`; None where environment.toml lists no modes

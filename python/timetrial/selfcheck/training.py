@@ -27,14 +27,14 @@ def updates_21() -> Callable[[], None]:
 
 
 def _updates(count: int) -> Callable[[], None]:
-    from timetrial.core import Backend, Network, cpu_flags, native, random
+    from timetrial.core import Backend, Network, cpu_flags, images_and_labels, native, random
     from timetrial.workloads.networks import load_network
 
     variants = [one for one in native.backend_manifests() if one.backend == "eigen" and one.library]
     fitting = [one for one in variants if cpu_flags().issuperset(one.requires)]
     library = max(fitting, key=lambda one: one.rank).library
     assert library is not None
-    network = Network(load_network("lenet5").nodes_for(CLASSES), BATCH, (1, 28, 28))
+    network = Network(load_network("lenet5").nodes_for(CLASSES), BATCH, images_and_labels((1, 28, 28)))
     weights = {
         one["name"]: random.glorot_uniform(1, one["name"], one["shape"])
         if len(one["shape"]) > 1
@@ -45,8 +45,8 @@ def _updates(count: int) -> Callable[[], None]:
     backend.configure("threads", "1")
     # So slow a rate that weights stay what they are: the thousandth step has the numbers of the first.
     backend.build(network, weights, {"name": "sgd", "learning_rate": 1e-6, "momentum": 0.0})
-    images, labels = random.uniform(1, "images", (BATCH, 1, 28, 28)), np.arange(BATCH) % CLASSES
-    backend.step("train", images, labels)
+    images = random.uniform(1, "images", (BATCH, 1, 28, 28))
+    backend.step("train", {"images": images, "labels": np.arange(BATCH) % CLASSES})
 
     def step() -> None:
         for _ in range(count):

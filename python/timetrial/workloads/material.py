@@ -5,23 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from timetrial.core import random
+from timetrial.core import Input, random
 from timetrial.workloads.cache import Content, Entry, cached
 from timetrial.workloads.datasets import dataset_source, load_dataset
 from timetrial.workloads.datasets.files import file_hashes
 
 PROOF_BATCHES = 5
+# Streams of the proof, and the orders in which they have the same batches.
+PROOF_ORDERS = {"proof": "order", "proof2": "other_order", "proof3": "same_order"}
 SPLIT_SEED = (
     0  # every launch of every experiment sees the same split; weights and order follow the launch's seed
 )
 
 
 def data_entry(name: str, folder: str | None) -> Entry:
-    """train_images, train_labels, test_images, test_labels and the table `dataset`.
+    """For each input NAME of the data the arrays train_NAME and test_NAME; the table `dataset`, and of the
+    inputs the table `inputs`, in their order.
 
     A dataset of files is keyed by what is in them, so other files under the same name are another entry.
     """
@@ -31,16 +36,32 @@ def data_entry(name: str, folder: str | None) -> Entry:
     def make() -> Content:
         data = load_dataset(name, folder, SPLIT_SEED)
         return {
-            "train_images": data.train_images,
-            "train_labels": data.train_labels,
-            "test_images": data.test_images,
-            "test_labels": data.test_labels,
+            **{f"train_{name}": array for name, array in data.train.items()},
+            **{f"test_{name}": array for name, array in data.test.items()},
+            "inputs": {"inputs": [asdict(one) for one in data.inputs]},
             "dataset": {"classes": data.classes, **data.description},
         }
 
     return cached(
-        "data", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
+        "data-2", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
     )
+
+
+def inputs_of(data: Entry) -> list[Input]:
+    """What every batch of a data entry brings."""
+    return [Input(**{**one, "shape": tuple(one["shape"])}) for one in data.table("inputs")["inputs"]]
+
+
+def channels_last(file: Path) -> Path:
+    """The images (n, C, H, W) of a file in the cache as (n, H, W, C): arranged once, before any contender
+    starts."""
+
+    def make() -> Content:
+        images = np.load(file, mmap_mode="r", allow_pickle=False)
+        return {file.stem: images.transpose(0, 2, 3, 1)}
+
+    # A file of the cache never changes.
+    return cached("channels-last", {"file": str(file)}, make).file(file.name)
 
 
 def weights_entry(parameters: Sequence[Mapping[str, Any]], seed: int) -> Entry:
@@ -83,35 +104,54 @@ def order_entry(samples: int, batch_size: int, epochs: int, seed: int) -> Entry:
     return cached("order", recipe, make)
 
 
-def proof_entry(image_shape: Sequence[int], batch_size: int, classes: int, seed: int) -> Entry:
-    """`images`, `labels` and `order` of PROOF_BATCHES random batches; `other_order` begins with the last one;
-    the images of `label_order` all have one label, and some come more than once.
+def proof_entry(inputs: Sequence[Input], batch_size: int, limits: Mapping[str, int], seed: int) -> Entry:
+    """An array for each input, and `order`, of PROOF_BATCHES random batches; `other_order` begins with the
+    last one; the samples of `same_order` all have the target of the first, and some come more than once.
 
-    Pixels are uniform in [0, 1) and all different within an image: where two are equal, two correct
-    frameworks may send a maximum's gradient to different places.
+    limits: whole numbers of an input lie in 0 to this - 1. Pixels are uniform in [0, 1) and all different
+    within an image: where two are equal, two correct frameworks may send a maximum's gradient to different
+    places.
     """
     samples = PROOF_BATCHES * batch_size
-    size = int(np.prod(image_shape))
 
-    def make() -> Content:
+    def numbers(one: Input) -> np.ndarray[Any, Any]:
+        size = int(np.prod(one.shape))
         # One draw from each of `size` equal intervals, in random order; the outer quarters stay free.
         rank = np.argsort(
-            random.uniform(seed, "proof/rank", (samples, size), 0.0, 1.0), axis=1, kind="stable"
+            random.uniform(seed, f"proof/{one.name}/rank", (samples, size), 0.0, 1.0), axis=1, kind="stable"
         )
-        within = random.uniform(seed, "proof/within", (samples, size), 0.25, 0.75).astype(np.float64)
-        images = ((rank + within) / size).astype(np.float32).reshape(samples, *image_shape)
-        labels = random.uniform(seed, "proof/labels", (samples,), 0.0, float(classes)).astype(np.int64)
+        within = random.uniform(seed, f"proof/{one.name}/within", (samples, size), 0.25, 0.75).astype(
+            np.float64
+        )
+        return ((rank + within.astype(np.float64)) / size).astype(np.float32).reshape(samples, *one.shape)
+
+    def whole_numbers(one: Input) -> np.ndarray[Any, Any]:
+        below = limits[one.name]
+        drawn = random.uniform(seed, f"proof/{one.name}", (samples, *one.shape), 0.0, float(below))
+        return np.minimum(drawn.astype(np.int64), below - 1)
+
+    def make() -> Content:
+        arrays = {one.name: whole_numbers(one) if one.dtype == "i64" else numbers(one) for one in inputs}
         order = np.arange(samples, dtype=np.int64).reshape(PROOF_BATCHES, batch_size)
+        alike = np.ones(samples, np.bool_)
+        for one in inputs:
+            if one.role == "target" and one.dtype == "i64":
+                rows = arrays[one.name].reshape(samples, -1)
+                alike &= (rows == rows[0]).all(axis=1)
         return {
-            "images": images,
-            "labels": np.minimum(labels, classes - 1),
+            **arrays,
             "order": order,
             "other_order": np.ascontiguousarray(order[::-1]),
-            "label_order": np.resize(np.flatnonzero(labels == labels[0]), (1, batch_size)),
+            "same_order": np.resize(np.flatnonzero(alike), (1, batch_size)),
         }
 
-    recipe = {"shape": list(image_shape), "batch_size": batch_size, "classes": classes, "seed": seed}
-    return cached("proof-3", recipe, make)
+    recipe = {
+        "inputs": [asdict(one) for one in inputs],
+        "batch_size": batch_size,
+        "limits": dict(limits),
+        "seed": seed,
+    }
+    return cached("proof-4", recipe, make)
 
 
 def fingerprint(content: object) -> str:

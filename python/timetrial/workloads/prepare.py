@@ -10,7 +10,15 @@ from timetrial.cases.case import NO_NETWORK, Workload
 from timetrial.core import Network
 from timetrial.errors import InputError
 from timetrial.workloads.cache import Entry
-from timetrial.workloads.material import data_entry, fingerprint, order_entry, proof_entry, weights_entry
+from timetrial.workloads.material import (
+    PROOF_ORDERS,
+    data_entry,
+    fingerprint,
+    inputs_of,
+    order_entry,
+    proof_entry,
+    weights_entry,
+)
 from timetrial.workloads.networks import load_network
 from timetrial.workloads.optimizers import check_optimizer
 
@@ -62,16 +70,17 @@ def check(workload: Workload) -> Checked:
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(f"batch_size is {size!r}; expected a whole number of at least 1.")
     data = data_entry(workload.dataset, workload.dataset_folder)
-    images = data.array("train_images")
-    if size > len(images):
+    inputs = inputs_of(data)
+    samples, test_samples = (len(data.array(f"{part}_{inputs[0].name}")) for part in ("train", "test"))
+    if size > samples:
         raise InputError(
-            f"batch_size is {size}, but '{workload.dataset}' has {len(images)} images for training; "
-            f"expected at most {len(images)}."
+            f"batch_size is {size}, but '{workload.dataset}' has {samples} samples for training; "
+            f"expected at most {samples}."
         )
     classes = int(data.table("dataset")["classes"])
-    network = Network(definition.nodes_for(classes), size, tuple(images.shape[1:]))
+    network = Network(definition.nodes_for(classes), size, inputs)
     _check_output(network, workload, classes)
-    return Checked(network, data, optimizer, len(images), len(data.array("test_images")), classes)
+    return Checked(network, data, optimizer, samples, test_samples, classes)
 
 
 def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = True) -> Prepared:
@@ -143,27 +152,20 @@ def _add_files(
         for parameter in node["parameters"]:
             parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
     order = order_entry(checked.samples, batch_size, epochs, seed)
-    shape = data.array("train_images").shape[1:]
-    proof = proof_entry(shape, batch_size, checked.classes, seed)
+    limits = {one.name: network.values_below(one.name) for one in network.inputs}
+    proof = proof_entry(network.inputs, batch_size, limits, seed)
+
+    def tensors(entry: Entry, prefix: str = "") -> dict[str, str]:
+        return {one.name: str(entry.file(f"{prefix}{one.name}.npy")) for one in network.inputs}
+
     job["streams"] = {
-        "train": {
-            "images": str(data.file("train_images.npy")),
-            "labels": str(data.file("train_labels.npy")),
-            "order": str(order.file("order.npy")),
+        "train": {"tensors": tensors(data, "train_"), "order": str(order.file("order.npy"))},
+        **{
+            name: {"tensors": tensors(proof), "order": str(proof.file(f"{file}.npy"))}
+            for name, file in PROOF_ORDERS.items()
         },
-        "proof": _stream(proof, order="order"),
-        "proof2": _stream(proof, order="other_order"),
-        "proof3": _stream(proof, order="label_order"),
-        "test": {
-            "images": str(data.file("test_images.npy")),
-            "labels": str(data.file("test_labels.npy")),
-        },
+        "test": {"tensors": tensors(data, "test_")},
     }
-
-
-def _stream(proof: Entry, *, order: str) -> dict[str, str]:
-    files = {"images": "images", "labels": "labels", "order": order}
-    return {name: str(proof.file(f"{file}.npy")) for name, file in files.items()}
 
 
 def _check_output(network: Network, workload: Workload, classes: int) -> None:

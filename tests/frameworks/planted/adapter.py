@@ -53,8 +53,8 @@ class Adapter:
             readings["threads"] = (self.settings["threads"], "what was asked")
         return readings
 
-    def build(self, job, images, labels):
-        self.job, self.images, self.labels = job, images, labels
+    def build(self, job, batch):
+        self.job, self.images, self.labels = job, batch["images"], batch["labels"]
         self.nodes = [node for node in job.nodes if node.name != job.loss]
         self.reset()
 
@@ -136,7 +136,9 @@ class Adapter:
         order = np.load(files["order"], mmap_mode="r")
         rows = order[self.since_reset % len(order)]
         own = self.images, self.labels
-        self.images, self.labels = (np.load(files[key], mmap_mode="r")[rows] for key in ("images", "labels"))
+        self.images, self.labels = (
+            np.load(files["tensors"][key], mmap_mode="r")[rows] for key in ("images", "labels")
+        )
         self.ready = self._forward_backward(), self.gradients
         self.images, self.labels = own
 

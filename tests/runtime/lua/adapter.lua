@@ -31,10 +31,10 @@ local function width(shape)
   return count
 end
 
-function Adapter:build(job, images, labels)
-  self._job, self._labels, self._n = job, labels, job.batch_size
+function Adapter:build(job, batch)
+  self._job, self._labels, self._n = job, batch.labels, job.batch_size
   self._layers, self._values, self._named = {}, {}, {}
-  local shape, values = job.image_shape, images
+  local shape, values = job.inputs.images.shape, batch.images
   for _, node in ipairs(job.nodes) do
     if node.kind == "dense" or node.kind == "relu" then
       local layer = { node = node, inputs = values, n_in = width(shape), n_out = width(node.shape) }

@@ -43,8 +43,9 @@ class Adapter(BaseAdapter):
                 found[fact] = getter().decode()
         return found
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The solver's description; its net reads the batch's own memory."""
+        images, labels = batch["images"], batch["labels"]
         if "round_mode" not in caffe_pb2.PoolingParameter.DESCRIPTOR.fields_by_name:
             raise ImportError("this Caffe has no round_mode for pooling (2018); build a newer one")
         self._job, self._labels = job, labels

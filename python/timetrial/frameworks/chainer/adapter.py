@@ -41,8 +41,9 @@ class Adapter(BaseAdapter):
         """NumPy computes where iDeep does not."""
         return {"numpy.version": np.__version__}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The batch's own memory; the chain and the optimizer are made by reset()."""
+        images, labels = batch["images"], batch["labels"]
         self._job = job
         self.images, self.labels = images, labels
         self._is_squared = job.node(job.loss).kind == "squared_error"

@@ -25,8 +25,9 @@ class Adapter(BaseAdapter):
         """What the OpenMP runtime that CNTK brings was told by it."""
         return {"threads": openmp_threads("libiomp5")}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The graph, on variables that are fed with the batch."""
+        images, labels = batch["images"], batch["labels"]
         self._job = job
         self._images, self._labels = images, labels
         self._input = cntk.input_variable(images.shape[1:], name="images")

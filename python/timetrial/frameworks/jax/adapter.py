@@ -32,8 +32,9 @@ class Adapter(BaseAdapter):
         client = jax.devices()[0].client
         return {"jax.platform": client.platform, "jax.platform_version": client.platform_version.strip()}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The functions; images are the batch's own memory."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self.labels = job, labels
         self.images = jnp.from_dlpack(images, copy=False)
         rule = job.optimizer

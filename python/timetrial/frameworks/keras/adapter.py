@@ -11,8 +11,6 @@ from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    image_layout = "NHWC"  # Keras' default
-
     def load(self, settings):
         """Imports Keras on its backend, which is told how many threads to use where it can be told."""
         global keras
@@ -33,8 +31,9 @@ class Adapter(BaseAdapter):
         """The backend, and whether train_on_batch compiles with XLA: Keras decides that by itself."""
         return {"keras.backend": self.library, "keras.jit_compile": self._model.jit_compile}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are traced at the first step."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)

@@ -11,7 +11,6 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     backend = "tensorflow"
-    image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
     data_format = "channels_last"
 
     def load(self, settings):
@@ -32,8 +31,9 @@ class Adapter(BaseAdapter):
         """The backend."""
         return {"keras.backend": self._backend_version()}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are made at the first step."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._images, self._labels = job, images, labels
         self._form = self._make_form(job)
         self._model, self._layers = build_model(keras, job, self.data_format, self._lowest_padding)

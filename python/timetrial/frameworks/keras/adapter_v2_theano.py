@@ -8,7 +8,6 @@ class Adapter(adapter_v2.Adapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     backend = "theano"
-    image_layout = "NCHW"
     data_format = "channels_first"
 
     def read_settings(self):

@@ -32,8 +32,9 @@ class Adapter(BaseAdapter):
         features = mx.runtime.Features()
         return {"mxnet.features": " ".join(sorted(name for name in features if features.is_enabled(name)))}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
+        images, labels = batch["images"], batch["labels"]
         self._job = job
         self._batch = [(images, _array_on(images)), (labels, _array_on(labels))]
         self._shares = all(array is not None for _, array in self._batch)

@@ -33,8 +33,9 @@ class Adapter(BaseAdapter):
         """Neon's version, with its commit."""
         return {"neon.version": neon.__version__, "numpy.version": np.__version__}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The model with the job's weights, the cost and memory for a batch."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._labels = job, labels
         self._rows = images.reshape(job.batch_size, -1)
         be = self._be = gen_backend("cpu", batch_size=job.batch_size)
@@ -53,7 +54,7 @@ class Adapter(BaseAdapter):
         squared = job.node(job.loss).kind == "squared_error"
         self._softmax = None if squared else nt.Softmax()
         self._cost = nl.GeneralizedCost(costfunc=_squared_error() if squared else nt.CrossEntropyMulti())
-        shape = job.image_shape[1:]
+        shape = job.inputs["images"].shape[1:]
         self._model.initialize(tuple(shape) if len(shape) == 3 else shape[0], self._cost)
         self._images = be.empty((self._rows.shape[1], job.batch_size))
         self._targets = be.empty((job.classes, job.batch_size))

@@ -39,8 +39,9 @@ class Adapter(BaseAdapter):
         flags = paddle.get_flags(["FLAGS_use_onednn", _IN_ORDER, _FREEING])
         return {"paddle." + name: value for name, value in flags.items()}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The network on the batch's own memory."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._static = job, self.mode == "static"
         self._batch = {"images": _alias(images, self._static), "labels": _alias(labels, self._static)}
         self._gradients, self._programs = {}, {}

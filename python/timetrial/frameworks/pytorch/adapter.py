@@ -61,8 +61,9 @@ class Adapter(BaseAdapter):
                 found[name] = match.group(1).strip()
         return found
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The module, the loss and the optimizer on the batch's own memory."""
+        images, labels = batch["images"], batch["labels"]
         self._job = job
         self.images = torch.from_numpy(images)
         self.labels = torch.from_numpy(labels)

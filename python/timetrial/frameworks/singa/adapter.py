@@ -26,8 +26,9 @@ class Adapter(BaseAdapter):
         """What the wheel, which cannot train as it comes, was given."""
         return {"singa.repaired": "copies from and to NumPy, division in place"}
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """Tensors for the batch, which SINGA copies, and the handles of the windowed layers."""
+        images, labels = batch["images"], batch["labels"]
         self._job = job
         self._images, self._labels = images, labels
         self.images = tensor.Tensor(data=images, requires_grad=False)

@@ -10,8 +10,6 @@ class Adapter(BaseAdapter):
 
     layers = LAYERS + JOINS
 
-    image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
-
     def load(self, settings):
         """Imports TensorFlow and sizes both of its pools; after its first operation it would be too late."""
         global tf
@@ -46,8 +44,9 @@ class Adapter(BaseAdapter):
             return found
         return dict(found, **{"onednn": port.IsMklEnabled(), "tensorflow.xla": port.IsBuiltWithXLA()})
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """Variables and, but for eager, the functions to be traced at the first step."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}

@@ -11,8 +11,6 @@ class Adapter(BaseAdapter):
 
     layers = LAYERS + JOINS
 
-    image_layout = "NHWC"  # the only layout that TensorFlow's CPU kernels have for gradients
-
     def load(self, settings):
         """Imports TensorFlow. Its pools get their sizes from the session's configuration."""
         global tf
@@ -44,8 +42,9 @@ class Adapter(BaseAdapter):
             found["tensorflow.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
         return found
 
-    def build(self, job, images, labels):
+    def build(self, job, batch):
         """The graph of the step, and a session."""
+        images, labels = batch["images"], batch["labels"]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._weights = {

@@ -1,5 +1,5 @@
 -- Defaults of an adapter in Lua. The shape is that of frameworks/README.md, with pointers for arrays:
--- build(job, images, labels) gets float * and int64_t * of the current batch, evaluate() returns float *
+-- build(job, batch) gets a pointer for each input, name -> float * or int64_t *; evaluate() returns float *
 -- (N x classes) that stays until the next call, and parameters(), gradients(), activations(), velocities()
 -- return name -> {data = float *, shape = {...}}.
 

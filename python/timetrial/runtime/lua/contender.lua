@@ -13,6 +13,7 @@ local system = require("lua.system")
 local SEGMENT, STEP, DATA, RESET = 0, 1, 2, 6
 local ENDS = { forward = 3, loss = 4, backward = 5, update = STEP }
 local FLOAT_MODES = { [0] = "off", "results", "operands", "on" } -- of timetrial/float_mode.h
+local TYPES = { f32 = { "float *", 4 }, i64 = { "int64_t *", 8 } } -- of a tensor, and bytes of an element
 local LINE = 64 -- bytes: a cache line and the widest vector
 
 local Contender = {}
@@ -27,8 +28,11 @@ end
 
 function Contender.new(job, adapter, library, recorder_fd)
   local self = setmetatable({ _job = job, _adapter = adapter, _library = library }, Contender)
-  self._images, self._images_memory = aligned("float *", npy.count(job.image_shape), 4)
-  self._labels, self._labels_memory = aligned("int64_t *", job.batch_size, 8)
+  self._batch, self._memory = {}, {}
+  for i, input in ipairs(job.inputs) do
+    local type, bytes = unpack(TYPES[input.dtype])
+    self._batch[input.name], self._memory[i] = aligned(type, npy.count(input.shape), bytes)
+  end
   self._streams, self._current = {}, "train"
   self._pass_steps, self._pass_done = 0, 0 -- steps of a pass (0: none ends), and since the last reset
   local recorder = ffi.new("tt_recorder *[1]")
@@ -68,7 +72,7 @@ end
 function Contender:build()
   self._job:read_parameters()
   self:_stream("train"):fill()
-  self._adapter:build(self._job, self._images, self._labels)
+  self._adapter:build(self._job, self._batch)
 end
 
 -- The fields of the event `ready` that the adapter knows.
@@ -161,7 +165,7 @@ function Contender:evaluate(path)
     local count = math.min(job.batch_size, stream.samples - score.samples)
     local predictions = self._adapter:evaluate()
     ffi.copy(all + score.samples * job.classes, predictions, count * job.classes * ffi.sizeof("float"))
-    score:add(predictions, self._labels, count, job.classes)
+    score:add(predictions, self._batch[job.target], count, job.classes)
   end
   npy.save(path, all, { stream.samples, job.classes })
   return score:result()
@@ -187,7 +191,7 @@ function Contender:_stream(name)
     if not files then
       failures.fail("crash", "the job has no stream '" .. name .. "'")
     end
-    self._streams[name] = Stream.open(files, self._job, self._images, self._labels, self._library)
+    self._streams[name] = Stream.open(files, self._job, self._batch, self._library)
   end
   return self._streams[name]
 end

@@ -5,6 +5,7 @@ local json = require("lua.json")
 local npy = require("lua.npy")
 
 local Job = {}
+local PROTOCOL = 2
 local KEPT = { "task", "device", "dtype", "batch_size", "settings", "optimizer", "streams", "runtime" }
 Job.__index = Job
 
@@ -14,15 +15,17 @@ end
 
 -- What an adapter is asked to build.
 --
--- nodes: layers in topological order, without the input nodes: name, kind, inputs, attributes, shape (N
--- first) and parameters, a list of {name, shape}. output, loss: the names of two of them.
+-- inputs: what every batch brings, in order, each also by its name: name, dtype ("f32", "i64"), role, shape (N
+-- first). nodes: layers in topological order: name, kind, inputs, attributes, shape and parameters, a list of
+-- {name, shape}. output, loss: the names of two of them. target: the input that the loss compares with.
 -- parameters: initial values, name -> {data = const float *, shape}; they are mapped read-only.
 function Job.read(path)
   local file = assert(io.open(path))
   local table = json.decode(file:read("*a"))
   file:close()
-  if table.protocol ~= 1 then
-    failures.fail("crash", path .. ": protocol " .. tostring(table.protocol) .. ", expected 1")
+  if table.protocol ~= PROTOCOL then
+    local words = "%s: protocol %s, expected %d"
+    failures.fail("crash", words:format(path, tostring(table.protocol), PROTOCOL))
   end
   local job = setmetatable({}, Job)
   for _, key in ipairs(KEPT) do
@@ -34,12 +37,12 @@ function Job.read(path)
   job.nodes, job.inputs, job.parameters = {}, {}, {}
   for _, node in ipairs(table.network.nodes) do
     if node.kind == "input" then
-      job.inputs[node.name] = node
+      job.inputs[#job.inputs + 1], job.inputs[node.name] = node, node
     else
       job.nodes[#job.nodes + 1] = node
     end
   end
-  job.image_shape = job.inputs.images.shape
+  job.target = job:node(job.loss).inputs[2]
   local output = job:node(job.output)
   job.classes = output.shape[#output.shape]
   return job

@@ -1,10 +1,11 @@
--- A data set in a given order: batches that are gathered into the contender's images and labels.
+-- A data set in a given order: batches that are gathered into the contender's own.
 
 local ffi = require("ffi")
 local failures = require("lua.failures")
 local npy = require("lua.npy")
 
 local Stream = {}
+local TYPES = { f32 = { "<f4", 4 }, i64 = { "<i8", 8 } } -- of a .npy file, and bytes
 Stream.__index = Stream
 
 local function map(path, dtype, shape)
@@ -34,15 +35,21 @@ local function check_range(array, count, limit, path, what)
 end
 
 -- Without an order the data set's own, the last batch filled up from the beginning.
-function Stream.open(files, job, images, labels, library)
-  local stream = setmetatable({ next = 0, _job = job, _library = library }, Stream)
-  stream._to_images, stream._to_labels = images, labels
-  local shape = { false, unpack(job.image_shape, 2) }
-  local from_images = map(files.images, "<f4", shape)
-  stream.samples = from_images.shape[1]
-  stream._images = from_images.data
-  stream._labels = map(files.labels, "<i8", { stream.samples }).data
-  stream._row_bytes = npy.count({ unpack(job.image_shape, 2) }) * 4
+function Stream.open(files, job, batch, library)
+  local stream = setmetatable({ next = 0, samples = false, _job = job, _library = library, _rows = {} }, Stream)
+  for i, input in ipairs(job.inputs) do
+    local file, type = files.tensors[input.name], TYPES[input.dtype]
+    if file == nil then
+      failures.fail("crash", "the stream has nothing for the input '" .. input.name .. "'")
+    end
+    local array = map(file, type[1], { stream.samples, unpack(input.shape, 2) })
+    stream.samples = array.shape[1]
+    local bytes = npy.count({ unpack(input.shape, 2) }) * type[2]
+    stream._rows[i] = { to = batch[input.name], from = array.data, bytes = bytes, array = array }
+    if input.name == job.target and input.dtype == "i64" then
+      check_range(array.data, stream.samples, job.classes, file, "label")
+    end
+  end
   local size = job.batch_size
   if files.order then
     local order = map(files.order, "<i8", { false, size })
@@ -54,17 +61,18 @@ function Stream.open(files, job, images, labels, library)
       stream._order[i] = i % stream.samples
     end
   end
-  check_range(stream._labels, stream.samples, job.classes, files.labels, "label")
-  check_range(stream._order, stream.batches * size, stream.samples, files.order or files.images, "index")
+  local where = files.order or "the data's own order"
+  check_range(stream._order, stream.batches * size, stream.samples, where, "index")
   return stream
 end
 
--- Fills images and labels with the current batch and does not advance.
+-- Fills the contender's batch with the current one and does not advance.
 function Stream:fill()
   local size = self._job.batch_size
   local row = self._order + self.next * size
-  self._library.tt_gather(self._to_images, self._images, self._row_bytes, row, size)
-  self._library.tt_gather(self._to_labels, self._labels, 8, row, size)
+  for _, one in ipairs(self._rows) do
+    self._library.tt_gather(one.to, one.from, one.bytes, row, size)
+  end
 end
 
 -- The next batch; after the last one the first.

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 
 from timetrial.errors import InputError
-from timetrial.workloads.datasets.dataset import ByteArray, Dataset, IntArray, check_labels, pixels
+from timetrial.workloads.datasets.dataset import (
+    ByteArray,
+    Dataset,
+    IntArray,
+    check_labels,
+    image_dataset,
+    pixels,
+)
 from timetrial.workloads.datasets.files import file_hashes, find_files, read_file
 from timetrial.workloads.datasets.restricted_pickle import NotAdmitted, load_restricted
 
@@ -91,12 +98,10 @@ def load_cifar(form: Form, folder: str | None, seed: int) -> Dataset:
             f"expected more for training. Was {files[-1].name} swapped with {files[0].name}?"
         )
     binary = ".bin" in files[0].suffixes
-    return Dataset(
-        name=form.name,
-        train_images=pixels(train_images),
-        train_labels=np.concatenate([labels for _, labels in train]),
-        test_images=pixels(test_images),
-        test_labels=test_labels,
+    return image_dataset(
+        form.name,
+        (pixels(train_images), np.concatenate([labels for _, labels in train])),
+        (pixels(test_images), test_labels),
         classes=form.classes,
         description={
             "source": "binary files" if binary else "pickled files",

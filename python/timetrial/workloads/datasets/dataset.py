@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.core import Input, images_and_labels
 from timetrial.errors import InputError
 
 FloatArray = npt.NDArray[np.float32]
@@ -15,20 +16,38 @@ IntArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
 
 
+Arrays = dict[str, npt.NDArray[Any]]
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """Images f32 (n, C, H, W) with pixels in [0, 1], labels i64 (n) from 0 to classes - 1.
+    """For each input one array to train on and one to test on, samples along the first extent.
 
-    `description` goes into the record: where the data came from, how it was split, hashes.
+    `classes`: labels lie in 0 to classes - 1. `description` goes into the record: where the data came from,
+    how it was split, hashes.
     """
 
     name: str
-    train_images: FloatArray
-    train_labels: IntArray
-    test_images: FloatArray
-    test_labels: IntArray
+    inputs: tuple[Input, ...]
+    train: Arrays
+    test: Arrays
     classes: int
     description: dict[str, Any]
+
+
+Pair = tuple[FloatArray, IntArray]
+
+
+def image_dataset(name: str, train: Pair, test: Pair, classes: int, description: dict[str, Any]) -> Dataset:
+    """Images f32 (n, C, H, W) with pixels in [0, 1], and labels i64 (n)."""
+    return Dataset(
+        name=name,
+        inputs=tuple(images_and_labels(train[0].shape[1:])),
+        train={"images": train[0], "labels": train[1]},
+        test={"images": test[0], "labels": test[1]},
+        classes=classes,
+        description=description,
+    )
 
 
 def pixels(images: ByteArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from timetrial.core import random
 from timetrial.errors import Unavailable
-from timetrial.workloads.datasets.dataset import Dataset, FloatArray, check_labels
+from timetrial.workloads.datasets.dataset import Dataset, FloatArray, check_labels, image_dataset
 from timetrial.workloads.datasets.resize import resize_bilinear
 
 CLASSES = 10
@@ -45,12 +45,10 @@ def _load(name: str, size: int, seed: int) -> Dataset:
     scaled: FloatArray = images.astype(np.float32)[:, None]
     order = random.permutation(seed, "digits/split", SAMPLES)
     train, test = np.sort(order[:TRAIN_SAMPLES]), np.sort(order[TRAIN_SAMPLES:])
-    return Dataset(
-        name=name,
-        train_images=scaled[train],
-        train_labels=labels[train],
-        test_images=scaled[test],
-        test_labels=labels[test],
+    return image_dataset(
+        name,
+        (scaled[train], labels[train]),
+        (scaled[test], labels[test]),
         classes=CLASSES,
         description={
             "source": "scikit-learn's load_digits",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from timetrial.errors import InputError
-from timetrial.workloads.datasets.dataset import ByteArray, Dataset, IntArray, check_labels, pixels
+from timetrial.workloads.datasets.dataset import (
+    ByteArray,
+    Dataset,
+    IntArray,
+    check_labels,
+    image_dataset,
+    pixels,
+)
 from timetrial.workloads.datasets.files import file_hashes, find_files
 from timetrial.workloads.datasets.idx import IMAGES, LABELS, read_idx
 
@@ -38,12 +45,10 @@ def load_mnist(folder: str | None, seed: int) -> Dataset:
             f"{files[0]} has images of {_size(train_images)} and {files[2]} of {_size(test_images)}; "
             "expected the same size."
         )
-    return Dataset(
-        name="mnist",
-        train_images=pixels(train_images[:, None]),
-        train_labels=train_labels,
-        test_images=pixels(test_images[:, None]),
-        test_labels=test_labels,
+    return image_dataset(
+        "mnist",
+        (pixels(train_images[:, None]), train_labels),
+        (pixels(test_images[:, None]), test_labels),
         classes=CLASSES,
         description={"source": "IDX files", "split": "as published", "files_sha256": file_hashes(files)},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from timetrial.core import random
-from timetrial.workloads.datasets.dataset import Dataset, FloatArray, IntArray
+from timetrial.workloads.datasets.dataset import Dataset, FloatArray, IntArray, image_dataset
 from timetrial.workloads.datasets.resize import resize_bilinear
 
 CLASSES = 10
@@ -36,12 +36,10 @@ def _load(name: str, shape: tuple[int, int, int], seed: int) -> Dataset:
     prototypes = _prototypes(name, shape, seed)
     train_images, train_labels = _draw(f"{name}/train", prototypes, shape, TRAIN_SAMPLES, seed)
     test_images, test_labels = _draw(f"{name}/test", prototypes, shape, TEST_SAMPLES, seed)
-    return Dataset(
-        name=name,
-        train_images=train_images,
-        train_labels=train_labels,
-        test_images=test_images,
-        test_labels=test_labels,
+    return image_dataset(
+        name,
+        (train_images, train_labels),
+        (test_images, test_labels),
         classes=CLASSES,
         description={
             "source": "generated: smooth class prototypes, shifted, with noise",
