@@ -156,7 +156,7 @@ class FakeEngine:
             nodes=NODES,
             work=WORK.__getitem__,
         )
-        return SimpleNamespace(network=graph, samples=1437)
+        return SimpleNamespace(network=graph, samples=1437, has_accuracy=True)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

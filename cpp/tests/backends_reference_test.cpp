@@ -229,7 +229,7 @@ TEST(Reference, RefusesBadInput) {
         trainer.step();
         FAIL() << "a label out of range was taken";
     } catch (const BackendError& error) {
-        EXPECT_STREQ(error.what(), "label 2 of image 1 is outside 0 to 1");
+        EXPECT_STREQ(error.what(), "label 2 of sample 1 is outside 0 to 1");
     }
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"threads", "2"}}), BackendError);
     EXPECT_THROW(Trainer(plugin_path("reference"), problem, {{"thread", "1"}}), BackendError);

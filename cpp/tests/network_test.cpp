@@ -215,9 +215,9 @@ TEST(Network, RefusesWrongGraphs) {
     EXPECT_WORDS(refusal(specs), "several losses (loss, loss2)");
     specs = lenet5();
     specs.back().inputs.reset();
-    EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, labels]");
+    EXPECT_WORDS(refusal(specs), "needs inputs = [prediction, target]");
     specs.back().inputs = {"fc2"};
-    EXPECT_WORDS(refusal(specs), "has 1 input ('fc2'); expected 2: [prediction, labels]");
+    EXPECT_WORDS(refusal(specs), "has 1 input ('fc2'); expected 2: [prediction, target]");
     specs.back().inputs = {"labels", "fc2"};
     EXPECT_WORDS(refusal(specs), "needs a flat input");
     specs = lenet5();

@@ -19,6 +19,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "native-backends": experiments.native_backends,
     "frameworks": experiments.frameworks,
     "networks": experiments.networks,
+    "layers": experiments.layers,
     "datasets": experiments.datasets,
     "libraries": experiments.libraries,
     "metrics": numbers.metrics,

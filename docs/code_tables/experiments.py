@@ -11,6 +11,7 @@ from code_tables.entry import Entry, Table
 from timetrial import environments
 from timetrial.cases.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WORKLOAD_KEYS
 from timetrial.cases.spec import Measure, Spec, Train
+from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
 from timetrial.libraries import known_libraries
 
@@ -96,6 +97,12 @@ def frameworks() -> Table:
 def networks() -> Table:
     """By name, and of one's own."""
     return Table(("network", "what it is"), _entries(catalog.catalog("networks")["networks"]))
+
+
+def layers() -> Table:
+    """The kinds of nodes, as the core's table defines them."""
+    entries = [Entry(one.name, one.source, (one.attributes, one.formula)) for one in layer_kinds()]
+    return Table(("kind", "attributes", "what it computes", "defined in"), entries)
 
 
 def datasets() -> Table:

@@ -49,6 +49,7 @@ def test_a_right_framework_passes(tmp_path: Path) -> None:
         ("swapped_padding", "activation conv1", None, "shape (16, 4, 28, 24), expected (16, 4, 24, 28)"),
         ("transposed_weight", "fc1.weight", None, "shape (360, 12), expected (12, 360)"),
         ("transposed_square", "activation square", 0.1, "relative L2 error"),
+        ("shifted_target", "loss", 1e-3, "relative error"),
         ("missing_bias", "gradient conv1.bias", 0.99, "the gradient of conv1.bias is 0"),
         ("forgotten_mean", "gradient fc2.bias", 14.9, "every gradient is 16 times the judge's"),
         (

@@ -43,13 +43,13 @@ class Engine : public Backend {
         sgd_ = read_sgd(build.optimizer);
         pool_ = std::make_unique<ThreadPool>(threads_);
         graph_ = make_graph<T, Product>(*build.network, threads_);
+        target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
         losses_.resize(static_cast<std::size_t>(threads_));
         watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + 1);
         batch_size_ = build.batch_size;
-        Node<T>& input = graph_.nodes[0];
-        copies_images_ =
-            !std::is_same_v<T, float> || (!input.output.shape.flat && input.output.shape.channels > 1);
-        if (!copies_images_) input.value = Buffer<T>();
+        sources_.assign(graph_.n_inputs, nullptr);
+        for (std::size_t i = 0; i < graph_.n_inputs; ++i)
+            if (!is_copied(i)) graph_.nodes[i].value = Buffer<T>();
         list_regions();
         reset();
     }
@@ -114,7 +114,7 @@ class Engine : public Backend {
                     make_tensor(p->velocity_name.c_str(), role, dtype, p->shape, p->velocity.data()));
             }
         }
-        for (std::size_t i = 1; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
+        for (std::size_t i = graph_.n_inputs; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
             if (node.overwritten) continue;
             found.push_back(
@@ -141,34 +141,42 @@ class Engine : public Backend {
 
   private:
     // Checks what would corrupt memory, and keeps the pointers for the regions.
-    void open_batch(const tt_batch& batch, bool needs_labels) {
-        Node<T>& input = graph_.nodes[0];
-        images_ = static_cast<const float*>(batch_tensor(batch, input.name).data);
-        if constexpr (std::is_same_v<T, float>) {
-            // Layers only read their input.
-            if (!copies_images_) input.output.value = const_cast<float*>(images_);
+    void open_batch(const tt_batch& batch, bool needs_target) {
+        for (std::size_t i = 0; i < graph_.n_inputs; ++i) {
+            Node<T>& input = graph_.nodes[i];
+            sources_[i] = static_cast<const float*>(batch_tensor(batch, input.name).data);
+            if constexpr (std::is_same_v<T, float>) {
+                // Layers only read their input.
+                if (!is_copied(i)) input.output.value = const_cast<float*>(sources_[i]);
+            }
         }
-        if (!needs_labels) return;
-        labels_ = batch_labels(batch, batch_size_, graph_.nodes.back().output.shape.channels);
+        if (needs_target) target_ = target_spec_.of(batch);
+    }
+
+    // Into the engine's layout; where that is the batch's own, an input is read in place.
+    bool is_copied(std::size_t input) const {
+        const Shape& shape = graph_.nodes[input].output.shape;
+        return !std::is_same_v<T, float> || (!shape.flat && shape.channels > 1);
     }
 
     // A training step. By images as far as the gradients of the activations, then by parameters.
     void list_regions() {
         regions_ = {};
         const std::size_t count = graph_.nodes.size();
-        if (copies_images_)
-            add(kForward, 0, TT_DIRECTION_REORDER, [this](Share images, int) { load(images); });
-        for (std::size_t i = 1; i < count; ++i) {
+        for (std::size_t i = 0; i < graph_.n_inputs; ++i)
+            if (is_copied(i))
+                add(kForward, i, TT_DIRECTION_REORDER, [this, i](Share images, int) { load(i, images); });
+        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             add(kForward, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
                 node.layer->forward(node.reads, node.output, images, thread);
             });
         }
         add(kLoss, count, TT_DIRECTION_LOSS, [this](Share images, int thread) {
             losses_[static_cast<std::size_t>(thread)] =
-                graph_.loss->evaluate(graph_.nodes.back().output, labels_, images);
+                graph_.loss->evaluate(graph_.nodes.back().output, target_, images);
         });
-        for (std::size_t i = count; i-- > 1;) add_backward(i, graph_.nodes[i]);
-        for (std::size_t i = 1; i < count; ++i) {
+        for (std::size_t i = count; i-- > graph_.n_inputs;) add_backward(i, graph_.nodes[i]);
+        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             Node<T>& node = graph_.nodes[i];
             if (node.layer->parameters.empty()) continue;
             for (const Phase phase : {kGradients, kDescend}) {
@@ -232,14 +240,14 @@ class Engine : public Backend {
         }
     }
 
-    // The share's images into C x N x H x W.
-    void load(Share images) {
-        const Edge<T>& input = graph_.nodes[0].output;
+    // The share's samples of an input into C x N x H x W.
+    void load(std::size_t number, Share images) {
+        const Edge<T>& input = graph_.nodes[number].output;
         const int64_t plane = input.shape.plane(), channels = input.shape.flat ? 1 : input.shape.channels;
         const int64_t width = input.shape.flat ? input.shape.features() : plane;
         for (int64_t n = images.begin; n < images.end; ++n) {
             for (int64_t c = 0; c < channels; ++c) {
-                std::copy_n(images_ + (n * channels + c) * width, width,
+                std::copy_n(sources_[number] + (n * channels + c) * width, width,
                             input.value + (c * input.shape.batch + n) * width);
             }
         }
@@ -268,11 +276,10 @@ class Engine : public Backend {
     Graph<T> graph_;
     Regions regions_;
     std::vector<double> losses_;
-    Stopwatch watch_;  // the loss stands behind the nodes
-    bool copies_images_ =
-        true;  // into the engine's layout; where it is the batch's own, they are read in place
-    const float* images_ = nullptr;
-    const int64_t* labels_ = nullptr;
+    Stopwatch watch_;                    // the loss stands behind the nodes
+    std::vector<const float*> sources_;  // of each input, in the batch
+    TargetSpec target_spec_;
+    Target target_;
 };
 
 }  // namespace timetrial::layers

@@ -19,7 +19,7 @@ struct Node {
     Edge<T> output;
     Buffer<T> value;
     Buffer<T> gradient;
-    std::unique_ptr<Layer<T>> layer;  // null: the images
+    std::unique_ptr<Layer<T>> layer;  // null: an input of the network
     std::vector<std::size_t> inputs;
     std::vector<Input<T>> reads;  // their outputs
     bool in_place = false;        // writes over its first input, and that one's gradient over its output's
@@ -28,7 +28,8 @@ struct Node {
 
 template <typename T>
 struct Graph {
-    std::vector<Node<T>> nodes;  // nodes[0] is the images; all lead to the last, the prediction
+    std::vector<Node<T>> nodes;  // the inputs first; all lead to the last, the prediction
+    std::size_t n_inputs = 0;
     std::unique_ptr<Loss<T>> loss;
     std::string loss_name;
     std::vector<Parameter<T>*> parameters;
@@ -54,11 +55,11 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
     std::vector<int> consumers(graph.nodes.size());
     for (const Node<T>& node : graph.nodes)
         for (const std::size_t input : node.inputs) ++consumers[input];
-    for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
+    for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
         if (!is_activation(node.kind) && node.kind != "add") continue;
         const auto over = std::find_if(node.inputs.begin(), node.inputs.end(), [&](std::size_t input) {
-            return input != 0 && consumers[input] == 1 && learns[input] == learns[i] &&
+            return input >= graph.n_inputs && consumers[input] == 1 && learns[input] == learns[i] &&
                    !is_activation(graph.nodes[input].kind);
         });
         if (over == node.inputs.end()) continue;
@@ -79,7 +80,8 @@ Graph<T> make_graph(const tt_network& network, int threads) {
     std::vector<bool> learns;  // the node or something before it has parameters
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const timetrial::Layer& from = layers[i];
-        if (i == network.loss || i == loss.inputs[1]) continue;  // the loss and the labels
+        // The loss, and what it alone reads.
+        if (i == network.loss || (from.kind == "input" && !from.is_read_by_a_layer)) continue;
         place[i] = graph.nodes.size();
         Node<T>& node = graph.nodes.emplace_back();
         node.name = from.name;
@@ -87,7 +89,7 @@ Graph<T> make_graph(const tt_network& network, int threads) {
         node.external_shape = from.shape;
         node.output.shape = read_shape(from.shape);
         if (from.kind == "input") {
-            if (place[i] != 0) throw Unsupported("the backend takes one input beside the labels");
+            ++graph.n_inputs;
             learns.push_back(false);
             continue;
         }
@@ -129,7 +131,7 @@ Graph<T> make_graph(const tt_network& network, int threads) {
         }
     }
     std::vector<bool> written(graph.nodes.size());
-    for (std::size_t i = graph.nodes.size(); i-- > 1;) {
+    for (std::size_t i = graph.nodes.size(); i-- > graph.n_inputs;) {
         Node<T>& node = graph.nodes[i];
         for (const std::size_t input : node.inputs) {
             node.reads.push_back({&graph.nodes[input].output, written[input]});

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "layers/layer.h"
+#include "timetrial/backend.hpp"
 #include "timetrial/kinds.hpp"
 
 namespace timetrial::layers {
@@ -17,14 +18,15 @@ class Loss {
   public:
     virtual ~Loss() = default;
     // The images' part of the loss (a sum that adds up to the mean over all shares), and the gradient.
-    virtual double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) = 0;
+    virtual double evaluate(const Edge<T>& prediction, const Target& target, Share images) = 0;
 };
 
 // -log softmax(x)[label], mean over N; gradient (softmax(x) - onehot) / N. The maximum is subtracted first.
 template <typename T>
 class SoftmaxCrossEntropy final : public Loss<T> {
   public:
-    double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) override {
+    double evaluate(const Edge<T>& prediction, const Target& target, Share images) override {
+        const int64_t* labels = target.labels;
         const int64_t classes = prediction.shape.channels;
         const auto batch = static_cast<T>(prediction.shape.batch);
         double total = 0;
@@ -42,22 +44,35 @@ class SoftmaxCrossEntropy final : public Loss<T> {
     }
 };
 
-// (x - onehot)^2, mean over N and classes.
-template <typename T>
+// (x - t)^2, mean over N and F. What t is: At::of(target, n, c, F).
+template <typename T, typename At>
 class SquaredError final : public Loss<T> {
   public:
-    double evaluate(const Edge<T>& prediction, const int64_t* labels, Share images) override {
+    double evaluate(const Edge<T>& prediction, const Target& target, Share images) override {
         const int64_t classes = prediction.shape.channels;
         const auto count = static_cast<T>(prediction.shape.size());
         double total = 0;
         for (int64_t n = images.begin; n < images.end; ++n) {
             for (int64_t c = 0; c < classes; ++c) {
-                const T difference = prediction.value[n * classes + c] - (labels[n] == c ? T(1) : T(0));
+                const T difference =
+                    prediction.value[n * classes + c] - static_cast<T>(At::of(target, n, c, classes));
                 prediction.gradient[n * classes + c] = 2 * difference / count;
                 total += static_cast<double>(difference) * static_cast<double>(difference);
             }
         }
         return total / static_cast<double>(count);
+    }
+};
+
+struct OneHot {
+    static float of(const Target& target, int64_t n, int64_t c, int64_t) {
+        return target.labels[n] == c ? 1.0F : 0.0F;
+    }
+};
+
+struct Numbers {
+    static float of(const Target& target, int64_t n, int64_t c, int64_t width) {
+        return target.values[n * width + c];
     }
 };
 
@@ -72,7 +87,8 @@ std::unique_ptr<Loss<T>> make_loss(const Attributes&) {
 template <typename T>
 inline constexpr std::array loss_kinds = {
     Kind<MakeLoss<T>>{"softmax_cross_entropy", make_loss<T, SoftmaxCrossEntropy<T>>},
-    Kind<MakeLoss<T>>{"squared_error", make_loss<T, SquaredError<T>>},
+    Kind<MakeLoss<T>>{"squared_error", make_loss<T, SquaredError<T, OneHot>>},
+    Kind<MakeLoss<T>>{"mean_squared_error", make_loss<T, SquaredError<T, Numbers>>},
 };
 
 }  // namespace timetrial::layers

@@ -79,10 +79,10 @@ class LibTorch final : public Backend {
                 predicted_ = predict(batch);
                 return std::numeric_limits<double>::quiet_NaN();
             }
-            const at::Tensor targets = labels(batch);
+            const at::Tensor target = graph_.read_target(batch);
             clear_gradients();
-            std::vector<at::Tensor> outputs = graph_.forward(images(batch), task == TT_GRADIENT);
-            const at::Tensor loss = graph_.loss(outputs[graph_.prediction], targets);
+            std::vector<at::Tensor> outputs = graph_.forward(batch, task == TT_GRADIENT);
+            const at::Tensor loss = graph_.loss(outputs[graph_.prediction], target);
             loss.backward();
             if (task == TT_GRADIENT) activations_ = std::move(outputs);
             if (task == TT_TRAIN) update_.all(graph_);
@@ -94,9 +94,9 @@ class LibTorch final : public Backend {
         return in_plain_words([&] {
             if (part == TT_PART_FORWARD) {
                 clear_gradients();
-                prediction_ = graph_.forward(images(batch), false)[graph_.prediction];
+                prediction_ = graph_.forward(batch, false)[graph_.prediction];
             } else if (part == TT_PART_LOSS) {
-                loss_ = graph_.loss(prediction_, labels(batch));
+                loss_ = graph_.loss(prediction_, graph_.read_target(batch));
                 return loss_.item<double>();
             } else if (part == TT_PART_BACKWARD) {
                 loss_.backward();
@@ -111,9 +111,9 @@ class LibTorch final : public Backend {
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
         return in_plain_words([&] {
-            const at::Tensor targets = labels(batch);
+            const at::Tensor target = graph_.read_target(batch);
             clear_gradients();
-            return profile_step(graph_, update_, images(batch), targets);
+            return profile_step(graph_, update_, batch, target);
         });
     }
 
@@ -151,18 +151,9 @@ class LibTorch final : public Backend {
     }
 
   private:
-    at::Tensor images(const tt_batch& batch) const {
-        return view_of(batch_tensor(batch, graph_.nodes[0].name).data, graph_.nodes[0].shape, at::kFloat);
-    }
-
-    at::Tensor labels(const tt_batch& batch) const {
-        const Shape& prediction = graph_.nodes[graph_.prediction].shape;
-        return view_of(batch_labels(batch, prediction[0], prediction[1]), {prediction[0]}, at::kLong);
-    }
-
     at::Tensor predict(const tt_batch& batch) const {
         const c10::InferenceMode no_graph;
-        return graph_.forward(images(batch), false)[graph_.prediction];
+        return graph_.forward(batch, false)[graph_.prediction];
     }
 
     // Without a gradient to add to, autograd keeps the one that it has computed: no copy.

@@ -27,8 +27,8 @@ namespace timetrial::libtorch {
 
 using Inputs = std::vector<at::Tensor>;
 using Operation = std::function<at::Tensor(const Inputs& inputs)>;
-// The mean over the batch, of the prediction (N x classes) and the labels (N).
-using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& labels);
+// The mean over the batch, of the prediction (N x F) and the target: labels (N), or as many numbers.
+using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& target);
 
 // height, width
 inline std::array<int64_t, 2> read_pair(const Attributes& attributes, const std::string& name,
@@ -101,6 +101,10 @@ inline at::Tensor squared_error(const at::Tensor& x, const at::Tensor& labels) {
     return at::mse_loss(x, at::one_hot(labels, x.size(1)).to(x.scalar_type()));
 }
 
+inline at::Tensor mean_squared_error(const at::Tensor& x, const at::Tensor& values) {
+    return at::mse_loss(x, values.reshape(x.sizes()));
+}
+
 inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"dense", dense},
     Kind<MakeOperation>{"conv2d", conv2d},
@@ -117,6 +121,7 @@ inline constexpr std::array operation_kinds = {
 inline constexpr std::array loss_kinds = {
     Kind<Loss>{"softmax_cross_entropy", cross_entropy},
     Kind<Loss>{"squared_error", squared_error},
+    Kind<Loss>{"mean_squared_error", mean_squared_error},
 };
 
 inline constexpr auto kinds = kind_words(operation_kinds, loss_kinds);

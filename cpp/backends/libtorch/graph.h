@@ -38,14 +38,15 @@ struct Graph {
     std::vector<Parameter> parameters;
     at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images and of the weights over them
     std::size_t prediction = 0, loss_node = 0;
+    std::vector<std::size_t> inputs;  // of the network, that a layer reads
     Loss loss;
+    TargetSpec target;
 
     // The outputs of the nodes. Without `keep` each is let go when its last reader is done: what the
     // backward pass needs, autograd holds.
-    std::vector<at::Tensor> forward(const at::Tensor& images, bool keep) const {
-        std::vector<at::Tensor> outputs(nodes.size());
-        outputs[0] = in_format(images);
-        for (std::size_t i = 1; i < nodes.size(); ++i) {
+    std::vector<at::Tensor> forward(const tt_batch& batch, bool keep) const {
+        std::vector<at::Tensor> outputs = read_inputs(batch);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
             const Node& node = nodes[i];
             if (!node.operation) continue;
             outputs[i] = node.operation(inputs_of(node, outputs));
@@ -62,8 +63,21 @@ struct Graph {
         return inputs;
     }
 
-    at::Tensor in_format(const at::Tensor& images) const {
-        return images.dim() == 4 ? images.contiguous(format) : images;
+    // One place for each node; those of the inputs are filled.
+    std::vector<at::Tensor> read_inputs(const tt_batch& batch) const {
+        std::vector<at::Tensor> outputs(nodes.size());
+        for (const std::size_t input : inputs) {
+            const Node& node = nodes[input];
+            outputs[input] = view_of(batch_tensor(batch, node.name).data, node.shape, at::kFloat);
+            if (node.shape.size() == 4) outputs[input] = outputs[input].contiguous(format);
+        }
+        return outputs;
+    }
+
+    at::Tensor read_target(const tt_batch& batch) const {
+        const Target found = target.of(batch);
+        if (found.labels != nullptr) return view_of(found.labels, {target.n}, at::kLong);
+        return view_of(found.values, {target.n, target.classes}, at::kFloat);
     }
 
     void reset() {
@@ -83,12 +97,14 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
     graph.prediction = network.output;
     graph.loss_node = network.loss;
     graph.loss = find_kind(loss_kinds, layers.at(network.loss)).make;
+    graph.target = TargetSpec(layers, network);
     std::vector<std::size_t> last_reader(layers.size(), 0);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const Layer& layer = layers[i];
         Node& node = graph.nodes[i];
         node.name = layer.name;
         node.shape = layer.shape;
+        if (layer.kind == "input" && layer.is_read_by_a_layer) graph.inputs.push_back(i);
         if (layer.kind == "input" || i == network.loss) continue;
         node.inputs = layer.inputs;
         for (const std::size_t input : node.inputs) last_reader[input] = i;

@@ -14,26 +14,25 @@
 namespace timetrial::libtorch {
 
 // Gradients must be clear.
-inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, const at::Tensor& images,
-                                           const at::Tensor& labels) {
+inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, const tt_batch& batch,
+                                           const at::Tensor& target) {
     LayerTimer timer;
     const auto record = [&](std::size_t node, tt_direction direction, auto&& call) {
         timer.time(graph.nodes[node].name.c_str(), direction, call);
     };
-    std::vector<at::Tensor> outputs(graph.nodes.size());  // each with the graph of its own node
-    std::vector<at::Tensor> leaves(graph.nodes.size());   // the same values, without
-    leaves[0] = graph.in_format(images);
-    for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
+    std::vector<at::Tensor> outputs(graph.nodes.size());        // each with the graph of its own node
+    std::vector<at::Tensor> leaves = graph.read_inputs(batch);  // the same values, without
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         const Node& node = graph.nodes[i];
         if (!node.operation) continue;
         record(i, TT_DIRECTION_FORWARD, [&] { outputs[i] = node.operation(Graph::inputs_of(node, leaves)); });
         leaves[i] = outputs[i].detach().set_requires_grad(outputs[i].requires_grad());
     }
     record(graph.loss_node, TT_DIRECTION_LOSS, [&] {
-        const at::Tensor loss = graph.loss(leaves[graph.prediction], labels);
+        const at::Tensor loss = graph.loss(leaves[graph.prediction], target);
         if (loss.requires_grad()) loss.backward();
     });
-    for (std::size_t i = graph.nodes.size(); i-- > 1;) {
+    for (std::size_t i = graph.nodes.size(); i-- > 0;) {
         const at::Tensor gradient = leaves[i].defined() ? leaves[i].grad() : at::Tensor();
         if (!gradient.defined()) continue;  // an input, the loss, or nothing to learn before it
         record(i, TT_DIRECTION_BACKWARD, [&] { outputs[i].backward(gradient); });

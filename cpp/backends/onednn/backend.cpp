@@ -80,6 +80,7 @@ class OneDnn final : public Backend {
         batch_size_ = build.batch_size;
         learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
+        target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
         choose_layout(build);
         reset();
         malloc_trim(0);  // what the trials used
@@ -209,12 +210,16 @@ class OneDnn final : public Backend {
     // Of a step without update on images that mean nothing; best of two, after one to warm up.
     double time_step() {
         reset();
-        const Tensor images = allocate(engine_, graph_.nodes[0].value.desc());
-        for (int64_t i = 0; i < images.stored_elements(); ++i)
-            images.data()[i] = static_cast<float>(i % 17) / 17;
-        graph_.read_images_at(images.data());
-        const std::vector<int64_t> zeros(static_cast<std::size_t>(batch_size_));
-        labels_ = zeros.data();
+        std::vector<Tensor> inputs;
+        graph_.read_inputs_at([&](const Node& input) {
+            const Tensor& samples = inputs.emplace_back(allocate(engine_, input.value.desc()));
+            for (int64_t i = 0; i < samples.stored_elements(); ++i)
+                samples.data()[i] = static_cast<float>(i % 17) / 17;
+            return samples.data();
+        });
+        const std::vector<int64_t> labels(static_cast<std::size_t>(batch_size_));
+        const std::vector<float> values(static_cast<std::size_t>(graph_.prediction.stored_elements()));
+        target_ = {labels.data(), values.data()};
         double best = std::numeric_limits<double>::infinity();
         for (int run = 0; run < 3; ++run) {
             const TrialClock clock;
@@ -227,11 +232,10 @@ class OneDnn final : public Backend {
         return best;
     }
 
-    void open_batch(const tt_batch& batch, bool needs_labels) {
+    void open_batch(const tt_batch& batch, bool needs_target) {
         use_threads();
-        graph_.read_images_at(batch_tensor(batch, graph_.nodes[0].name).data);
-        if (!needs_labels) return;
-        labels_ = batch_labels(batch, batch_size_, graph_.nodes.back().shape[1]);
+        graph_.read_inputs_at([&](const Node& input) { return batch_tensor(batch, input.name).data; });
+        if (needs_target) target_ = target_spec_.of(batch);
     }
 
     double lose() {
@@ -243,7 +247,7 @@ class OneDnn final : public Backend {
         {
             const int thread = omp_get_thread_num();
             losses_[static_cast<std::size_t>(thread)] = graph_.loss->evaluate(
-                prediction, labels_, layers::share_of(batch_size_, thread, omp_get_num_threads()));
+                prediction, target_, layers::share_of(batch_size_, thread, omp_get_num_threads()));
         }
         return std::accumulate(losses_.begin(), losses_.end(), 0.0);  // in the order of the threads
     }
@@ -282,7 +286,8 @@ class OneDnn final : public Backend {
     Graph graph_;
     std::string layout_report_;
     std::vector<double> losses_;
-    const int64_t* labels_ = nullptr;
+    TargetSpec target_spec_;
+    Target target_;
 };
 
 }  // namespace

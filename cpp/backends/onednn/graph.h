@@ -15,8 +15,9 @@
 namespace timetrial::onednn {
 
 struct Graph {
-    std::vector<Node> nodes;               // from the images to the prediction; the loss counts as one more
-    std::vector<std::size_t> over_images;  // the images, and what is the same memory
+    std::vector<Node> nodes;  // from the inputs to the prediction; the loss counts as one more
+    // Nodes whose memory is an input's in the batch: that input, and a flatten of it; node and input.
+    std::vector<std::pair<std::size_t, std::size_t>> over_inputs;
     std::string loss_name;
     std::unique_ptr<layers::Loss<float>> loss;
     std::vector<Parameter*> parameters;
@@ -27,9 +28,11 @@ struct Graph {
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
 
-    // The images of a step are where the batch says, for a flatten of them too.
-    void read_images_at(void* images) {
-        for (const std::size_t node : over_images) nodes[node].value.made().memory.set_data_handle(images);
+    // The inputs of a step are where the batch says. `data(node)` is that place, for the node of an input.
+    template <class DataOf>
+    void read_inputs_at(DataOf data) {
+        for (const auto& [node, input] : over_inputs)
+            nodes[node].value.made().memory.set_data_handle(data(nodes[input]));
     }
 
     const std::string& name_of(const Operation& operation) const {
@@ -55,7 +58,7 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
     std::vector<std::size_t> place(layers.size());
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const timetrial::Layer& from = layers[i];
-        if (i == loss || i == layers[loss].inputs[1]) continue;  // the loss and the labels
+        if (i == loss || (from.kind == "input" && !from.is_read_by_a_layer)) continue;  // what it alone reads
         if (from.shape.size() != 2 && from.shape.size() != 4)
             throw Unsupported("the backend takes tensors of rank 2 (N x F) and 4 (N x C x H x W) only");
         place[i] = nodes.size();
@@ -91,9 +94,9 @@ inline Inputs inputs_of(std::vector<Node>& nodes, const Node& node) {
 }
 
 inline void build_backward(Builder& builder, std::vector<Node>& nodes, const Sgd& sgd) {
-    for (std::size_t i = nodes.size(); i-- > 1;) {
+    for (std::size_t i = nodes.size(); i-- > 0;) {
         Node& node = nodes[i];
-        if (!node.learns) continue;
+        if (!node.learns) continue;  // an input, or nothing before it has parameters
         const Inputs inputs = inputs_of(nodes, node);
         const auto* pooling = dynamic_cast<const Pooling*>(node.layer.get());
         auto* before = dynamic_cast<Activation*>(inputs[0]->layer.get());
@@ -118,15 +121,19 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     graph.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
     Builder builder(engine, stream, layout, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
-    // The handle is each step's own batch.
-    const Desc images = plain(nodes[0].shape);
-    nodes[0].value = Value(Tensor{images, dnnl::memory(images, engine, DNNL_MEMORY_NONE)});
-    graph.over_images.push_back(0);
-    for (std::size_t i = 1; i < nodes.size(); ++i) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (!nodes[i].layer) {  // an input; the handle is each step's own batch
+            const Desc own = plain(nodes[i].shape);
+            nodes[i].value = Value(Tensor{own, dnnl::memory(own, engine, DNNL_MEMORY_NONE)});
+            graph.over_inputs.emplace_back(i, i);
+            continue;
+        }
         nodes[i].layer->build_forward(builder, inputs_of(nodes, nodes[i]), nodes[i]);
-        if (dynamic_cast<const Flatten*>(nodes[i].layer.get()) &&
-            std::ranges::find(graph.over_images, nodes[i].inputs[0]) != graph.over_images.end())
-            graph.over_images.push_back(i);
+        if (dynamic_cast<const Flatten*>(nodes[i].layer.get())) {
+            const auto source = std::ranges::find(graph.over_inputs, nodes[i].inputs[0],
+                                                  &std::pair<std::size_t, std::size_t>::first);
+            if (source != graph.over_inputs.end()) graph.over_inputs.emplace_back(i, source->second);
+        }
         for (const auto& parameter : nodes[i].layer->parameters) graph.parameters.push_back(parameter.get());
     }
     Node& last = nodes.back();

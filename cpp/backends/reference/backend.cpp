@@ -37,7 +37,8 @@ struct Node {
     Tensor output;
     std::unique_ptr<Function> function;  // null for an input of the network
     std::vector<Tensor*> inputs;
-    Values nudge;  // empty, or what is added to the output (write_tensor)
+    bool is_read = false;  // an input of the network that a layer reads
+    Values nudge;          // empty, or what is added to the output (write_tensor)
 };
 
 class Reference final : public Backend {
@@ -68,6 +69,7 @@ class Reference final : public Backend {
             nodes_[i].name = layer.name;
             if (i == build.network->loss) continue;
             nodes_[i].output = Tensor(layer.shape);
+            nodes_[i].is_read = layer.kind == "input" && layer.is_read_by_a_layer;
             if (layer.kind == "input") continue;
             nodes_[i].function = make(layer);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
@@ -78,6 +80,7 @@ class Reference final : public Backend {
         const Layer& loss = layers[build.network->loss];
         loss_ = find_kind(losses, loss).make(loss.attributes);
         loss_name_ = layers[build.network->loss].name;
+        target_ = TargetSpec(layers, *build.network);
         sgd_ = read_sgd(build.optimizer);
         reset();
     }
@@ -139,7 +142,7 @@ class Reference final : public Backend {
             Tensor& t = node.output;
             if (role == TT_ACTIVATION && node.function)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.value.data()));
-            if (role == TT_INPUT_GRADIENT && node.name == "images")
+            if (role == TT_INPUT_GRADIENT && node.is_read)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.gradient.data()));
         }
         return found;
@@ -165,13 +168,8 @@ class Reference final : public Backend {
         return find_kind(functions, layer).make(layer.attributes);
     }
 
-    const int64_t* labels(const tt_batch& batch) const {
-        const Tensor& prediction = nodes_[prediction_].output;
-        return batch_labels(batch, prediction.shape[0], prediction.shape[1]);
-    }
-
-    // Neither labels nor the loss: nothing flows through them.
-    static bool has_values(const Node& node) { return node.function || node.name == "images"; }
+    // Neither the loss nor what it alone reads: nothing flows through them.
+    static bool has_values(const Node& node) { return node.function || node.is_read; }
 
     // In the order of the nodes, in which each stands behind the one it reads.
     template <class Timer>
@@ -183,8 +181,8 @@ class Reference final : public Backend {
                     node.function->forward(node.inputs, node.output);
                     for (std::size_t i = 0; i < node.nudge.size(); ++i) node.output.value[i] += node.nudge[i];
                 } else {
-                    const auto* pixels = static_cast<const float*>(batch_tensor(batch, "images").data);
-                    std::copy_n(pixels, node.output.size(), node.output.value.begin());
+                    const auto* values = static_cast<const float*>(batch_tensor(batch, node.name).data);
+                    std::copy_n(values, node.output.size(), node.output.value.begin());
                 }
             });
         }
@@ -194,7 +192,7 @@ class Reference final : public Backend {
     double lose(const tt_batch& batch, Timer& timer) {
         double loss = 0;
         timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
-                   [&] { loss = loss_->forward(nodes_[prediction_].output, labels(batch)); });
+                   [&] { loss = loss_->forward(nodes_[prediction_].output, target_.of(batch)); });
         return loss;
     }
 
@@ -210,7 +208,7 @@ class Reference final : public Backend {
             });
         }
         timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
-                   [&] { loss_->backward(nodes_[prediction_].output, labels(batch)); });
+                   [&] { loss_->backward(nodes_[prediction_].output, target_.of(batch)); });
         for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
             if (!node->function) continue;
             timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD,
@@ -250,6 +248,7 @@ class Reference final : public Backend {
     std::vector<Node> nodes_;
     std::size_t prediction_ = 0;
     std::string loss_name_;
+    TargetSpec target_;
     std::unique_ptr<Loss> loss_;
     Sgd sgd_;
     Ties ties_ = Ties::kFirst;

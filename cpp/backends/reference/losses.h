@@ -1,4 +1,4 @@
-// Losses: one number from the prediction x (N x C) and the labels, the mean over the images. Backpropagation
+// Losses: one number from the prediction x (N x C) and the target, the mean over the samples. Backpropagation
 // starts here.
 #pragma once
 
@@ -16,24 +16,38 @@ namespace timetrial::reference {
 // -log p[label] with p = softmax(x), p[c] = exp(x[c]) / sum over d of exp(x[d]).
 struct SoftmaxCrossEntropy {
     template <class Real>
-    static Real of(std::span<const Real> x, int64_t label) {
+    static Real of(std::span<const Real> x, const Target& target, std::size_t n) {
         using std::exp, std::log;
+        const auto label = static_cast<std::size_t>(target.labels[n]);
         // Subtracted before exp(): that changes nothing in p and keeps exp() in range.
         double largest = value_of(x[0]);
         for (const Real& logit : x) largest = std::max(largest, value_of(logit));
         Real sum = 0.0;
         for (const Real& logit : x) sum = sum + exp(logit - Real(largest));
-        return log(sum) + Real(largest) - x[static_cast<std::size_t>(label)];
+        return log(sum) + Real(largest) - x[label];
     }
 };
 
 // Mean over c of (x[c] - onehot(label)[c])^2.
 struct SquaredError {
     template <class Real>
-    static Real of(std::span<const Real> x, int64_t label) {
+    static Real of(std::span<const Real> x, const Target& target, std::size_t n) {
         Real sum = 0.0;
         for (std::size_t c = 0; c < x.size(); ++c) {
-            const Real difference = x[c] - Real(static_cast<int64_t>(c) == label ? 1.0 : 0.0);
+            const Real difference = x[c] - Real(static_cast<int64_t>(c) == target.labels[n] ? 1.0 : 0.0);
+            sum = sum + difference * difference;
+        }
+        return sum / Real(static_cast<double>(x.size()));
+    }
+};
+
+// Mean over c of (x[c] - t[c])^2, t the numbers that the target has for the sample.
+struct MeanSquaredError {
+    template <class Real>
+    static Real of(std::span<const Real> x, const Target& target, std::size_t n) {
+        Real sum = 0.0;
+        for (std::size_t c = 0; c < x.size(); ++c) {
+            const Real difference = x[c] - Real(static_cast<double>(target.values[n * x.size() + c]));
             sum = sum + difference * difference;
         }
         return sum / Real(static_cast<double>(x.size()));
@@ -43,30 +57,30 @@ struct SquaredError {
 class Loss {
   public:
     virtual ~Loss() = default;
-    virtual double forward(const Tensor& x, const int64_t* labels) = 0;
+    virtual double forward(const Tensor& x, const Target& target) = 0;
     // Adds to x.gradient.
-    virtual void backward(Tensor& x, const int64_t* labels) = 0;
+    virtual void backward(Tensor& x, const Target& target) = 0;
 };
 
-// From the formula of one image.
+// From the formula of one sample.
 template <class Formula>
 class MeanLoss final : public Loss {
   public:
-    double forward(const Tensor& x, const int64_t* labels) override {
+    double forward(const Tensor& x, const Target& target) override {
         double total = 0;
         for (std::size_t n = 0; n < x.extent(0); ++n)
-            total += Formula::of(std::span(x.value).subspan(n * x.extent(1), x.extent(1)), labels[n]);
+            total += Formula::of(std::span(x.value).subspan(n * x.extent(1), x.extent(1)), target, n);
         return total / static_cast<double>(x.extent(0));
     }
 
-    void backward(Tensor& x, const int64_t* labels) override {
+    void backward(Tensor& x, const Target& target) override {
         const std::size_t batch = x.extent(0), classes = x.extent(1);
         for (std::size_t n = 0; n < batch; ++n) {
             tape_.clear();
             image_.clear();
             for (std::size_t c = 0; c < classes; ++c)
                 image_.push_back(tape_.variable(x.value[n * classes + c]));
-            const Number loss = Formula::of(std::span<const Number>(image_), labels[n]);
+            const Number loss = Formula::of(std::span<const Number>(image_), target, n);
             const std::vector<double>& derivatives = tape_.derivatives(loss);
             for (std::size_t c = 0; c < classes; ++c)
                 x.gradient[n * classes + c] += derivatives[c] / static_cast<double>(batch);

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -146,10 +147,13 @@ std::map<std::string, std::int64_t> work_by_pass(const PassWork& work) {
             {"backward_weights", work.backward_weights}};
 }
 
-std::vector<std::string> layer_kind_names() {
-    std::vector<std::string> names;
-    for (const LayerKind& kind : layer_kinds()) names.emplace_back(kind.name);
-    return names;
+// Name, attributes, formula, source: for the documentation.
+std::vector<std::array<std::string, 4>> layer_kind_words() {
+    std::vector<std::array<std::string, 4>> words;
+    for (const LayerKind& kind : layer_kinds())
+        words.push_back({std::string(kind.name), std::string(kind.attributes), std::string(kind.formula),
+                         std::string(kind.source)});
+    return words;
 }
 
 }  // namespace
@@ -181,7 +185,7 @@ void register_network(py::module_& module) {
                 return work_by_pass(network.bytes(network.index_of(node)));
             },
             py::arg("node"));
-    module.def("layer_kinds", &layer_kind_names);
+    module.def("layer_kinds", &layer_kind_words);
 }
 
 }  // namespace timetrial::bindings

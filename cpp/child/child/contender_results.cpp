@@ -13,8 +13,11 @@ namespace timetrial {
 namespace {
 
 // What the loss holds the prediction against.
-const tt_tensor& labels_of(const Network& network, const Batch& batch) {
-    return batch.tensors()[network.node(network.loss()).inputs[1]];
+const std::int64_t* labels_of(const Network& network, const Batch& batch) {
+    const tt_tensor& target = batch.tensors()[network.node(network.loss()).inputs[1]];
+    if (target.dtype != TT_I64)
+        throw BackendError(TT_UNSUPPORTED, "the network predicts no classes, so it has no accuracy");
+    return static_cast<const std::int64_t*>(target.data);
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ Contender::Json Contender::evaluate(const std::string& file) {
     Score score(squared ? LossKind::kSquaredError : LossKind::kSoftmaxCrossEntropy,
                 static_cast<std::size_t>(network_.classes()));
     Gather gather = test->gather();
-    const auto* labels = static_cast<const std::int64_t*>(labels_of(network_, session_->batch()).data);
+    const std::int64_t* labels = labels_of(network_, session_->batch());
     std::vector<float> all;
     for (gather.next = 0; gather.next < gather.batches; ++gather.next) {
         gather.fill();

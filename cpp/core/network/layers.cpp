@@ -1,13 +1,9 @@
-// The table of layer kinds. Normalized attributes are whole numbers, and what a backend receives:
-//   dense              units, bias
-//   conv2d             channels, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, bias
-//   max_pool2d         kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w   padded cells never win
-//   avg_pool2d         the same; padded zeros count: the divisor is always kernel_h * kernel_w
-//   relu, tanh, sigmoid, flatten, softmax_cross_entropy, squared_error                none
-//   add                none; the sum of two or more inputs of one shape
-//   concat             none; two or more inputs one behind the other along axis 1, which alone may differ
-// A window that does not fit whole at the lower or right edge is dropped. softmax_cross_entropy takes logits;
-// squared_error compares with one-hot targets and divides by N and F. Both losses are means over the batch.
+// The table of layer kinds: each is one entry, with what the core knows of it and what the documentation
+// says. Normalized attributes are whole numbers, and what a backend receives:
+//   dense                     units, bias
+//   conv2d                    channels, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, bias
+//   max_pool2d, avg_pool2d    kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w
+// The others have none. A window that does not fit whole at the lower or right edge is dropped.
 #include "network/layers.h"
 
 #include <algorithm>
@@ -214,6 +210,18 @@ Shape infer_loss(const LayerView& layer) {
     return {};
 }
 
+// Another tensor may be the target of several shapes: what is predicted of an image is flat.
+Shape infer_error(const LayerView& layer) {
+    need_flat(layer);
+    const Node& target = *layer.inputs[1];
+    if (!target.is_input() || target.dtype != TT_F32 ||
+        element_count(target.shape) != element_count(layer.input_shape()))
+        layer.refuse("needs an input of the network with as many numbers as its second input; " +
+                     gives(layer) + ", '" + target.name + "' " + shape_text(target.shape) +
+                     (target.dtype == TT_I64 ? " whole numbers: squared_error takes labels" : ""));
+    return {};
+}
+
 std::vector<std::string> keys_with_pairs(std::vector<std::string> keys,
                                          const std::vector<std::string>& pairs) {
     for (const std::string& key : pairs)
@@ -227,6 +235,8 @@ const std::vector<LayerKind>& layer_kinds() {
     using enum BackwardReads;
     using enum Takes;
     static const std::vector<std::string> windows{"kernel", "stride", "padding"};
+    static constexpr std::string_view vision = "Dumoulin and Visin, A guide to convolution arithmetic, 2016";
+    static constexpr std::string_view book = "Goodfellow, Bengio and Courville, Deep Learning, 2016";
     static const std::vector<LayerKind> kinds{
         {"dense",
          kOne,
@@ -235,35 +245,123 @@ const std::vector<LayerKind>& layer_kinds() {
          normalize_dense,
          infer_dense,
          dense_parameters,
-         dense_products},
+         dense_products,
+         "`units`, `bias` (true)",
+         "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`",
+         book},
         {"conv2d", kOne, kNothing, keys_with_pairs({"channels", "bias"}, windows), normalize_conv2d,
-         infer_conv2d, conv2d_parameters, conv2d_products},
+         infer_conv2d, conv2d_parameters, conv2d_products,
+         "`channels`, `kernel`, `stride` (1), `padding` (0, or `\"same\"`), `bias` (true)",
+         "`y[n,o,i,j] = b[o] + sum over c, k, l of w[o,c,k,l] x[n,c,i s+k-p,j s+l-p]`, zeros outside",
+         vision},
         {"max_pool2d", kOne, kInput, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
-         no_parameters, no_products},
+         no_parameters, no_products, "`kernel`, `stride` (the kernel), `padding` (0)",
+         "the largest value in the window; padding never wins, the first of equals has the gradient", vision},
         {"avg_pool2d", kOne, kNothing, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
-         no_parameters, no_products},
-        {"relu", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"tanh", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"sigmoid", kOne, kOutput, {}, no_attributes, same_shape, no_parameters, no_products},
-        {"flatten", kOne, kNothing, {}, no_attributes, infer_flatten, no_parameters, no_products},
-        {"add", kSeveral, kNothing, {}, no_attributes, infer_add, no_parameters, no_products},
-        {"concat", kSeveral, kNothing, {}, no_attributes, infer_concat, no_parameters, no_products},
+         no_parameters, no_products, "`kernel`, `stride` (the kernel), `padding` (0)",
+         "the mean of the window; padded zeros count", vision},
+        {"relu",
+         kOne,
+         kOutput,
+         {},
+         no_attributes,
+         same_shape,
+         no_parameters,
+         no_products,
+         "",
+         "`y = max(x, 0)`, with derivative 0 at 0",
+         "Nair and Hinton, ICML 2010"},
+        {"tanh",
+         kOne,
+         kOutput,
+         {},
+         no_attributes,
+         same_shape,
+         no_parameters,
+         no_products,
+         "",
+         "`y = tanh(x)`",
+         book},
+        {"sigmoid",
+         kOne,
+         kOutput,
+         {},
+         no_attributes,
+         same_shape,
+         no_parameters,
+         no_products,
+         "",
+         "`y = 1 / (1 + exp(-x))`",
+         book},
+        {"flatten",
+         kOne,
+         kNothing,
+         {},
+         no_attributes,
+         infer_flatten,
+         no_parameters,
+         no_products,
+         "",
+         "`(N, C, H, W)` as `(N, C H W)`",
+         "row-major, as in the shapes of this table"},
+        {"add",
+         kSeveral,
+         kNothing,
+         {},
+         no_attributes,
+         infer_add,
+         no_parameters,
+         no_products,
+         "",
+         "`y = x1 + x2 + ...`: two or more inputs of one shape. Each has the gradient of `y`",
+         "He, Zhang, Ren and Sun, CVPR 2016"},
+        {"concat",
+         kSeveral,
+         kNothing,
+         {},
+         no_attributes,
+         infer_concat,
+         no_parameters,
+         no_products,
+         "",
+         "the inputs one behind the other along axis 1: the channels of `(N, C, H, W)`, the features of "
+         "`(N, F)`. Two or more inputs that are alike in the rest; each has its own part of the gradient of "
+         "`y`",
+         "Huang, Liu, van der Maaten and Weinberger, CVPR 2017"},
         {"softmax_cross_entropy",
-         kPredictionAndLabels,
+         kPredictionAndTarget,
          kInput,
          {},
          no_attributes,
          infer_loss,
          no_parameters,
-         no_products},
+         no_products,
+         "",
+         "the loss: mean over `N` of `-log softmax(x)[label]`",
+         book},
         {"squared_error",
-         kPredictionAndLabels,
+         kPredictionAndTarget,
          kInput,
          {},
          no_attributes,
          infer_loss,
          no_parameters,
-         no_products},
+         no_products,
+         "",
+         "the loss: mean over `N` and `F` of `(x - onehot(label))^2`",
+         book},
+        {"mean_squared_error",
+         kPredictionAndTarget,
+         kInput,
+         {},
+         no_attributes,
+         infer_error,
+         no_parameters,
+         no_products,
+         "",
+         "the loss: mean over `N` and `F` of `(x - t)^2`, where `t` is an input of the network with as many "
+         "numbers as there are predicted",
+         book},
     };
     return kinds;
 }

@@ -10,8 +10,8 @@
 
 namespace timetrial {
 
-// What a layer takes: the output of one node, the prediction and the labels, or two and more outputs.
-enum class Takes { kOne, kPredictionAndLabels, kSeveral };
+// What a layer takes: the output of one node, the prediction and its target, or two and more outputs.
+enum class Takes { kOne, kPredictionAndTarget, kSeveral };
 
 // What the derivative of a layer without weights looks at, besides the gradient of its output.
 enum class BackwardReads { kNothing, kInput, kOutput };
@@ -42,7 +42,13 @@ struct LayerKind {
     // the data each take as many.
     std::int64_t (*multiply_accumulates)(const LayerView& layer);
 
-    bool is_loss() const { return takes == Takes::kPredictionAndLabels; }
+    // For people: the attributes with their defaults, what it computes, and whence the definition. x is the
+    // input, y the output, N the batch, C channels, F features of flat values, w and b weight and bias.
+    std::string_view attributes;
+    std::string_view formula;
+    std::string_view source;
+
+    bool is_loss() const { return takes == Takes::kPredictionAndTarget; }
 };
 
 const std::vector<LayerKind>& layer_kinds();

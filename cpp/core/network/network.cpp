@@ -43,6 +43,14 @@ void check_keys(const LayerView& layer, const LayerKind& kind, const AttributeSp
     }
 }
 
+// "softmax_cross_entropy or squared_error"
+std::string loss_kinds() {
+    std::vector<std::string> names;
+    for (const LayerKind& kind : layer_kinds())
+        if (kind.is_loss()) names.emplace_back(kind.name);
+    return join(names, " or ");
+}
+
 std::int64_t parameter_elements(const Node& node) {
     std::int64_t elements = 0;
     for (const Parameter& parameter : node.parameters) elements += element_count(parameter.shape);
@@ -198,7 +206,7 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     std::vector<const Node*> inputs;
     const LayerView layer{node, inputs};
     // A loss names its inputs; another layer may leave that out and follows the node before.
-    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, labels]");
+    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, target]");
     const std::string before = nodes_.size() == n_inputs_ ? nodes_.front().name : nodes_.back().name;
     node.inputs = find_inputs(layer, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
     inputs = inputs_of(nodes_, node);
@@ -234,7 +242,7 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const st
     if (kind.takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
     if (kind.takes == Takes::kSeveral && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
-    if (kind.is_loss() && found.size() != 2) layer.refuse(has + named + "; expected 2: [prediction, labels]");
+    if (kind.is_loss() && found.size() != 2) layer.refuse(has + named + "; expected 2: [prediction, target]");
     return found;
 }
 
@@ -248,8 +256,7 @@ void Network::find_loss_and_output() {
     }
     if (losses.size() != 1)
         throw NetworkError(losses.empty()
-                               ? "the network has no loss: end it with a node of kind "
-                                 "softmax_cross_entropy or squared_error"
+                               ? "the network has no loss: end it with a node of kind " + loss_kinds()
                                : "the network has several losses (" + join(losses) + "); expected one");
 }
 

@@ -200,13 +200,17 @@ struct Layer {
     Shape shape;                      // of the output
     Attributes attributes;
     std::vector<ParameterSpec> parameters;
+    uint32_t dtype = TT_F32;          // of the output
+    uint32_t role = TT_ACTIVATION;    // of the output, or what an input of the network is for
+    bool is_read_by_a_layer = false;  // by another one than the loss
 };
 
 inline std::vector<Layer> read_layers(const tt_network& network) {
     std::vector<Layer> layers;
     for (std::size_t i = 0; i < network.n_nodes; ++i) {
         const tt_node& node = element(network.nodes, i);
-        Layer layer{node.name, node.kind, {}, shape_of(node.output), {}, {}};
+        Layer layer{node.name,         node.kind,       {}, shape_of(node.output), {}, {},
+                    node.output.dtype, node.output.role};
         layer.inputs.assign(node.inputs, node.inputs + node.n_inputs);
         layer.attributes = {"layer '" + layer.name + "' (" + layer.kind + ")", node.attributes,
                             node.n_attributes};
@@ -215,6 +219,8 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
             layer.parameters.push_back(
                 {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data)});
         }
+        if (i != network.loss)
+            for (const std::size_t input : layer.inputs) layers[input].is_read_by_a_layer = true;
         layers.push_back(std::move(layer));
     }
     return layers;
@@ -243,16 +249,42 @@ inline const tt_tensor& batch_tensor(const tt_batch& batch, std::string_view nam
     throw std::invalid_argument("the batch has no tensor '" + std::string(name) + "'");
 }
 
-// The batch's labels (n). Checked: they are used as indices, and libraries leave some out without a word.
-inline const int64_t* batch_labels(const tt_batch& batch, int64_t n, int64_t classes) {
-    const auto* labels = static_cast<const int64_t*>(batch_tensor(batch, "labels").data);
-    for (int64_t i = 0; i < n; ++i)
-        if (labels[i] < 0 || labels[i] >= classes)
-            throw std::invalid_argument("label " + std::to_string(labels[i]) + " of image " +
-                                        std::to_string(i) + " is outside 0 to " +
-                                        std::to_string(classes - 1));
-    return labels;
-}
+// What a loss holds the prediction (N x F) against: a class for each sample, or as many numbers.
+struct Target {
+    const int64_t* labels = nullptr;
+    const float* values = nullptr;
+};
+
+// Which of a batch's tensors that is.
+struct TargetSpec {
+    std::string name;
+    bool is_labels = true;
+    int64_t n = 0;
+    int64_t classes = 0;
+
+    TargetSpec() = default;
+    TargetSpec(const std::vector<Layer>& layers, const tt_network& network) {
+        const Layer& target = layers[layers[network.loss].inputs[1]];
+        const Shape& prediction = layers[network.output].shape;
+        name = target.name;
+        is_labels = target.dtype == TT_I64;
+        n = prediction[0];
+        classes = prediction[1];
+    }
+
+    // Labels are checked: they are used as indices, and libraries leave some out without a word.
+    Target of(const tt_batch& batch) const {
+        const void* data = batch_tensor(batch, name).data;
+        if (!is_labels) return {nullptr, static_cast<const float*>(data)};
+        const auto* labels = static_cast<const int64_t*>(data);
+        for (int64_t i = 0; i < n; ++i)
+            if (labels[i] < 0 || labels[i] >= classes)
+                throw std::invalid_argument("label " + std::to_string(labels[i]) + " of sample " +
+                                            std::to_string(i) + " is outside 0 to " +
+                                            std::to_string(classes - 1));
+        return {labels, nullptr};
+    }
+};
 
 // --- Settings ------------------------------------------------------------------------------------
 

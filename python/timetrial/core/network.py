@@ -191,6 +191,16 @@ def _passes(task: str) -> tuple[str, ...]:
     return _PASSES[task]
 
 
-def layer_kinds() -> list[str]:
+@dataclass(frozen=True)
+class LayerKind:
+    """What a node can be. Words for people; names in `code`."""
+
+    name: str
+    attributes: str  # with their defaults
+    formula: str  # what it computes
+    source: str  # whence the definition
+
+
+def layer_kinds() -> list[LayerKind]:
     """The kinds a node can have."""
-    return _core.layer_kinds()
+    return [LayerKind(*words) for words in _core.layer_kinds()]

@@ -93,6 +93,7 @@ DATASET_WORDS = {
     "cifar100": "binary or pickled files from your folder: dataset_folder=FOLDER",
     "synthetic": "made here, with classes that can be learned, 1x28x28",
     "synthetic-cifar": "the same, 3x32x32",
+    "synthetic-regression": "made here: images 1x8x8 and 16 features, 4 values to predict",
 }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from timetrial.cases.case import NO_NETWORK
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 
@@ -24,13 +23,13 @@ def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free
 def learners(
     experiment: Experiment, live: Sequence[ReadyCase], unproven: Collection[str] = ()
 ) -> list[ReadyCase]:
-    """Of `live`, in their order; without [train] nobody. The first of those that share a training: threads
-    are listed as they grow, and several with few of them learn side by side. Those whose content id is in
-    `unproven` share none.
+    """Of `live`, in their order, those that have an accuracy; without [train] nobody. The first of those that
+    share a training: threads are listed as they grow, and several with few of them learn side by side. Those
+    whose content id is in `unproven` share none.
     """
     if experiment.spec.train is None:
         return []
-    able = [one for one in live if one.case.task == "train" and one.case.workload.network != NO_NETWORK]
+    able = [one for one in live if one.case.task == "train" and one.checked and one.checked.has_accuracy]
     if experiment.spec.measure.learning == "every":
         return able
     chosen = {one.case.training_id: one.case.id for one in reversed(able)}

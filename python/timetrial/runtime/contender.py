@@ -36,6 +36,9 @@ class Contender(Timed):
         self.check_has("task", job.task, adapter.tasks)
         self.check_has("device", job.device, adapter.devices)
         self.check_has("dtype", job.dtype, adapter.dtypes)
+        if len(job.sources) > 1 and not getattr(adapter, "several_inputs", False):
+            words = "the backend takes one input; the network has: {}"
+            raise UnsupportedError(words.format(", ".join(job.sources)))
         for node in job.nodes:
             self.check_has("layer", node.kind, adapter.layers)
         if job.task == "train":
@@ -124,6 +127,8 @@ class Contender(Timed):
 
     def evaluate(self, path):
         """Accuracy and loss over the test stream; every prediction as a file."""
+        if self._batch[self._job.target].dtype != np.int64:
+            raise UnsupportedError("the network predicts no classes, so it has no accuracy")
         stream = self._stream("test")
         gather = self._gathers["test"]
         score = Score(self._job.node(self._job.loss).kind)

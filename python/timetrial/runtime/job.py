@@ -33,7 +33,8 @@ class Job(object):
 
     inputs: what every batch brings, name -> Node, in order. nodes: layers in topological order.
     output, loss: names of the node that predicts (N x classes) and of the loss node.
-    target: name of the input that the loss holds the prediction against; i64 (N), below `classes`.
+    sources: names of the inputs that layers read. target: name of the one that the loss holds the prediction
+    against: i64 (N), below `classes`, or as many numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
     optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}.
@@ -75,6 +76,8 @@ class Job(object):
         self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
         if nodes:
             self.target = self.node(self.loss).inputs[1]
+            read = {name for node in self.nodes if node.name != self.loss for name in node.inputs}
+            self.sources = [name for name in self.inputs if name in read]
             self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
 
     def read_parameters(self):

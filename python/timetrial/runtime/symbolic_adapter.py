@@ -15,13 +15,13 @@ class SymbolicAdapter(BaseAdapter):
 
     def build(self, job, batch):
         """The symbolic network on the batch's own memory."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._functions = job, {}
         self.images, self.labels = self._share(images, borrow=True), self._share(labels, borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}
         self._gradients = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
         self._velocities = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
-        self._values = {"images": self.images}
+        self._values = {job.sources[0]: self.images}
         for node in job.nodes:
             if node.name != job.loss:
                 self._values[node.name] = self._layer(node, *[self._values[name] for name in node.inputs])
@@ -65,7 +65,7 @@ class SymbolicAdapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch."""
-        names = [name for name in self._values if name != "images"]
+        names = [name for name in self._values if name not in self._job.inputs]
         return dict(zip(names, self._interpret([self._values[name] for name in names])()))
 
     def _interpret(self, outputs):

@@ -21,7 +21,9 @@ LAYERS = (
     "softmax_cross_entropy",
     "squared_error",
 )
-JOINS = ("add", "concat")  # of several inputs: an adapter that has them says `layers = LAYERS + JOINS`
+# An adapter that has more of what job files name says so, as in `layers = LAYERS + JOINS`.
+JOINS = ("add", "concat")  # of several inputs
+TENSOR_LOSSES = ("mean_squared_error",)  # against a tensor instead of labels
 
 
 class BaseAdapter(object):
@@ -32,6 +34,7 @@ class BaseAdapter(object):
     dtypes = ("f32",)
     optimizers = ("sgd",)
     layers = LAYERS
+    several_inputs = False  # whether layers may read more than one input of the network
     version = ""
     library = ""
     mode = None  # of the setting `mode`; None where environment.toml lists no modes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from timetrial.cases.case import NO_NETWORK, Workload
-from timetrial.core import Network
+from timetrial.core import Input, Network
 from timetrial.errors import InputError
 from timetrial.workloads.cache import Entry
 from timetrial.workloads.material import (
@@ -55,6 +55,7 @@ class Checked:
     samples: int
     test_samples: int
     classes: int
+    has_accuracy: bool  # it predicts classes
 
 
 def check(workload: Workload) -> Checked:
@@ -63,7 +64,7 @@ def check(workload: Workload) -> Checked:
     Unavailable: the dataset needs a package that is not installed.
     """
     if workload.network == NO_NETWORK:
-        return Checked(None, None, {}, samples=0, test_samples=0, classes=0)
+        return Checked(None, None, {}, samples=0, test_samples=0, classes=0, has_accuracy=False)
     definition = load_network(workload.network)
     optimizer = check_optimizer(workload.optimizer)
     size = workload.batch_size
@@ -78,9 +79,12 @@ def check(workload: Workload) -> Checked:
             f"expected at most {samples}."
         )
     classes = int(data.table("dataset")["classes"])
-    network = Network(definition.nodes_for(classes), size, inputs)
-    _check_output(network, workload, classes)
-    return Checked(network, data, optimizer, samples, test_samples, classes)
+    nodes = definition.nodes_for(classes)
+    network = Network(nodes, size, _read_by(nodes, inputs))
+    predicts_classes = _predicts_classes(network)
+    if predicts_classes:
+        _check_output(network, workload, classes)
+    return Checked(network, data, optimizer, samples, test_samples, classes, predicts_classes)
 
 
 def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = True) -> Prepared:
@@ -166,6 +170,20 @@ def _add_files(
         },
         "test": {"tensors": tensors(data, "test_")},
     }
+
+
+def _predicts_classes(network: Network) -> bool:
+    """Whether the loss holds the prediction against labels, so that there is an accuracy."""
+    loss = next(node for node in network.nodes if node["name"] == network.loss)
+    return network.values_below(loss["inputs"][1]) > 0
+
+
+def _read_by(nodes: Sequence[Mapping[str, Any]], inputs: Sequence[Input]) -> list[Input]:
+    """Of what the data bring, that which the network names; its first node may leave that out."""
+    named = {name for node in nodes for name in node.get("inputs") or []}
+    if nodes and not nodes[0].get("inputs"):
+        named.add(inputs[0].name)
+    return [one for one in inputs if one.name in named] or list(inputs)
 
 
 def _check_output(network: Network, workload: Workload, classes: int) -> None:

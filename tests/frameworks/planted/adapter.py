@@ -19,7 +19,7 @@ DEFECTS = (
     "transposed_square", "missing_bias", "forgotten_mean", "zero_gradient_through_pool", "no_update",
     "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
     "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity", "half_batch", "every_eighth",
-    "velocity_lost", "first_inference", "inference_trace",
+    "shifted_target", "velocity_lost", "first_inference", "inference_trace",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
@@ -323,14 +323,15 @@ class Adapter:
         values = self._forward(self.parameters)
         logits = values[self.job.output].astype(np.float64)
         rows = np.arange(len(self.labels))
+        labels = np.roll(self.labels, 1) if self.defect == "shifted_target" else self.labels
         shifted = logits - logits.max(axis=1, keepdims=True)
         probabilities = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
         counted = len(rows) // 2 if self.defect == "half_batch" else len(rows)
-        loss = float(-np.log(probabilities[rows, self.labels])[:counted].mean())
+        loss = float(-np.log(probabilities[rows, labels])[:counted].mean())
         if self.defect == "evaluation_mode":
             self.gradients = {name: np.zeros_like(values) for name, values in self.parameters.items()}
             return loss
-        probabilities[rows, self.labels] -= 1
+        probabilities[rows, labels] -= 1
         probabilities[counted:] = 0
         dy = probabilities if self.defect == "forgotten_mean" else probabilities / counted
         self.gradients = {}

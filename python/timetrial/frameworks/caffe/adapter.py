@@ -45,7 +45,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The solver's description; its net reads the batch's own memory."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         if "round_mode" not in caffe_pb2.PoolingParameter.DESCRIPTOR.fields_by_name:
             raise ImportError("this Caffe has no round_mode for pooling (2018); build a newer one")
         self._job, self._labels = job, labels

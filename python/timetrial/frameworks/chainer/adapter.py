@@ -43,7 +43,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The batch's own memory; the chain and the optimizer are made by reset()."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self.images, self.labels = images, labels
         self._is_squared = job.node(job.loss).kind == "squared_error"
@@ -111,11 +111,11 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch."""
         with chainer.no_backprop_mode():
             values = self._values()
-        return {name: np.array(values[name].array) for name in values if name != "images"}
+        return {name: np.array(values[name].array) for name in values if name not in self._job.inputs}
 
     def _values(self):
         """Name of a layer -> what it gives, up to the loss."""
-        values = {"images": self.images}
+        values = {self._job.sources[0]: self.images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 values[node.name] = _apply(self.model, node, *[values[name] for name in node.inputs])

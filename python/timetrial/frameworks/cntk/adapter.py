@@ -27,10 +27,10 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The graph, on variables that are fed with the batch."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self._images, self._labels = images, labels
-        self._input = cntk.input_variable(images.shape[1:], name="images")
+        self._input = cntk.input_variable(images.shape[1:], name=job.sources[0])
         self._target = cntk.input_variable(job.classes, name="labels")
         self.weights = {
             name: cntk.Parameter(init=_turned(np.array(value)), name=name)
@@ -103,7 +103,7 @@ class Adapter(BaseAdapter):
 
     def _make_graph(self):
         """Name of a layer -> its function, up to the loss."""
-        values = {"images": self._input}
+        values = {self._job.sources[0]: self._input}
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))

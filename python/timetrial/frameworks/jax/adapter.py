@@ -1,13 +1,14 @@
 """JAX on the CPU: functions of a dictionary of parameters, optax for the loss and the update."""
 
 import numpy as np
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, pair, weight_name
+from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, bias_name, pair, weight_name
 
 
 class Adapter(BaseAdapter):
     """Modes: `jit` compiles each function as a whole, `eager` runs operation by operation."""
 
-    layers = LAYERS + JOINS
+    layers = LAYERS + JOINS + TENSOR_LOSSES
+    several_inputs = True
 
     def load(self, settings):
         """Imports JAX. Its threads are as many as the processors that the parent lets it have."""
@@ -34,9 +35,8 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The functions; images are the batch's own memory."""
-        images, labels = batch["images"], batch["labels"]
-        self._job, self.labels = job, labels
-        self.images = jnp.from_dlpack(images, copy=False)
+        self._job, self.target = job, batch[job.target]
+        self.inputs = [jnp.from_dlpack(batch[name], copy=False) for name in job.sources]
         rule = job.optimizer
         self._optimizer = optax.chain(
             optax.add_decayed_weights(rule["weight_decay"]),
@@ -45,7 +45,7 @@ class Adapter(BaseAdapter):
         compiled = jax.jit if self.mode == "jit" else (lambda function: function)
         self._train = compiled(self._train_function)
         self._gradient = compiled(jax.value_and_grad(self._loss_function))
-        self._predict = compiled(lambda weights, images: self._layers(weights, images)[job.output])
+        self._predict = compiled(lambda weights, *inputs: self._layers(weights, *inputs)[job.output])
         self.reset()
 
     def reset(self):
@@ -56,19 +56,19 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; everything is waited for, because the batch's memory changes afterwards."""
-        found = self._train(self._weights, self._state, self.images, self.labels)
+        found = self._train(self._weights, self._state, self.target, *self.inputs)
         loss, self._gradients, self._weights, self._state = jax.block_until_ready(found)
         return float(loss)
 
     def gradient(self):
         """The same without update."""
-        found = self._gradient(self._weights, self.images, self.labels)
+        found = self._gradient(self._weights, self.target, *self.inputs)
         loss, self._gradients = jax.block_until_ready(found)
         return float(loss)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._predict(self._weights, self.images).block_until_ready()
+        return self._predict(self._weights, *self.inputs).block_until_ready()
 
     def evaluate(self):
         """Inference between training steps."""
@@ -89,24 +89,28 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = jax.block_until_ready(self._layers(self._weights, self.images))
-        return {name: np.asarray(value) for name, value in values.items() if name != "images"}
+        values = jax.block_until_ready(self._layers(self._weights, *self.inputs))
+        return {name: np.asarray(value) for name, value in values.items() if name not in self._job.inputs}
 
-    def _train_function(self, weights, state, images, labels):
-        loss, gradients = jax.value_and_grad(self._loss_function)(weights, images, labels)
+    def _train_function(self, weights, state, target, *inputs):
+        loss, gradients = jax.value_and_grad(self._loss_function)(weights, target, *inputs)
         updates, state = self._optimizer.update(gradients, state, weights)
         return loss, gradients, optax.apply_updates(weights, updates), state
 
-    def _loss_function(self, weights, images, labels):
-        prediction = self._layers(weights, images)[self._job.output]
-        if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
-            return optax.softmax_cross_entropy_with_integer_labels(prediction, labels).mean()
-        target = jax.nn.one_hot(labels, prediction.shape[1])
+    def _loss_function(self, weights, target, *inputs):
+        prediction = self._layers(weights, *inputs)[self._job.output]
+        kind = self._job.node(self._job.loss).kind
+        if kind == "softmax_cross_entropy":
+            return optax.softmax_cross_entropy_with_integer_labels(prediction, target).mean()
+        if kind == "mean_squared_error":
+            target = target.reshape(prediction.shape)
+        else:
+            target = jax.nn.one_hot(target, prediction.shape[1])
         return optax.squared_error(prediction, target).mean()
 
-    def _layers(self, weights, images):
-        """Node -> its output."""
-        values = {"images": images}
+    def _layers(self, weights, *inputs):
+        """Node -> its output; the inputs too."""
+        values = dict(zip(self._job.sources, inputs))
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 values[node.name] = _layer(node, weights, *[values[name] for name in node.inputs])

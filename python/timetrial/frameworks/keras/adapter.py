@@ -33,7 +33,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are traced at the first step."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)

@@ -7,11 +7,11 @@ def build_model(keras, job, data_format, lowest_padding):
     """(the model, name -> its layer, for every layer of the job but the loss).
 
     `lowest_padding(height, width)` is a function of a tensor that pads it with values that never win."""
-    shape = tuple(job.inputs["images"].shape[1:])
+    shape = tuple(job.inputs[job.sources[0]].shape[1:])
     if len(shape) == 3 and data_format == "channels_last":
         shape = shape[1:] + shape[:1]
-    images = keras.layers.Input(shape=shape, name="images")
-    values, layers = {"images": images}, {}
+    images = keras.layers.Input(shape=shape, name=job.sources[0])
+    values, layers = {job.sources[0]: images}, {}
     for node in job.nodes:
         if node.name == job.loss:
             continue

@@ -34,7 +34,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self._batch = [(images, _array_on(images)), (labels, _array_on(labels))]
         self._shares = all(array is not None for _, array in self._batch)
@@ -105,7 +105,7 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch."""
         self._take_batch()
         values = layer_values(mx.nd, self._job, self.images, self.model.weights)
-        return {name: values[name].asnumpy() for name in values if name != "images"}
+        return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
     def velocities(self):
         """MXNet keeps -learning_rate * velocity, which comes to the same while the rate stays."""

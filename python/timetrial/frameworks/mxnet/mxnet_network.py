@@ -5,7 +5,7 @@ from timetrial_adapter import bias_name, pair, weight_name
 
 def layer_values(ops, job, images, parameters):
     """Name of a layer -> what it gives, up to the loss."""
-    values = {"images": images}
+    values = {job.sources[0]: images}
     for node in job.nodes:
         if node.name != job.loss:
             given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]

@@ -35,7 +35,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The model with the job's weights, the cost and memory for a batch."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._labels = job, labels
         self._rows = images.reshape(job.batch_size, -1)
         be = self._be = gen_backend("cpu", batch_size=job.batch_size)
@@ -54,7 +54,7 @@ class Adapter(BaseAdapter):
         squared = job.node(job.loss).kind == "squared_error"
         self._softmax = None if squared else nt.Softmax()
         self._cost = nl.GeneralizedCost(costfunc=_squared_error() if squared else nt.CrossEntropyMulti())
-        shape = job.inputs["images"].shape[1:]
+        shape = job.inputs[job.sources[0]].shape[1:]
         self._model.initialize(tuple(shape) if len(shape) == 3 else shape[0], self._cost)
         self._images = be.empty((self._rows.shape[1], job.batch_size))
         self._targets = be.empty((job.classes, job.batch_size))
@@ -141,7 +141,7 @@ def _to_neon(array):
 def _chain(job):
     """The layers without the loss; Neon's Sequential knows no other order."""
     nodes = [node for node in job.nodes if node.name != job.loss]
-    for node, before in zip(nodes, ["images"] + [node.name for node in nodes]):
+    for node, before in zip(nodes, [job.sources[0]] + [node.name for node in nodes]):
         if node.inputs != [before]:
             words = "this adapter of Neon drives chains only, and '{}' follows {}"
             raise ImportError(words.format(node.name, ", ".join(node.inputs)))

@@ -41,7 +41,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The network on the batch's own memory."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._static = job, self.mode == "static"
         self._batch = {"images": _alias(images, self._static), "labels": _alias(labels, self._static)}
         self._gradients, self._programs = {}, {}
@@ -175,7 +175,7 @@ class Adapter(BaseAdapter):
 
     def _forward(self, images):
         """Node -> its output."""
-        values = {"images": images}
+        values = {self._job.sources[0]: images}
         for name, layer in self._layers.items():
             values[name] = layer(*[values[i] for i in self._job.node(name).inputs])
         return values

@@ -5,7 +5,7 @@ import re
 import time
 
 import numpy as np
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, pair
+from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, bias_name, pair
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -20,7 +20,8 @@ _FACTS = (
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
-    layers = LAYERS + JOINS
+    layers = LAYERS + JOINS + TENSOR_LOSSES
+    several_inputs = True
 
     def load(self, settings):
         """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
@@ -63,15 +64,15 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The module, the loss and the optimizer on the batch's own memory."""
-        images, labels = batch["images"], batch["labels"]
         self._job = job
-        self.images = torch.from_numpy(images)
-        self.labels = torch.from_numpy(labels)
+        self.inputs = [torch.from_numpy(batch[name]) for name in job.sources]
+        self.target = torch.from_numpy(batch[job.target])
         self.model = _make_model(job)
-        kind = job.node(job.loss).kind
-        self.loss_function = (
-            torch.nn.functional.cross_entropy if kind == "softmax_cross_entropy" else _squared_error
-        )
+        self.loss_function = {
+            "softmax_cross_entropy": torch.nn.functional.cross_entropy,
+            "squared_error": _squared_error,
+            "mean_squared_error": _mean_squared_error,
+        }[job.node(job.loss).kind]
         self._predict, self._loss = self.model, self._plain_loss
         if self.mode == "compiled":
             self._predict, self._loss = torch.compile(self.model), torch.compile(self._plain_loss)
@@ -104,7 +105,7 @@ class Adapter(BaseAdapter):
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         self.optimizer.zero_grad(**self._clear)
-        loss = self._loss(self.images, self.labels)
+        loss = self._loss(self.target, *self.inputs)
         loss.backward()
         self.optimizer.step()
         return loss.item()
@@ -112,14 +113,14 @@ class Adapter(BaseAdapter):
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
         self.optimizer.zero_grad(**self._clear)
-        loss = self._loss(self.images, self.labels)
+        loss = self._loss(self.target, *self.inputs)
         loss.backward()
         return loss.item()
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
         with self._inference():
-            return self._predict(self.images)
+            return self._predict(*self.inputs)
 
     def evaluate(self):
         """Inference between training steps."""
@@ -133,11 +134,11 @@ class Adapter(BaseAdapter):
     def forward_part(self):
         """Up to the prediction."""
         self.optimizer.zero_grad(**self._clear)
-        self._prediction = self.model(self.images)
+        self._prediction = self.model(*self.inputs)
 
     def loss_part(self):
         """The mean loss."""
-        self._parted_loss = self.loss_function(self._prediction, self.labels)
+        self._parted_loss = self.loss_function(self._prediction, self.target)
         return self._parted_loss.item()
 
     def backward_part(self):
@@ -151,7 +152,8 @@ class Adapter(BaseAdapter):
 
     def _profile(self):
         """The same step, layer by layer: each works on leaves of its own, so that autograd stops there."""
-        taken, leaves, values, gradients = [], {}, {"images": self.images}, {}
+        taken, leaves, gradients = [], {}, {}
+        values = dict(zip(self._job.sources, self.inputs))
         nodes = [node for node in self._job.nodes if node.name != self._job.loss]
         for node in nodes:
             with _timed(taken, node.name, "forward"):
@@ -159,7 +161,7 @@ class Adapter(BaseAdapter):
                 values[node.name] = self.model.layers[node.name](*leaves[node.name])
         with _timed(taken, self._job.loss, "loss"):
             prediction = _leaf(values[self._job.output])
-            loss = self.loss_function(prediction, self.labels)
+            loss = self.loss_function(prediction, self.target)
             loss.item()
             (gradients[self._job.output],) = torch.autograd.grad(loss, prediction)
         for node in reversed(nodes):
@@ -170,8 +172,8 @@ class Adapter(BaseAdapter):
             self.optimizer.step()
         return taken
 
-    def _plain_loss(self, images, labels):
-        return self.loss_function(self.model(images), labels)
+    def _plain_loss(self, target, *inputs):
+        return self.loss_function(self.model(*inputs), target)
 
     def _backward(self, node, output, leaves, gradients):
         """Gradients of a layer's inputs, added up by name, and of its parameters."""
@@ -210,7 +212,7 @@ class Adapter(BaseAdapter):
         ]
         try:
             with torch.no_grad():
-                self.model(self.images)
+                self.model(*self.inputs)
         finally:
             for hook in hooks:
                 hook.remove()
@@ -235,20 +237,25 @@ def _squared_error(prediction, labels):
     return torch.nn.functional.mse_loss(prediction, target)
 
 
+def _mean_squared_error(prediction, target):
+    """Mean over N and F of (prediction - target)^2."""
+    return torch.nn.functional.mse_loss(prediction, target.reshape(prediction.shape))
+
+
 def _make_model(job):
     """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
     nodes = [node for node in job.nodes if node.name != job.loss]
-    before = {node.name: previous for node, previous in zip(nodes, ["images"] + [n.name for n in nodes])}
+    before = {node.name: previous for node, previous in zip(nodes, job.sources[:1] + [n.name for n in nodes])}
     layers = {node.name: _make_layer(node) for node in nodes}
     if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
         model = torch.nn.Sequential(*layers.values())
     else:
-        model = _graph_module([(node.name, node.inputs) for node in nodes], layers, job.output)
+        model = _graph_module(job.sources, [(node.name, node.inputs) for node in nodes], layers, job.output)
     model.layers = layers
     return model
 
 
-def _graph_module(order, layers, output):
+def _graph_module(sources, order, layers, output):
     """A network that is no chain."""
 
     class Graph(torch.nn.Module):
@@ -256,8 +263,8 @@ def _graph_module(order, layers, output):
             super(Graph, self).__init__()
             self._all = torch.nn.ModuleList(list(layers.values()))
 
-        def forward(self, images):
-            values = {"images": images}
+        def forward(self, *batch):
+            values = dict(zip(sources, batch))
             for name, inputs in order:
                 values[name] = layers[name](*[values[i] for i in inputs])
             return values[output]

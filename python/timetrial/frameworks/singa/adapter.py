@@ -28,7 +28,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """Tensors for the batch, which SINGA copies, and the handles of the windowed layers."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self._images, self._labels = images, labels
         self.images = tensor.Tensor(data=images, requires_grad=False)
@@ -99,7 +99,7 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch."""
         autograd.training = False
         values = self._values()
-        return {name: tensor.to_numpy(values[name]) for name in values if name != "images"}
+        return {name: tensor.to_numpy(values[name]) for name in values if name not in self._job.inputs}
 
     def _take_targets(self):
         self.targets.copy_from_numpy(one_hot(self._labels, self._job.classes))
@@ -108,7 +108,7 @@ class Adapter(BaseAdapter):
     def _values(self):
         """Name of a layer -> what it gives, up to the loss."""
         self.images.copy_from_numpy(self._images)
-        values = {"images": self.images}
+        values = {self._job.sources[0]: self.images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 values[node.name] = self._apply(node, values[node.inputs[0]])

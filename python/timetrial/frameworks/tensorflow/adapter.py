@@ -2,13 +2,13 @@
 
 import numpy as np
 from tensorflow_network import mean_loss, predict
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, ChannelsLast
+from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, ChannelsLast
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS
+    layers = LAYERS + JOINS + TENSOR_LOSSES
 
     def load(self, settings):
         """Imports TensorFlow and sizes both of its pools; after its first operation it would be too late."""
@@ -46,7 +46,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """Variables and, but for eager, the functions to be traced at the first step."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}

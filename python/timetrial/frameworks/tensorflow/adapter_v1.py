@@ -3,13 +3,13 @@
 import os
 
 from tensorflow_network import mean_loss, predict
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, ChannelsLast
+from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, ChannelsLast
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS
+    layers = LAYERS + JOINS + TENSOR_LOSSES
 
     def load(self, settings):
         """Imports TensorFlow. Its pools get their sizes from the session's configuration."""
@@ -44,7 +44,7 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The graph of the step, and a session."""
-        images, labels = batch["images"], batch["labels"]
+        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._weights = {
@@ -52,7 +52,7 @@ class Adapter(BaseAdapter):
             for name in job.parameters
         }
         self._images_in = tf.placeholder(tf.float32, images.shape)
-        self._labels_in = tf.placeholder(tf.int64, labels.shape)
+        self._labels_in = tf.placeholder(labels.dtype.name, labels.shape)
         self._values = predict(tf, job, self._weights, self._images_in)
         self._prediction = self._values[job.output]
         self._loss = mean_loss(tf, job, self._prediction, self._labels_in)

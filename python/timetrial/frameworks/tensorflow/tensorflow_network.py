@@ -5,11 +5,11 @@ from timetrial_adapter import bias_name, keeps_order, pair, weight_name
 
 def predict(tf, job, weights, images):
     """name -> output of every layer but the loss; `weights` has the variables by the job's names."""
-    values = {"images": images}
+    values = {job.sources[0]: images}
     for node in job.nodes:
         if node.name != job.loss:
             values[node.name] = _layer(tf, job, node, weights, *[values[name] for name in node.inputs])
-    del values["images"]
+    del values[job.sources[0]]
     return values
 
 
@@ -18,6 +18,10 @@ def mean_loss(tf, job, prediction, labels):
     if job.node(job.loss).kind == "softmax_cross_entropy":
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=prediction)
         return tf.reduce_mean(losses)
+    if job.node(job.loss).kind == "mean_squared_error":
+        if len(labels.shape) == 4:  # images, channels last; what is predicted of them is in the job's order
+            labels = tf.transpose(labels, [0, 3, 1, 2])
+        return tf.reduce_mean(tf.square(prediction - tf.reshape(labels, prediction.shape)))
     return tf.reduce_mean(tf.square(prediction - tf.one_hot(labels, job.classes)))
 
 

@@ -100,13 +100,13 @@ local MAKE = {
 -- The model, the criterion and the parameters as one vector, on the batch's own memory.
 function Adapter:build(job, batch)
   self._job = job
-  self._images = tensor_at("Float", batch.images, job.inputs.images.shape)
-  self._labels = tensor_at("Long", batch.labels, { job.batch_size })
+  self._images = tensor_at("Float", batch[job.source], job.inputs[job.source].shape)
+  self._labels = tensor_at("Long", batch[job.target], { job.batch_size })
   self._squared = job:node(job.loss).kind == "squared_error"
   self._criterion = self._squared and nn.MSECriterion() or nn.CrossEntropyCriterion()
   self._target = self._squared and torch.FloatTensor(job.batch_size, job.classes) or torch.LongTensor()
   self._model, self._modules = nn.Sequential(), {}
-  local before, shape = "images", job.inputs.images.shape
+  local before, shape = job.source, job.inputs[job.source].shape
   for _, node in ipairs(job.nodes) do
     if node.name ~= job.loss then
       if #node.inputs ~= 1 or node.inputs[1] ~= before then

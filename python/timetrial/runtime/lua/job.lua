@@ -13,11 +13,28 @@ local function same(one, other)
   return npy.shape_text(one) == npy.shape_text(other)
 end
 
+-- The name of the input that layers read. Adapters in Lua take one.
+local function single_source(job)
+  local known, sources = {}, {}
+  for _, node in ipairs(job.nodes) do
+    for _, name in ipairs(node.name == job.loss and {} or node.inputs) do
+      if job.inputs[name] and not known[name] then
+        known[name], sources[#sources + 1] = true, name
+      end
+    end
+  end
+  if #sources > 1 then
+    failures.unsupported("the backend takes one input; the network has: " .. table.concat(sources, ", "))
+  end
+  return sources[1]
+end
+
 -- What an adapter is asked to build.
 --
 -- inputs: what every batch brings, in order, each also by its name: name, dtype ("f32", "i64"), role, shape (N
 -- first). nodes: layers in topological order: name, kind, inputs, attributes, shape and parameters, a list of
--- {name, shape}. output, loss: the names of two of them. target: the input that the loss compares with.
+-- {name, shape}. output, loss: the names of two of them. source, target: the names of the input that layers
+-- read, and of the one that the loss compares with.
 -- parameters: initial values, name -> {data = const float *, shape}; they are mapped read-only.
 function Job.read(path)
   local file = assert(io.open(path))
@@ -43,6 +60,7 @@ function Job.read(path)
     end
   end
   job.target = job:node(job.loss).inputs[2]
+  job.source = single_source(job)
   local output = job:node(job.output)
   job.classes = output.shape[#output.shape]
   return job

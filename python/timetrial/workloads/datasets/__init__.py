@@ -12,6 +12,7 @@ from timetrial.workloads.datasets.cifar import CIFAR10, CIFAR100, cifar_files, l
 from timetrial.workloads.datasets.dataset import Dataset
 from timetrial.workloads.datasets.digits import load_digits8, load_digits28
 from timetrial.workloads.datasets.mnist import load_mnist, mnist_files
+from timetrial.workloads.datasets.regression import load_synthetic_regression
 from timetrial.workloads.datasets.synthetic import load_synthetic, load_synthetic_cifar
 
 
@@ -32,6 +33,7 @@ DATASETS: dict[str, Source] = {
     "cifar100": Source(partial(load_cifar, CIFAR100), partial(cifar_files, CIFAR100)),
     "synthetic": Source(load_synthetic),
     "synthetic-cifar": Source(load_synthetic_cifar),
+    "synthetic-regression": Source(load_synthetic_regression),
 }
 
 

@@ -23,8 +23,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 class Dataset:
     """For each input one array to train on and one to test on, samples along the first extent.
 
-    `classes`: labels lie in 0 to classes - 1. `description` goes into the record: where the data came from,
-    how it was split, hashes.
+    `classes`: labels lie in 0 to classes - 1; without labels, the numbers of a target. `description` goes
+    into the record: where the data came from, how it was split, hashes.
     """
 
     name: str
