@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import TypeVar
 
 import numpy as np
@@ -191,9 +192,10 @@ def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     """
     if steps.are("turn")[counting].all():
         stretches = []
-        for segment in np.unique(steps.segment[counting]):
-            own = steps.segment == segment
-            stretches.append(np.mean(steps.duration_ns[own]) / np.median(steps.duration_ns[own & counting]))
+        for own in np.split(np.arange(len(steps)), np.flatnonzero(np.diff(steps.segment)) + 1):
+            counted = steps.duration_ns[own][counting[own]].tolist()
+            if counted:
+                stretches.append(fmean(steps.duration_ns[own].tolist()) / median(counted))
         return float(np.median(steps.duration_ns[counting]) * np.mean(stretches))
     first = int(np.argmax(counting))
     kinds = {steps.kinds[segment] for segment in np.unique(steps.segment[counting])}
