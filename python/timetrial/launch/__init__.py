@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from timetrial.launch.folder import remove_unfinished
 from timetrial.launch.heat import Course, Round, schedule
-from timetrial.launch.lock import MeasurementLock
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together
+from timetrial.processes.lock import MeasurementLock
 
 __all__ = [
     "Course",

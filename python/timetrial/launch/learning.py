@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import learning_stages
 from timetrial.launch.plan import LaunchPlan
-from timetrial.launch.segments import SegmentRunner
-from timetrial.observing.observe import Watch
 from timetrial.processes.answers import answers_of
 from timetrial.processes.events import Ask, EvaluateDone
 from timetrial.processes.outcome import LaunchError
@@ -19,24 +18,16 @@ from timetrial.records.model import Evaluation, FileMark
 from timetrial.records.store import ANSWERS_FILE, write_answers
 
 
-def run_learning(
-    ask: Ask,
-    runner: SegmentRunner,
-    watch: Watch,
-    plan: LaunchPlan,
-    *,
-    scored: bool,
-    taken: list[Evaluation],
-    files: dict[str, FileMark],
-) -> None:
-    """`taken` gets every evaluation, `files` what was written for the last one; a contender that cannot
-    predict is not `scored`."""
+def run_learning(channel: Channel, *, taken: list[Evaluation], files: dict[str, FileMark]) -> None:
+    """`taken` gets every evaluation, `files` what was written for the last one; whoever computes no network
+    predicts nothing, and has none."""
+    runner, watch, plan = channel.runner, channel.watch, channel.plan
     steps = 0
     watch.begin_steady()
     for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
         steps += runner.run_stage(stage).steps
-        if stage.evaluate and scored:
-            evaluation, answers = _evaluate(ask, plan, steps, epoch)
+        if stage.evaluate and not channel.unprovable:
+            evaluation, answers = _evaluate(channel.ask, plan, steps, epoch)
             files[ANSWERS_FILE] = write_answers(plan.folder, answers)
             taken.append(evaluation)
     watch.end_steady(runner.segments)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from timetrial.launch.decisions import profile_stages, profiled_steps
-from timetrial.launch.plan import Measure
-from timetrial.launch.segments import SampleFiles, SegmentRunner
-from timetrial.observing.observe import Watch
-from timetrial.processes.events import Ask, ProfileDone, broken
+from timetrial.processes.events import ProfileDone, broken
 from timetrial.records.files import mark_of, write_once
 from timetrial.records.model import FileMark, ProfiledLayer
 from timetrial.records.store import LAYERS_FILE
+
+if TYPE_CHECKING:
+    from timetrial.launch.channel import Channel
 
 
 @dataclass
@@ -53,18 +54,17 @@ class LayerTimes:
         return mark_of(data)
 
 
-def run_profile(
-    ask: Ask, runner: SegmentRunner, watch: Watch, files: SampleFiles, measure: Measure
-) -> LayerTimes:
+def run_profile(channel: Channel) -> LayerTimes:
     """Warms up, then takes plain and profiled steps in turns, plain ones first and last."""
+    runner, watch = channel.runner, channel.watch
     times = LayerTimes()
     plain = None
-    for stage in profile_stages(measure):
+    for stage in profile_stages(channel.plan.measure):
         if plain is not None:
             # Profiled steps train too, and leave no losses: what follows is not the proof's sequence.
-            files.first_losses_end()
+            channel.files.first_losses_end()
             steps = profiled_steps(plain)
-            times.add(ask(f"profile {steps}", ProfileDone), steps)
+            times.add(channel.ask(f"profile {steps}", ProfileDone), steps)
             if runner.passes:
                 runner.passes.skip(steps)
         elif stage.kind == "steady":

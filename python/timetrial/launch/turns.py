@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from timetrial.cautions import Caution
+from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.launch.heat import Report
-from timetrial.launch.plan import Measure
-from timetrial.launch.segments import SegmentRunner
-from timetrial.observing.observe import Watch
-from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
@@ -25,23 +21,14 @@ if TYPE_CHECKING:
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
-def run_turns(
-    seat: Seat,
-    process: ContenderProcess,
-    runner: SegmentRunner,
-    watch: Watch,
-    measure: Measure,
-    *,
-    parts: Stage | None,
-    rewind: Callable[[], None],
-    taken: list[Turn],
-) -> str | None:
+def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[Turn]) -> str | None:
     """From behind the first step to the last turn; the contender runs again when it returns. What to warn of,
     if anything.
 
-    Warm-up takes as many steps as it needs. `parts`: steps whose parts are timed, if any. `rewind` leads to
-    the step with which all begin their turns. `taken` gets what was seen of each turn that was finished.
+    Warm-up takes as many steps as it needs. `parts`: steps whose parts are timed, if any. All begin their
+    turns with the same step. `taken` gets what was seen of each turn that was finished.
     """
+    process, runner, watch, measure = channel.process, channel.runner, channel.watch, channel.plan.measure
     unsteady = False
     for stage in warmup_stages(measure):
         runner.run_stage(stage)
@@ -54,7 +41,7 @@ def run_turns(
     step_ns = float(np.median(warm[len(warm) // 2 :]))
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
-    rewind()
+    channel.rewind()
     watch.begin_steady()
     turn_watch = watch.turn_watch()
     report = Report(step_ns)

@@ -1,0 +1,184 @@
+"""What a launch is for: one object for each purpose, which says what it asks of the contender.
+
+The contender is never told: all of them use the same job, the same loop and the same commands. `run` is
+called when it is ready, and fills in what was found; judging comes when the contender is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from timetrial.contenders.registry import Contender
+from timetrial.launch.accounts import Accounts, remembers
+from timetrial.launch.alone import run_alone
+from timetrial.launch.channel import Channel
+from timetrial.launch.decisions import Stage, detailed_stage
+from timetrial.launch.found import Found
+from timetrial.launch.gate import Gate
+from timetrial.launch.heat import Seat
+from timetrial.launch.learning import run_learning
+from timetrial.launch.profile import run_profile
+from timetrial.launch.subnormals import count_subnormals
+from timetrial.launch.turns import run_turns
+from timetrial.processes.outcome import LaunchError
+from timetrial.proof.parity import compare_losses, unproven
+from timetrial.proof.passes import PASSED_PURPOSES, check_resets
+from timetrial.proof.sequence import Proof
+from timetrial.records.store import LAYERS_FILE
+
+
+class Purpose(Protocol):
+    """One way of using a contender that is ready."""
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """Everything that is asked of it."""
+
+
+def purpose_of(contender: Contender, gate: Gate, purpose: str, seat: Seat | None) -> Purpose:
+    """By the name that the plan has for it."""
+    if purpose == "proof":
+        return Proving(contender, gate)
+    if purpose == "learning":
+        return Timed(contender, gate, Learning())
+    if purpose == "profile":
+        return Timed(contender, gate, Profiling())
+    return Timed(contender, gate, Riding(gate, seat))
+
+
+@dataclass
+class Proving:
+    """Shows every part of its work. `proof`: what it has shown, to be judged later."""
+
+    contender: Contender
+    gate: Gate
+    proof: Proof | None = None
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """The proof's sequence; nothing of a contender that has no tensors."""
+        if channel.unprovable:
+            own = self.contender.kind == "callable"
+            words = "a step of one's own shows no tensors" if own else "the backend computes no network"
+            found.parity = unproven(words)
+        else:
+            try:
+                self.proof = self.gate.run_proof(channel.contact("train"))
+            finally:
+                found.first_call_ns = channel.first_call_ns
+        channel.watch.read_float_modes()
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Whatever takes times or trains, `part`, and around it what all of these have: passes before it, and
+    behind it subnormals, accounts, and the steps that are judged."""
+
+    contender: Contender
+    gate: Gate
+    part: Purpose
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """In this order."""
+        if channel.plan.purpose in PASSED_PURPOSES:
+            channel.begin_passes()
+        self.part.run(channel, found)
+        self._end_passes(channel, found)
+        self._check_accounts(channel, found)
+        channel.watch.read_float_modes()
+        self._check_end(channel, found)
+
+    def _end_passes(self, channel: Channel, found: Found) -> None:
+        channel.suspend_passes()
+        runner = channel.runner
+        if runner.passes:
+            steps_ns = float(runner.plain_durations_ns().sum() + runner.durations_ns("turn").sum())
+            said = check_resets(runner.resets_ns(), steps_ns, proven=not channel.unprovable)
+            found.warnings += [words for words in (runner.passes.warning, said) if words]
+        if channel.plan.case.task == "train" and not channel.unprovable:
+            found.subnormals = count_subnormals(channel.contact("judged"))
+
+    def _check_accounts(self, channel: Channel, found: Found) -> None:
+        """Whether stamps and CPU time go together, in launches that are timed."""
+        seen, pid = channel.watch.first_and_last(), channel.process.pid
+        if seen is None or pid is None or channel.plan.purpose not in PASSED_PURPOSES:
+            return
+        accounts = Accounts.between(pid, *seen, channel.runner.spans)
+        accounts.check()
+        computes = self.contender.kind != "native" or not channel.unprovable  # `null` may sleep if it likes
+        found.warnings += [accounts.warning] if computes and accounts.warning else []
+
+    def _check_end(self, channel: Channel, found: Found) -> None:
+        """The first losses are the proof's, and what the next steps do can be judged."""
+        if channel.unprovable:
+            return
+        if channel.plan.proof is not None:
+            words = compare_losses(channel.files.first_losses, channel.plan.proof)
+            if words is not None:
+                raise LaunchError("wrong", words)
+        channel.files.first_losses_end()
+        self.gate.observe(channel.contact("judged"), channel.runner.steps)
+        runner = channel.runner
+        if runner.passes and channel.plan.purpose in PASSED_PURPOSES:  # without, no step comes again
+            first_pass_ns = runner.durations_ns("first", "warmup", "steady")[: runner.passes.steps]
+            words = remembers(runner.segments, first_pass_ns, runner.durations_ns("steady", "turn"))
+            found.warnings += [words] if words else []
+
+
+@dataclass(frozen=True)
+class Riding:
+    """Steps against the clock: alone, or in the turns of a heat."""
+
+    gate: Gate
+    seat: Seat | None
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """The first step, then as many as are wanted."""
+        channel.runner.run_stage(Stage("first", 1))
+        channel.watch.after_first_step()
+        if channel.plan.case.task == "forward":
+            self._observe_inference(channel)
+        parts = _parts(channel)
+        if self.seat is not None:
+            warning = run_turns(self.seat, channel, parts=parts, taken=found.turns)
+            found.stop = "rounds"
+            found.warnings += [warning] if warning else []
+            return
+        found.stop = run_alone(channel.runner, channel.watch, channel.plan.measure)
+        if parts is not None:
+            channel.runner.run_stage(parts)
+
+    def _observe_inference(self, channel: Channel) -> None:
+        """Before the timed part too, because it leaves nothing behind that could be looked at."""
+        channel.suspend_passes()
+        if not channel.unprovable:
+            self.gate.observe(channel.contact("judged"), channel.runner.steps)
+        channel.resume_passes()
+
+
+def _parts(channel: Channel) -> Stage | None:
+    """Steps whose parts are timed, where the contender has parts."""
+    plan = channel.plan
+    has_parts = plan.case.task == "train" and bool(channel.backend.parts)
+    wanted = plan.purpose == "speed" and plan.measure.detailed_steps > 0
+    return detailed_stage(plan.measure) if wanted and has_parts else None
+
+
+class Learning:
+    """The recipe to its end."""
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """Whole epochs, each with an evaluation."""
+        run_learning(channel, taken=found.evaluations, files=found.files)
+        found.stop = "epochs"
+
+
+class Profiling:
+    """Layer by layer."""
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """Plain and profiled steps in turns."""
+        if "profiles" not in channel.backend.flags:
+            raise LaunchError("unavailable", f"{channel.backend.name} does not time its layers")
+        found.layers = run_profile(channel)
+        found.files[LAYERS_FILE] = found.layers.write(channel.plan.folder)
+        found.stop = "time"
