@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TypeVar
@@ -59,58 +60,60 @@ class Steps:
 
 @dataclass(frozen=True)
 class StampedSteps:
-    """The steps of one segment, and the time of its resets."""
+    """The steps of some segments, one behind the other, and the time of their resets."""
 
     duration_ns: npt.NDArray[np.int64]
     end_ns: npt.NDArray[np.int64]
+    segment: npt.NDArray[np.int64]  # of each step, from 0
     first_in_segment: npt.NDArray[np.bool_]
     first_in_pass: npt.NDArray[np.bool_]
     reset_ns: npt.NDArray[np.int64]  # of each reset
 
 
-def stamped_steps(stamps: npt.NDArray[np.uint64]) -> StampedSteps:
-    """Of one segment's stamps. A step begins where the one before it ended, or the reset, or the pause;
-    stamps of parts are skipped: they belong to their step."""
+def stamped_steps(stamps: npt.NDArray[np.uint64], sizes: Sequence[int] | None = None) -> StampedSteps:
+    """Of the stamps of segments with these numbers of stamps; without `sizes`, of one. A step begins where
+    the one before it ended, or the reset, or the pause; stamps of parts are skipped: they belong to their
+    step."""
+    segment = np.repeat(np.arange(len(sizes or [0])), sizes or [len(stamps)])
     numbers = stamps & np.uint64(0xFF)
     is_border = (numbers <= STEP_BOUNDARY) | (numbers == RESET_BOUNDARY)
     times, numbers = (stamps[is_border] >> np.uint64(8)).astype(np.int64), numbers[is_border]
+    segment = segment[is_border]
+    inside = segment[1:] == segment[:-1]  # not from the end of one segment to the start of the next
     before, ends, taken = numbers[:-1], numbers[1:], np.diff(times)
-    is_step = ends == STEP_BOUNDARY
-    n = int(np.count_nonzero(is_step))
+    is_step = (ends == STEP_BOUNDARY) & inside
+    segment_of = segment[1:][is_step]
     return StampedSteps(
         duration_ns=taken[is_step],
         end_ns=times[1:][is_step],
-        first_in_segment=np.arange(n) == 0,
+        segment=segment_of,
+        first_in_segment=np.diff(segment_of, prepend=-1) != 0,
         first_in_pass=before[is_step] == RESET_BOUNDARY,
-        reset_ns=taken[ends == RESET_BOUNDARY],
+        reset_ns=taken[(ends == RESET_BOUNDARY) & inside],
     )
 
 
 def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.NDArray[np.float64]) -> Steps:
     """All steps of a launch."""
-    found, numbers, step_losses = [], [], []
-    for number, segment in enumerate(record.segments):
-        own = stamped_steps(stamps[segment.first_stamp : segment.first_stamp + segment.stamps])
-        n = len(own.duration_ns)
-        found.append(own)
-        numbers.append(np.full(n, number))
-        loss = np.full(n, np.nan)
-        known = losses[segment.first_loss : segment.first_loss + min(segment.losses, n)]
-        loss[: len(known)] = known
-        step_losses.append(loss)
-    if not found:
-        empty, none = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return Steps(empty, empty, np.empty(0), empty, none, none, none, ())
-    segment_of = np.concatenate(numbers)
+    segments = record.segments
+    own = [stamps[one.first_stamp : one.first_stamp + one.stamps] for one in segments]
+    found = stamped_steps(
+        np.concatenate(own) if own else np.empty(0, np.uint64), [len(one) for one in own] or None
+    )
+    loss = np.full(len(found.duration_ns), np.nan)
+    starts = np.searchsorted(found.segment, np.arange(len(segments) + 1))
+    for segment, start, end in zip(segments, starts, starts[1:], strict=False):
+        known = losses[segment.first_loss : segment.first_loss + min(segment.losses, end - start)]
+        loss[start : start + len(known)] = known
     return Steps(
-        duration_ns=np.concatenate([one.duration_ns for one in found]),
-        end_ns=np.concatenate([one.end_ns for one in found]),
-        loss=np.concatenate(step_losses),
-        segment=segment_of,
-        first_in_segment=np.concatenate([one.first_in_segment for one in found]),
-        first_in_pass=np.concatenate([one.first_in_pass for one in found]),
-        disturbed=np.isin(segment_of, _disturbed_segments(record)),
-        kinds=tuple(segment.kind for segment in record.segments),
+        duration_ns=found.duration_ns,
+        end_ns=found.end_ns,
+        loss=loss,
+        segment=found.segment,
+        first_in_segment=found.first_in_segment,
+        first_in_pass=found.first_in_pass,
+        disturbed=np.isin(found.segment, _disturbed_segments(record)),
+        kinds=tuple(segment.kind for segment in segments),
     )
 
 

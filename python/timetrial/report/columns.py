@@ -117,7 +117,9 @@ class Grid:
         for row in self.rows:
             *cells, last = [(row[column], "") for column in filled]
             lines.append(Line(cells, last if last[0] else None))
-        yield from Layout([self.titles[column] for column in filled]).lines(lines, options.max_width)
+        for line in Layout([self.titles[column] for column in filled]).lines(lines, options.max_width):
+            line.no_wrap = line.cell_len <= options.max_width  # what fits need not be measured again
+            yield line
 
 
 class Pairs:
