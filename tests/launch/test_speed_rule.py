@@ -158,7 +158,10 @@ def times_of(folder: Path, record: LaunchRecord) -> StepTimes:
 
 @pytest.mark.parametrize(("half_width", "step_us"), [(0.05, 500), (0.0, 500), (0.05, 40_000)])
 def test_what_is_said_is_what_the_record_shows(tmp_path: Path, half_width: float, step_us: int) -> None:
-    """On a quiet machine and on a busy one: the reason to stop can be read off the steps that are kept."""
+    """On a quiet machine and on a busy one: the reason to stop can be read off the steps that are kept.
+
+    Even a width of nothing can be reached: steps that wait for a deadline tie, to the tick of a coarse clock.
+    """
     measure = dataclasses.replace(
         SHORT, rule=StopRule(half_width), min_ns=150 * MS, budget_ns=400 * MS, max_steps=100_000
     )
@@ -182,9 +185,8 @@ def test_what_is_said_is_what_the_record_shows(tmp_path: Path, half_width: float
     else:
         assert record.stop_reason == "budget"
         assert times.steady.accepted or times.steady.label is None
-    if half_width == 0 or step_us == 40_000:
-        assert record.stop_reason in ("budget", "no_steady_state")
     if step_us == 40_000:
+        assert record.stop_reason == "budget"
         assert times.steady.label is None
         assert took_ns > 200 * MS
     # Segments that end before the cut are warm-up, and only those.
