@@ -88,8 +88,8 @@ TEST_P(Rules, ThreeStepsAreThoseOfTheReference) {
 std::vector<std::string> plugins() {
     std::vector<std::string> all;
     for (const char* backend : {"eigen", "cblas", "onednn"})
-        for (const std::string& one : backend == std::string("onednn") ? std::vector<std::string>{"onednn"}
-                                                                     : variants_of(backend))
+        for (const std::string& one :
+             backend == std::string("onednn") ? std::vector<std::string>{"onednn"} : variants_of(backend))
             all.push_back(one);
     return all;
 }

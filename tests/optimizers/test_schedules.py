@@ -48,10 +48,10 @@ def test_wrong_schedules(schedule: object, message: str) -> None:
 
 def test_a_schedule_that_is_shorter_than_the_run() -> None:
     with pytest.raises(
-        InputError, match="has 10 steps, but the run has 20. Leave optimizer.schedule.steps out"
+        InputError, match=r"has 10 steps, but the run has 20. Leave optimizer.schedule.steps out"
     ):
         rates(check_schedule({"name": "cosine", "steps": 10}), 0.1, 20)
-    with pytest.raises(InputError, match="'warmup' .* is 20, but there are 20 steps"):
+    with pytest.raises(InputError, match=r"'warmup' .* is 20, but there are 20 steps"):
         rates(check_schedule({"name": "cosine", "warmup": 20}), 0.1, 20)
 
 

@@ -1,4 +1,4 @@
-"""Every rule of the table: an honest step in f32 is within its bound, and what is often wrong is beyond it."""
+"""Every rule of the table: an honest step in f32 is within its bound, and what is often wrong is beyond."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def clipped(given: dict[str, Any], gradients: dict[str, F32], *, each: bool = Fa
 
 
 def seen_steps(rule: Rule, step: Step, *, each: bool = False, late: int = 0) -> list[list[Change]]:
-    """Four steps of a contender, each judged from its own values. `late`: by so many steps it changes the rate."""
+    """Four steps of a contender, each judged from its own values. `late`: steps until its rate changes."""
     rng = np.random.default_rng(4)
     given = dict(rule.optimizer)
     weights = {name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in SHAPES.items()}
@@ -152,7 +152,7 @@ def inside_root(given: Any, rate: float, t: int, w: F32, g: F32, s: Any) -> Any:
 
 
 def other_form(given: Any, rate: float, t: int, w: F32, g: F32, s: Any) -> Any:
-    """The rate in the velocity, shown as if it were not there, as Keras' adapter does: right while it stays."""
+    """The rate in the velocity, shown as if it were not there: right while it stays."""
     v = np.float32(given["momentum"]) * s["velocity"] + (g + np.float32(given["weight_decay"]) * w)
     kept = s.setdefault("kept", np.zeros_like(w))
     kept = np.float32(given["momentum"]) * kept + np.float32(rate) * (

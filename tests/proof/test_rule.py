@@ -66,8 +66,8 @@ def step(
     earlier = (w.astype(np.float64) + rule.rate(0) * v).astype(np.float32)
     after, velocity = update(w, v, g, rule)
     seen = Observation(
-        "step 9", "proof", 0, Look({"w": w}, {"w.velocity": v} if shown else {}), earlier=Look({"w": earlier}),
-        after=Look({"w": after}, {"w.velocity": velocity} if shown else {}),
+        "step 9", "proof", 0, Look({"w": w}, {"w.velocity": v} if shown else {}),
+        earlier=Look({"w": earlier}), after=Look({"w": after}, {"w.velocity": velocity} if shown else {}),
     )  # fmt: skip
     return seen, {"w": g.astype(np.float64)}
 

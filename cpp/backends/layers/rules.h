@@ -1,5 +1,6 @@
-// The update rules, element by element, for a backend that keeps weights, gradient and states in arrays of one
-// order. One pass over all of them; loops without branches on the data, so that the compiler vectorizes them.
+// The update rules, element by element, for a backend that keeps weights, gradient and states in arrays of
+// one order. One pass over all of them; loops without branches on the data, so that the compiler vectorizes
+// them.
 #pragma once
 
 #include <cmath>
@@ -123,12 +124,17 @@ template <typename T>
 TIMETRIAL_INLINE void update(const Piece<T>& p, const Numbers<T>& n) {
     if (n.plain) return plain_sgd(p, n);
     switch (n.kind) {
-        case RuleKind::kSgd: return sgd(p, n);
+        case RuleKind::kSgd:
+            return sgd(p, n);
         case RuleKind::kAdam:
-        case RuleKind::kAdamW: return adam(p, n);
-        case RuleKind::kRmsprop: return divided(p, n, n.beta2, n.rest2);
-        case RuleKind::kAdagrad: return divided(p, n, T{1}, T{1});
-        case RuleKind::kAdadelta: return adadelta(p, n);
+        case RuleKind::kAdamW:
+            return adam(p, n);
+        case RuleKind::kRmsprop:
+            return divided(p, n, n.beta2, n.rest2);
+        case RuleKind::kAdagrad:
+            return divided(p, n, T{1}, T{1});
+        case RuleKind::kAdadelta:
+            return adadelta(p, n);
     }
 }
 

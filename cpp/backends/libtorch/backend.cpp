@@ -1,6 +1,6 @@
 // LibTorch: ATen's operations and its autograd from C++, without Python. The step is the one that a C++ user
-// writes: forward, loss.backward(), the optimizer. Built on the user's machine against the torch that is installed
-// there.
+// writes: forward, loss.backward(), the optimizer. Built on the user's machine against the torch that is
+// installed there.
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>

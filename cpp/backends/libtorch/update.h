@@ -26,7 +26,8 @@ class Update {
             steps_.push_back(at::zeros_like(values_.back().sum()));
             std::vector<std::string> names = is_.states_of(parameter.name);
             if (is_.rule.kind == RuleKind::kSgd && is_.momentum == 0) names.clear();  // nothing to keep
-            for (std::size_t i = 0; i < names.size(); ++i) states_[i].push_back(at::zeros_like(values_.back()));
+            for (std::size_t i = 0; i < names.size(); ++i)
+                states_[i].push_back(at::zeros_like(values_.back()));
             names_.push_back(std::move(names));
         }
     }
@@ -80,9 +81,8 @@ class Update {
                 for (std::size_t i = begin; i < end; ++i) steps_[i].fill_(t);
                 // Torch adds its epsilon to the corrected root, our rule to the root as it is.
                 const double epsilon = is_.epsilon / std::sqrt(1 - std::pow(is_.beta2, t));
-                const auto fused = is_.rule.kind == RuleKind::kAdam
-                                       ? static_cast<Fused>(at::_fused_adam_)
-                                       : static_cast<Fused>(at::_fused_adamw_);
+                const auto fused = is_.rule.kind == RuleKind::kAdam ? static_cast<Fused>(at::_fused_adam_)
+                                                                    : static_cast<Fused>(at::_fused_adamw_);
                 fused(values, gradients, first, second, {}, slice(steps_), rate_, is_.beta1, is_.beta2,
                       is_.weight_decay, epsilon, /*amsgrad=*/false, /*maximize=*/false, {}, {});
                 return;

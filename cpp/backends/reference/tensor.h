@@ -35,9 +35,7 @@ struct Parameter : Tensor {
     std::vector<std::pair<std::string, Values>> states;
 
     explicit Parameter(const ParameterSpec& spec)
-        : Tensor(spec.shape),
-          name(spec.name),
-          initial(spec.initial) {
+        : Tensor(spec.shape), name(spec.name), initial(spec.initial) {
         if (!initial) throw std::invalid_argument("parameter '" + name + "' has no initial values");
     }
 };

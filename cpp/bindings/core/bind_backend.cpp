@@ -41,7 +41,8 @@ void build(BackendSession& backend, const Network& network, const std::string& o
         copies[name] = {array.data(), array.data() + array.size()};
     }
     const py::gil_scoped_release release;
-    backend.build(network, {optimizer, attributes, rates}, std::move(copies), tasks, static_cast<tt_dtype>(dtype));
+    backend.build(network, {optimizer, attributes, rates}, std::move(copies), tasks,
+                  static_cast<tt_dtype>(dtype));
 }
 
 const char* type_code(std::uint32_t dtype) { return dtype == TT_F32 ? "f4" : dtype == TT_F64 ? "f8" : "i8"; }

@@ -115,8 +115,8 @@ typedef struct tt_network {
  * weight_decay.
  *   g = gradient + weight_decay * w;  v = momentum * v + g  (v = 0 at first);  w = w - learning_rate * v
  * (Sutskever et al. 2013 in the form that torch.optim.SGD documents, without dampening.)
- * Where there are rates, step t since reset() (from 0) uses rates[t], and every step beyond them the last one;
- * they are readable until close(). */
+ * Where there are rates, step t since reset() (from 0) uses rates[t], and every step beyond them the last
+ * one; they are readable until close(). */
 typedef struct tt_optimizer {
     uint32_t size;
     const char* name;

@@ -57,7 +57,8 @@ constexpr auto optimizer_words_without(std::string_view lacking) {
 
 // The numbers of one step's update, in double.
 struct UpdateStep {
-    double rate = 0;   // of sgd, rmsprop, adagrad, adadelta; of adam and adamw with both bias corrections in it
+    double rate =
+        0;  // of sgd, rmsprop, adagrad, adadelta; of adam and adamw with both bias corrections in it
     double scale = 1;  // of the gradient: clip_norm
     double keep = 1;   // of the weight: what a decoupled decay leaves
 };
@@ -126,7 +127,8 @@ inline Optimizer read_optimizer(const tt_optimizer* from, const char* const* wor
         found.beta1 = given.number("beta1");
         found.beta2 = given.number("beta2");
     }
-    if (rule->kind == RuleKind::kRmsprop || rule->kind == RuleKind::kAdadelta) found.rho = given.number("rho");
+    if (rule->kind == RuleKind::kRmsprop || rule->kind == RuleKind::kAdadelta)
+        found.rho = given.number("rho");
     if (rule->kind != RuleKind::kSgd) found.epsilon = given.number("epsilon");
     found.clip_norm = given.number("clip_norm", 0);
     found.nesterov = given.number("nesterov", 0) != 0;

@@ -53,12 +53,8 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
     sgd_ = sgd;
     for (const auto& [name, number] : sgd_.more)
         attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr});
-    optimizer_ = {sizeof(tt_optimizer),
-                  sgd_.rule.c_str(),
-                  static_cast<std::uint32_t>(attributes_.size()),
-                  attributes_.data(),
-                  sgd_.rates.size(),
-                  sgd_.rates.data()};
+    optimizer_ = {sizeof(tt_optimizer), sgd_.rule.c_str(), static_cast<std::uint32_t>(attributes_.size()),
+                  attributes_.data(),   sgd_.rates.size(), sgd_.rates.data()};
     build_ = {sizeof(tt_build),
               TT_TRAIN | TT_GRADIENT | TT_FORWARD,
               problem.network.batch_size(),

@@ -1,10 +1,10 @@
 """Optimizers that a workload may name: each rule once, as a formula in double, with its source, its keys and
-the states that it keeps. The judge computes with these functions, `cpp/include/timetrial/optimizer.hpp` has the
-same names for native backends, and the reference of experiments prints the words.
+the states that it keeps. The judge computes with these functions; `cpp/include/timetrial/optimizer.hpp` has
+the same names for native backends, and the reference prints the words.
 
-In every rule `g` is the gradient, clipped if that was asked, plus `weight_decay * w` unless the decay is decoupled
-(then the weight loses `rate * weight_decay * w` beside the rule's own step), `rate` that of the step (schedules.py),
-and `t` the number of the step since the beginning, from 1.
+In every rule `g` is the gradient, clipped if that was asked, plus `weight_decay * w` unless the decay is
+decoupled (then the weight loses `rate * weight_decay * w` beside the rule's own step), `rate` that of the
+step (schedules.py), and `t` the number of the step since the beginning, from 1.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Key:
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of a parameter from step to step, as the tensor "<parameter>.<name>": 0 at first. `after`: its
-    value behind a step, of `g`, all states before, and those listed before it behind the step."""
+    """What is kept of a parameter from step to step, as the tensor "<parameter>.<name>": 0 at first. `after`:
+    its value behind a step, of `g`, all states before, and those listed before it behind the step."""
 
     name: str
     after: Callable[[Doubles, States, States, Numbers], Doubles]
@@ -80,12 +80,15 @@ def _sgd_step(g: Doubles, _before: States, after: States, n: Numbers) -> Doubles
 
 def _adam_step(_g: Doubles, _before: States, after: States, n: Numbers) -> Doubles:
     corrected = n["rate"] * math.sqrt(1 - n["beta2"] ** n["t"]) / (1 - n["beta1"] ** n["t"])
-    return corrected * after["first_moment"] / (np.sqrt(after["second_moment"]) + n["epsilon"])
+    divisor: Doubles = np.sqrt(after["second_moment"]) + n["epsilon"]
+    return corrected * after["first_moment"] / divisor
 
 
 def _adadelta_move(g: Doubles, before: States, after: States, n: Numbers) -> Doubles:
     epsilon = n["epsilon"]
-    return np.sqrt(before["squared_update"] + epsilon) / np.sqrt(after["second_moment"] + epsilon) * g
+    divisor: Doubles = np.sqrt(after["second_moment"] + epsilon)
+    root: Doubles = np.sqrt(before["squared_update"] + epsilon)
+    return root / divisor * g
 
 
 def _kept_square(key: str) -> Callable[[Doubles, States, States, Numbers], Doubles]:
@@ -137,7 +140,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
     "sgd": Optimizer(
         "v = momentum v + g;  w = w - rate v.  nesterov: w = w - rate (g + momentum v).  "
         "rate_inside: v = momentum v + rate g;  w = w - v",
-        "Sutskever et al. 2013, as torch.optim.SGD writes it, without dampening; rate_inside: as they write it",
+        "Sutskever et al. 2013, as torch.optim.SGD writes it, without dampening; rate_inside: as they do",
         {
             "learning_rate": _RATE,
             "momentum": _share(0.0, "how much of the last change is kept"),
@@ -152,7 +155,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
             "where a schedule changes it",
         },
     ),
-    # Epsilon beside the root of v as it is, "epsilon hat" (end of section 2 of the paper): frameworks that add
+    # Epsilon beside the root of v as it is, "epsilon hat" (end of section 2 of the paper): who adds
     # it to the corrected root can be given another one in each step, those of this form cannot.
     "adam": _adam(_ADAM, "Kingma, Ba 2015, with epsilon hat", _from_zero(0.0, _DECAY), decoupled=False),
     "adamw": _adam(
@@ -160,7 +163,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         "Loshchilov, Hutter 2019, with epsilon hat",
         _from_zero(0.01, _SHRINK),
         decoupled=True,
-    ),  # fmt: skip
+    ),
     "rmsprop": Optimizer(
         "s = rho s + (1 - rho) g^2;  w = w - rate g / (sqrt(s) + epsilon)",
         "Tieleman, Hinton 2012, as torch.optim.RMSprop writes it",

@@ -34,8 +34,8 @@ def sample_count(samples: Tensors) -> int:
 
 @dataclass(frozen=True)
 class Look:
-    """Parameters, and the states of the optimizer ("<parameter>.velocity"), at one moment; a contender may show
-    no state."""
+    """Parameters, and the states of the optimizer ("<parameter>.velocity"), at one moment; a contender may
+    show no state."""
 
     parameter: Tensors
     state: Tensors = field(default_factory=dict)

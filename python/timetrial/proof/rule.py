@@ -1,20 +1,20 @@
 """The update rule, in double precision, and how far an honest step in single precision may be from it.
 
 What each rule computes stands in optimizers/rules.py, once. Here each step is judged on its own, from the
-contender's own weights and states: what is compared are the *changes*, so that no error hides in the size of a
-weight. A state is judged from the states before the step and the judge's gradient; the weight from the states
-that the contender showed behind the step. Three things make an honest change inexact:
+contender's own weights and states: what is compared are the *changes*, so that no error hides in the size of
+a weight. A state is judged from the states before the step and the judge's gradient; the weight from the
+states that the contender showed behind the step. Three things make an honest change inexact:
 
-- its gradient, which is allowed GRADIENT_TOLERANCE of the judge's (relative L2), and of the norm that clips it
-as much again. How far that moves a state is the slope of the rule there. Where the step is proportional to the
-gradient, its error is measured in gradients, so that a large divisor excuses nothing elsewhere;
+- its gradient, which is allowed GRADIENT_TOLERANCE of the judge's (relative L2), and of the norm that clips
+it as much again. How far that moves a state is the slope of the rule there. Where the step is proportional to
+the gradient, its error is measured in gradients, so that a large divisor excuses nothing elsewhere;
 - rounding. A sum that is kept in f32 is off by at most u = 2^-24 of itself, element by element. A state is
 allowed 4 u of all its terms, a step 8 u of itself, and the weight u (|w| + |w'|);
 - the rule's own numbers, which are kept in f32 as well: each is off by u of itself. 1 - beta2^t makes much of
 that, so four times as much is allowed where the number takes part in the step.
 
-So a change far below the last place of its weight cannot be judged by the weight; its states still can. Where a
-framework hides the velocities of plain SGD, the step before tells them: v = -(w - w_before) / rate, and the
+So a change far below the last place of its weight cannot be judged by the weight; its states still can. Where
+a framework hides the velocities of plain SGD, the step before tells them: v = -(w - w_before) / rate, and the
 rounding of those two weights, times the momentum, is allowed as well. Of every other rule the states must be
 shown.
 """
@@ -42,7 +42,7 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rule:
-    """An optimizer with its numbers. `rates`: of each step since a reset, then the last; empty: one for all."""
+    """An optimizer with its numbers. `rates`: of each step since a reset, then the last; empty: one."""
 
     optimizer: Mapping[str, Any]
     rates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -140,7 +140,7 @@ def follow(parameters: Tensors, gradients: list[Tensors], rule: Rule) -> Tensors
 
 @dataclass(frozen=True)
 class _Update:
-    """One step of one parameter. `shown`: states behind it that are known, which later formulas start from."""
+    """One step of one parameter. `shown`: states behind it that are known, that later formulas start from."""
 
     rule: Rule
     numbers: Mapping[str, float]
@@ -244,8 +244,8 @@ def _changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float)
 
 
 def implied_gradient(seen: Observation, name: str, rule: Rule, gradient: Tensors) -> Doubles | None:
-    """The gradient that a step must have used, before clipping; `gradient`: the judge's. None where its states
-    are not known."""
+    """The gradient that a step must have used, before clipping; `gradient`: the judge's. None where its
+    states are not known."""
     known = _update(seen, name, rule)
     if known is None:
         return None

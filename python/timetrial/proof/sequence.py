@@ -86,8 +86,8 @@ def forced_steps(
     since: int | None = None,
 ) -> list[Observation]:
     """So many steps of the current stream, each between two looks. `looks` ends with the one before them and
-    gets those behind. `number`: of steps taken; 0 makes the first one fresh. `row`: of the stream's next batch,
-    and `since`: of steps since the last reset, where these are not `number`."""
+    gets those behind. `number`: of steps taken; 0 makes the first one fresh. `row`: of the stream's next
+    batch, and `since`: of steps since the last reset, where these are not `number`."""
     found: list[Observation] = []
     first = number if row is None else row
     for step in range(steps):

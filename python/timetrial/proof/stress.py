@@ -3,8 +3,8 @@
 Biases that are 0 and weights that hardly move hide what depends on them. So the same network is built once
 more, by an ordinary job that says nothing of its purpose, with weights that were shaken, biases that are not
 0, a rate that moves every weight by some percent in each step, momentum and decay, an epsilon as large as the
-root it stands beside, so that its place shows, and a batch of another shape. Where the workload has a schedule,
-the rate jumps from step to step; where it clips, every gradient is clipped.
+root it stands beside, so that its place shows, and a batch of another shape. Where the workload has a
+schedule, the rate jumps from step to step; where it clips, every gradient is clipped.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Job(object):
     against: i64 (N), below `classes`, or as many numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
-    optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}; flags that are on, and
-    "clip_norm", only where they are asked for: then "options" lists them.
+    optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}; flags that are on,
+    and "clip_norm", only where they are asked for: then "options" lists them.
     """
 
     def __init__(self, path):

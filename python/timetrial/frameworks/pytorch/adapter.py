@@ -34,7 +34,7 @@ class Adapter(BaseAdapter):
     layers = LAYERS + JOINS + TENSOR_LOSSES
     several_inputs = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
-    optimizers = tuple(_STATES) + ("nesterov", "schedule", "clip_norm")
+    optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
 
     def load(self, settings):
         """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
