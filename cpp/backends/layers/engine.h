@@ -192,7 +192,7 @@ class Engine : public Backend {
                 });
             }
         }
-        for (std::size_t i = 1; i < count; ++i) {
+        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             for (const auto& owned : graph_.nodes[i].layer->parameters) {
                 regions_.add(kUpdate, Shared::kElements, [this, i, parameter = owned.get()](int thread) {
                     const Share mine = share_of(parameter->size(), thread, threads_);
