@@ -237,7 +237,9 @@ class Engine : public Backend {
         watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
     }
 
-    void begin_update(double norm = 0) { numbers_ = Numbers<T>(optimizer_, optimizer_.at(steps_++, norm)); }
+    void begin_update(double norm = 0) {
+        numbers_ = UpdateNumbers<T>(optimizer_, optimizer_.at(steps_++, norm));
+    }
 
     void update_all() {
         begin_update(optimizer_.clip_norm > 0 ? gradient_norm() : 0);
@@ -294,8 +296,8 @@ class Engine : public Backend {
     int threads_ = 1;
     int64_t batch_size_ = 0;
     Optimizer optimizer_;
-    Numbers<T> numbers_;  // of the update under way
-    uint64_t steps_ = 0;  // since reset()
+    UpdateNumbers<T> numbers_;  // of the update under way
+    uint64_t steps_ = 0;        // since reset()
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     Regions regions_;

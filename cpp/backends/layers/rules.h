@@ -22,14 +22,14 @@ struct Piece {
 
 // The numbers of one update, in the type of the arithmetic.
 template <typename T>
-struct Numbers {
+struct UpdateNumbers {
     T rate, scale, keep, decay, momentum, gain, step;
     T beta1, rest1, beta2, rest2, epsilon;
     RuleKind kind;
     bool plain, nesterov;
 
-    Numbers() = default;
-    Numbers(const Optimizer& is, const UpdateStep& now)
+    UpdateNumbers() = default;
+    UpdateNumbers(const Optimizer& is, const UpdateStep& now)
         : rate(static_cast<T>(now.rate)),
           scale(static_cast<T>(now.scale)),
           keep(static_cast<T>(now.keep)),
@@ -54,7 +54,7 @@ struct Numbers {
 #define TIMETRIAL_INLINE __attribute__((always_inline)) inline
 
 template <typename T>
-TIMETRIAL_INLINE void plain_sgd(const Piece<T>& p, const Numbers<T>& n) {
+TIMETRIAL_INLINE void plain_sgd(const Piece<T>& p, const UpdateNumbers<T>& n) {
     const T rate = n.rate, momentum = n.momentum, decay = n.decay;
     T* __restrict w = p.weights;
     T* __restrict v = p.first;
@@ -66,7 +66,7 @@ TIMETRIAL_INLINE void plain_sgd(const Piece<T>& p, const Numbers<T>& n) {
 }
 
 template <typename T>
-TIMETRIAL_INLINE void sgd(const Piece<T>& p, const Numbers<T>& n) {
+TIMETRIAL_INLINE void sgd(const Piece<T>& p, const UpdateNumbers<T>& n) {
     const T look = n.nesterov ? n.momentum : T{1}, fresh = n.nesterov ? T{1} : T{0};
     T* __restrict w = p.weights;
     T* __restrict v = p.first;
@@ -79,7 +79,7 @@ TIMETRIAL_INLINE void sgd(const Piece<T>& p, const Numbers<T>& n) {
 }
 
 template <typename T>
-TIMETRIAL_INLINE void adam(const Piece<T>& p, const Numbers<T>& n) {
+TIMETRIAL_INLINE void adam(const Piece<T>& p, const UpdateNumbers<T>& n) {
     T* __restrict w = p.weights;
     T* __restrict m = p.first;
     T* __restrict v = p.second;
@@ -94,7 +94,7 @@ TIMETRIAL_INLINE void adam(const Piece<T>& p, const Numbers<T>& n) {
 
 // Adagrad is RMSprop that forgets nothing.
 template <typename T>
-TIMETRIAL_INLINE void divided(const Piece<T>& p, const Numbers<T>& n, T forget, T rest) {
+TIMETRIAL_INLINE void divided(const Piece<T>& p, const UpdateNumbers<T>& n, T forget, T rest) {
     T* __restrict w = p.weights;
     T* __restrict s = p.first;
     const T* __restrict g = p.gradient;
@@ -106,7 +106,7 @@ TIMETRIAL_INLINE void divided(const Piece<T>& p, const Numbers<T>& n, T forget, 
 }
 
 template <typename T>
-TIMETRIAL_INLINE void adadelta(const Piece<T>& p, const Numbers<T>& n) {
+TIMETRIAL_INLINE void adadelta(const Piece<T>& p, const UpdateNumbers<T>& n) {
     T* __restrict w = p.weights;
     T* __restrict s = p.first;
     T* __restrict u = p.second;
@@ -121,7 +121,7 @@ TIMETRIAL_INLINE void adadelta(const Piece<T>& p, const Numbers<T>& n) {
 }
 
 template <typename T>
-TIMETRIAL_INLINE void update(const Piece<T>& p, const Numbers<T>& n) {
+TIMETRIAL_INLINE void update(const Piece<T>& p, const UpdateNumbers<T>& n) {
     if (n.plain) return plain_sgd(p, n);
     switch (n.kind) {
         case RuleKind::kSgd:

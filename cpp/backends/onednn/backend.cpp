@@ -193,7 +193,7 @@ class OneDnn final : public Backend {
 
   private:
     void begin_update(double norm = 0) {
-        *graph_.numbers = layers::Numbers<float>(optimizer_, optimizer_.at(steps_++, norm));
+        *graph_.numbers = layers::UpdateNumbers<float>(optimizer_, optimizer_.at(steps_++, norm));
     }
 
     // All parameters, when all gradients are there.

@@ -26,7 +26,7 @@ struct Graph {
     Tensor prediction;                // plain, N x classes
     Tensor prediction_gradient;
     // Of the update under way: the updates of the layers read them here.
-    std::shared_ptr<layers::Numbers<float>> numbers = std::make_shared<layers::Numbers<float>>();
+    std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
 
@@ -98,7 +98,7 @@ inline Inputs inputs_of(std::vector<Node>& nodes, const Node& node) {
 }
 
 inline void build_backward(Builder& builder, std::vector<Node>& nodes,
-                           const std::shared_ptr<layers::Numbers<float>>& numbers) {
+                           const std::shared_ptr<layers::UpdateNumbers<float>>& numbers) {
     for (std::size_t i = nodes.size(); i-- > 0;) {
         Node& node = nodes[i];
         if (!node.learns) continue;  // an input, or nothing before it has parameters

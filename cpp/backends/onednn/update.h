@@ -21,7 +21,7 @@ namespace timetrial::onednn {
 namespace kernels {
 
 using Piece = layers::Piece<float>;
-using Numbers = layers::Numbers<float>;
+using Numbers = layers::UpdateNumbers<float>;
 using Function = void (*)(const Piece&, const Numbers&);
 
 // The compiler makes one version of every rule for each function below that it is inlined into.

@@ -79,10 +79,9 @@ def _sgd_step(g: Doubles, _before: States, after: States, n: Numbers) -> Doubles
 
 
 def _adam_step(_g: Doubles, _before: States, after: States, n: Numbers) -> Doubles:
-    corrected = n["rate"] * math.sqrt(1 - n["beta2"] ** n["t"]) / (1 - n["beta1"] ** n["t"])
+    corrected: float = n["rate"] * math.sqrt(1 - n["beta2"] ** n["t"]) / (1 - n["beta1"] ** n["t"])
     divisor: Doubles = np.sqrt(after["second_moment"]) + n["epsilon"]
-    mean: Doubles = after["first_moment"]
-    return corrected * mean / divisor
+    return corrected * after["first_moment"] / divisor
 
 
 def _adadelta_move(g: Doubles, before: States, after: States, n: Numbers) -> Doubles:
