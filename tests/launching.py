@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,9 +126,13 @@ def make_plan(
     learning_rate: float = 0.02,
     momentum: float = 0.9,
     weight_decay: float = 0.0,
+    optimizer: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> LaunchPlan:
+    """Of plain SGD with these numbers, unless another `optimizer` is given."""
     work = workload(network, dataset, batch_size, learning_rate, momentum, weight_decay)
+    if optimizer is not None:
+        work = dataclasses.replace(work, optimizer=optimizer)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))
     prepared = prepare(work, seed=seed, epochs=2, reads_data=backend != "null")
     return LaunchPlan(

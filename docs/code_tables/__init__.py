@@ -14,6 +14,8 @@ from code_tables.entry import Table
 TABLES: dict[str, Callable[[], Table]] = {
     "experiment-keys": experiments.experiment_keys,
     "case-keys": experiments.case_keys,
+    "optimizers": experiments.optimizers,
+    "schedules": experiments.schedules,
     "settings": experiments.settings,
     "experiments": experiments.experiments,
     "native-backends": experiments.native_backends,

@@ -14,6 +14,7 @@ from timetrial.cases.spec import Measure, Spec, Train
 from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
 from timetrial.libraries import known_libraries
+from timetrial.optimizers import OPTIMIZERS, SCHEDULES
 
 _NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}
 
@@ -65,6 +66,35 @@ def case_keys() -> Table:
     """Of the workload and of who computes it."""
     keys = {**CASE_KEYS, **WORKLOAD_KEYS, **OPTIMIZER_KEYS}
     return Table(("key", "what it is"), _entries(keys))
+
+
+def optimizers() -> Table:
+    """Rules, with what they compute, what they keep and where they are from."""
+    entries = [
+        Entry(
+            name,
+            rule.source,
+            (
+                f"`{rule.formula}`",
+                ", ".join(f"`{state.name}`" for state in rule.states),
+                ", ".join(
+                    f"`{key}`" if limits.default is None else f"`{key}` {limits.default:g}"
+                    for key, limits in rule.keys.items()
+                ),
+            ),
+        )
+        for name, rule in OPTIMIZERS.items()
+    ]
+    return Table(("rule", "formula", "states", "keys with defaults", "source"), entries)
+
+
+def schedules() -> Table:
+    """What the rate of step t is, as a part of the learning rate."""
+    entries = [
+        Entry(name, f"`{one.formula}`", (", ".join(f"`{key}`" for key in one.keys),))
+        for name, one in SCHEDULES.items()
+    ]
+    return Table(("schedule", "keys", "part of the rate in step t"), entries)
 
 
 def settings() -> Table:

@@ -8,8 +8,8 @@ import pytest
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import load_words
+from timetrial.optimizers import check_optimizer
 from timetrial.workloads.networks import NETWORKS
-from timetrial.workloads.optimizers import check_optimizer
 
 KINDS = ("avg_pool2d", "conv2d", "dense", "relu", "tanh")
 
@@ -43,7 +43,7 @@ def test_another_thing_is_not_taken_for_a_slip(word: str, known: tuple[str, ...]
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     "ask",
-    [lambda: load_words(["network=alexnet", "backend=eigen"]), lambda: check_optimizer({"name": "adam"})],
+    [lambda: load_words(["network=alexnet", "backend=eigen"]), lambda: check_optimizer({"name": "lion"})],
 )
 def test_what_is_not_here_can_be_raced_all_the_same(ask: Callable[[], object]) -> None:
     with pytest.raises(InputError, match=r'callable="package\.module:make_step"'):

@@ -136,8 +136,8 @@ def test_a_door_is_one_only_for_a_call() -> None:
     ("lowest", "may_import"),
     [
         ("statistics", set()),
-        ("records", {"cautions", "errors", "paths"}),
-        ("cases", {"errors", "paths", "records", "toml", "workloads"}),
+        ("records", {"cautions", "errors", "optimizers", "paths"}),
+        ("cases", {"errors", "optimizers", "paths", "records", "toml", "workloads"}),
         ("errors", set()),
     ],
 )

@@ -59,7 +59,7 @@ CASES = [
     ),
     (spoil("device", "cuda"), "load", "unavailable", "no device 'cuda'; it has: cpu"),
     (spoil("dtype", "f16"), "load", "unavailable", "no dtype 'f16'; it has: f32"),
-    (spoil("optimizer.name", "adam"), "load", "unavailable", "no optimizer 'adam'; it has: sgd"),
+    (spoil("optimizer.name", "lion"), "load", "unavailable", "no optimizer 'lion'; it has: sgd, adam"),
     (spoil("settings", {"treads": "1"}), "settings", "unavailable", "treads"),
     (spoil("settings", {"threads": "2"}), "settings", "unavailable", "threads"),
     (spoil("streams.train.tensors.images", "/nowhere/images.npy"), "build", "crash", "/nowhere/images.npy"),

@@ -70,7 +70,7 @@ def first() -> Observation:
 
 def second() -> Observation:
     after = {name: v.astype(np.float32) for name, v in follow(INITIAL, [GRADIENT], Rule.of(SGD)).items()}
-    velocity = {name: (GRADIENT[name] + 0.01 * INITIAL[name]).astype(np.float32) for name in INITIAL}
+    velocity = {f"{n}.velocity": (GRADIENT[n] + 0.01 * INITIAL[n]).astype(np.float32) for n in INITIAL}
     return Observation("step 1", "proof", 0, Look(INITIAL), fresh=True, loss=2.0, after=Look(after, velocity))
 
 
@@ -96,13 +96,13 @@ def test_losses_of_steps_that_nobody_looked_into_are_judged(expected: Expected) 
 
 
 def test_what_an_evaluation_changes_is_refused(expected: Expected) -> None:
-    look = Look(INITIAL, {"a.bias": np.ones(4, np.float32)})
-    changed = Look({**INITIAL, "b.weight": INITIAL["b.weight"] + 1}, look.velocity)
+    look = Look(INITIAL, {"a.bias.velocity": np.ones(4, np.float32)})
+    changed = Look({**INITIAL, "b.weight": INITIAL["b.weight"] + 1}, look.state)
     seen = Observation("evaluation", "proof", 0, look, output=np.ones((2, 2), np.float32), kept=look)
     assert judged(expected, seen).status == "passed"
     parity = judged(expected, replace(seen, kept=changed))
     assert parity.tensor == "evaluation: parameter b.weight that it changed"
-    parity = judged(expected, replace(seen, kept=Look(INITIAL, {"a.bias": np.zeros(4, np.float32)})))
+    parity = judged(expected, replace(seen, kept=Look(INITIAL, {"a.bias.velocity": np.zeros(4, np.float32)})))
     assert parity.tensor == "evaluation: velocity a.bias that it changed"
 
 
@@ -119,7 +119,10 @@ def test_what_is_not_finite_never_passes(expected: Expected, group: str, value: 
         "activation": replace(first(), activation={"a": np.full((2, 4), value)}),
         "loss": replace(first(), loss=value),
         "parameter": replace(second(), after=replace(look, parameter=spoiled(look.parameter))),
-        "velocity": replace(second(), after=replace(look, velocity=spoiled(look.velocity))),
+        "velocity": replace(
+            second(),
+            after=replace(look, state={**look.state, "a.bias.velocity": np.full(4, value, np.float32)}),
+        ),
         "output": replace(first(), output=np.full((2, 2), value)),
     }[group]
     parity = judged(expected, seen)
@@ -152,7 +155,7 @@ def test_what_was_not_said_never_passes(expected: Expected) -> None:
 def test_the_beginning_is_as_the_workload_says(expected: Expected) -> None:
     other = {**INITIAL, "a.bias": np.nextafter(INITIAL["a.bias"], np.float32(9))}
     assert judged(expected, replace(first(), before=Look(other))).tensor == "initial value a.bias"
-    moving = Look(INITIAL, {"a.bias": np.full(4, 1e-9, np.float32)})
+    moving = Look(INITIAL, {"a.bias.velocity": np.full(4, 1e-9, np.float32)})
     assert judged(expected, replace(second(), before=moving)).tensor == "step 1: initial velocity a.bias"
 
 

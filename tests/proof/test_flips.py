@@ -97,9 +97,12 @@ class Stage:
         sgd = self.expected.optimizer
         loss = self.judge.gradient(self.parameters, self.batch).loss
         velocity = {
-            n: (g + sgd["weight_decay"] * self.parameters[n]).astype(np.float32) for n, g in gradient.items()
+            f"{n}.velocity": (g + sgd["weight_decay"] * self.parameters[n]).astype(np.float32)
+            for n, g in gradient.items()
         }
-        after = {n: (self.parameters[n] - 0.1 * v).astype(np.float32) for n, v in velocity.items()}
+        after = {
+            n: (self.parameters[n] - 0.1 * velocity[f"{n}.velocity"]).astype(np.float32) for n in gradient
+        }
         seen = Observation(
             "step 1", "proof", 0, Look(self.parameters), fresh=True, loss=loss, after=Look(after, velocity)
         )

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "timetrial/backend.hpp"
+#include "timetrial/optimizer.hpp"
 
 namespace {
 
@@ -38,7 +38,7 @@ class Toy final : public Backend {
     Reading read_setting(std::string_view) override { return {"1", "toy: has no threads"}; }
 
     void build(const tt_build& build) override {
-        sgd_ = read_sgd(build.optimizer);
+        sgd_ = read_optimizer(build.optimizer, optimizers);
         for (const Layer& layer : read_layers(*build.network)) {
             bool known = false;
             for (const char* const* kind = kinds; *kind; ++kind) known = known || layer.kind == *kind;
@@ -107,7 +107,7 @@ class Toy final : public Backend {
     }
 
   private:
-    Sgd sgd_;
+    timetrial::Optimizer sgd_;
     ParameterSpec weight_{};
     std::size_t batch_ = 0, classes_ = 0, features_ = 0;
     std::vector<float> w_, gradient_, velocity_, logits_;

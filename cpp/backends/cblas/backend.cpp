@@ -29,7 +29,7 @@ struct CblasProduct {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", "f64", nullptr};
-constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr auto optimizers = timetrial::optimizer_words();
 constexpr const char* settings[] = {"threads", "parallel", "blas.library", "blas.core_type", nullptr};
 
 constexpr tt_description description{
@@ -44,7 +44,7 @@ constexpr tt_description description{
     .devices = devices,
     .dtypes = dtypes,
     .layers = timetrial::layers::kinds<CblasProduct>.data(),
-    .optimizers = optimizers,
+    .optimizers = optimizers.data(),
     .settings = settings,
 };
 

@@ -40,7 +40,7 @@ struct EigenProduct {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr auto optimizers = timetrial::optimizer_words();
 constexpr const char* settings[] = {"threads", "parallel", nullptr};
 
 constexpr tt_description description{
@@ -55,7 +55,7 @@ constexpr tt_description description{
     .devices = devices,
     .dtypes = dtypes,
     .layers = timetrial::layers::kinds<EigenProduct>.data(),
-    .optimizers = optimizers,
+    .optimizers = optimizers.data(),
     .settings = settings,
 };
 

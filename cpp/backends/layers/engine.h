@@ -10,6 +10,7 @@
 
 #include "layers/graph.h"
 #include "layers/regions.h"
+#include "layers/rules.h"
 #include "layers/stopwatch.h"
 #include "layers/threads.h"
 #include "timetrial/backend.hpp"
@@ -40,9 +41,9 @@ class Engine : public Backend {
     }
 
     void build(const tt_build& build) override {
-        sgd_ = read_sgd(build.optimizer);
+        optimizer_ = read_optimizer(build.optimizer, description_.optimizers);
         pool_ = std::make_unique<ThreadPool>(threads_);
-        graph_ = make_graph<T, Product>(*build.network, threads_);
+        graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_);
         target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
         losses_.resize(static_cast<std::size_t>(threads_));
         watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + 1);
@@ -58,14 +59,20 @@ class Engine : public Backend {
         for (Parameter<T>* parameter : graph_.parameters) {
             std::copy_n(parameter->initial, parameter->size(), parameter->value.data());
             parameter->gradient.zero();
-            parameter->velocity.zero();
+            for (auto& [name, buffer] : parameter->states) buffer.zero();
         }
+        steps_ = 0;
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
         open_batch(batch, task != TT_FORWARD);
-        const uint32_t behind = kLoss | kBackward | (task == TT_TRAIN ? kDescend : kGradients);
+        // Clipping must know every gradient before the first weight moves.
+        const bool clips = task == TT_TRAIN && optimizer_.clip_norm > 0;
+        const bool descends = task == TT_TRAIN && !clips;
+        if (descends) begin_update();
+        const uint32_t behind = kLoss | kBackward | (descends ? kDescend : kGradients);
         regions_.run(*pool_, task == TT_FORWARD ? kForward : kForward | behind);
+        if (clips) update_all();
         return task == TT_FORWARD ? std::numeric_limits<double>::quiet_NaN() : loss();
     }
 
@@ -91,7 +98,7 @@ class Engine : public Backend {
         if (part == TT_PART_FORWARD) regions_.run(*pool_, kForward);
         if (part == TT_PART_LOSS) regions_.run(*pool_, kLoss);
         if (part == TT_PART_BACKWARD) regions_.run(*pool_, kBackward | kGradients);
-        if (part == TT_PART_UPDATE) regions_.run(*pool_, kUpdate);
+        if (part == TT_PART_UPDATE) update_all();
         return part == TT_PART_LOSS ? loss() : std::numeric_limits<double>::quiet_NaN();
     }
 
@@ -110,8 +117,8 @@ class Engine : public Backend {
             } else if (role == TT_ROLE_GRADIENT) {
                 found.push_back(make_tensor(p->name.c_str(), role, dtype, p->shape, p->gradient.data()));
             } else if (role == TT_OPTIMIZER) {
-                found.push_back(
-                    make_tensor(p->velocity_name.c_str(), role, dtype, p->shape, p->velocity.data()));
+                for (auto& [name, buffer] : p->states)
+                    found.push_back(make_tensor(name.c_str(), role, dtype, p->shape, buffer.data()));
             }
         }
         for (std::size_t i = graph_.n_inputs; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
@@ -185,11 +192,14 @@ class Engine : public Backend {
                 });
             }
         }
-        for (Parameter<T>* parameter : graph_.parameters) {
-            regions_.add(kUpdate, Shared::kElements, [this, parameter](int thread) {
-                const Share mine = share_of(parameter->size(), thread, threads_);
-                update(*parameter, mine.begin, mine.end);
-            });
+        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
+            for (const auto& owned : graph_.nodes[i].layer->parameters) {
+                regions_.add(kUpdate, Shared::kElements, [this, i, parameter = owned.get()](int thread) {
+                    const Share mine = share_of(parameter->size(), thread, threads_);
+                    watch_.time(thread, i, TT_DIRECTION_UPDATE,
+                                [&] { update(*parameter, mine.begin, mine.end); });
+                });
+            }
         }
     }
 
@@ -227,17 +237,31 @@ class Engine : public Backend {
         watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
     }
 
-    // One pass over gradient, velocity and weights.
+    void begin_update(double norm = 0) {
+        numbers_ = UpdateNumbers<T>(optimizer_, optimizer_.at(steps_++, norm));
+    }
+
+    void update_all() {
+        begin_update(optimizer_.clip_norm > 0 ? gradient_norm() : 0);
+        regions_.run(*pool_, kUpdate);
+    }
+
+    // Of all parameters together.
+    double gradient_norm() const {
+        double squares = 0;
+        for (const Parameter<T>* parameter : graph_.parameters)
+            squares += square_sum(parameter->gradient.data(), parameter->size());
+        return std::sqrt(squares);
+    }
+
+    // One pass over gradient, states and weights.
     void update(Parameter<T>& parameter, int64_t begin, int64_t end) const {
-        const T rate = static_cast<T>(sgd_.learning_rate), momentum = static_cast<T>(sgd_.momentum);
-        const T decay = static_cast<T>(sgd_.weight_decay);
-        T* __restrict w = parameter.value.data();
-        T* __restrict v = parameter.velocity.data();
-        const T* __restrict g = parameter.gradient.data();
-        for (int64_t i = begin; i < end; ++i) {
-            v[i] = momentum * v[i] + (g[i] + decay * w[i]);
-            w[i] -= rate * v[i];
-        }
+        const auto state = [&](std::size_t which) {
+            return which < parameter.states.size() ? parameter.states[which].second.data() + begin : nullptr;
+        };
+        layers::update<T>({parameter.value.data() + begin, parameter.gradient.data() + begin, state(0),
+                           state(1), end - begin},
+                          numbers_);
     }
 
     // The share's samples of an input into C x N x H x W.
@@ -271,7 +295,9 @@ class Engine : public Backend {
     const tt_description& description_;
     int threads_ = 1;
     int64_t batch_size_ = 0;
-    Sgd sgd_;
+    Optimizer optimizer_;
+    UpdateNumbers<T> numbers_;  // of the update under way
+    uint64_t steps_ = 0;        // since reset()
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     Regions regions_;

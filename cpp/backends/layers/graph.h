@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layers/catalog.h"
+#include "timetrial/optimizer.hpp"
 
 namespace timetrial::layers {
 
@@ -70,7 +71,7 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
 }
 
 template <typename T, typename Product>
-Graph<T> make_graph(const tt_network& network, int threads) {
+Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& optimizer) {
     const std::vector<timetrial::Layer> layers = read_layers(network);
     Graph<T> graph;
     const timetrial::Layer& loss = layers[network.loss];
@@ -105,12 +106,13 @@ Graph<T> make_graph(const tt_network& network, int threads) {
                 throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
             auto parameter = std::make_unique<Parameter<T>>();
             parameter->name = spec.name;
-            parameter->velocity_name = spec.name + ".velocity";
             parameter->shape = spec.shape;
             parameter->initial = spec.initial;
-            for (Buffer<T>* buffer : {&parameter->value, &parameter->gradient, &parameter->velocity}) {
+            for (Buffer<T>* buffer : {&parameter->value, &parameter->gradient}) {
                 *buffer = Buffer<T>(parameter->size());
             }
+            for (const std::string& state : optimizer.states_of(spec.name))
+                parameter->states.emplace_back(state, Buffer<T>(parameter->size()));
             graph.parameters.push_back(parameter.get());
             node.layer->parameters.push_back(std::move(parameter));
         }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layers/buffer.h"
@@ -48,12 +49,12 @@ using Inputs = std::span<const Input<T>>;
 template <typename T>
 struct Parameter {
     std::string name;
-    std::string velocity_name;
     std::vector<int64_t> shape;
     const float* initial = nullptr;
     Buffer<T> value;
     Buffer<T> gradient;
-    Buffer<T> velocity;
+    // Of the optimizer, with their names: what it keeps from step to step.
+    std::vector<std::pair<std::string, Buffer<T>>> states;
     int64_t size() const {
         int64_t n = 1;
         for (const int64_t extent : shape) n *= extent;

@@ -1,6 +1,6 @@
 // LibTorch: ATen's operations and its autograd from C++, without Python. The step is the one that a C++ user
-// writes: forward, loss.backward(), SGD. Built on the user's machine against the torch that is installed
-// there.
+// writes: forward, loss.backward(), the optimizer. Built on the user's machine against the torch that is
+// installed there.
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
@@ -14,15 +14,16 @@
 #include "graph.h"
 #include "library.h"
 #include "profile.h"
-#include "sgd.h"
 #include "timetrial/backend.hpp"
+#include "update.h"
 
 namespace timetrial::libtorch {
 namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* optimizers[] = {"sgd", nullptr};
+// Torch's SGD keeps the rate out of the velocity.
+constexpr auto optimizers = optimizer_words_without("rate_inside");
 constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", "torch.memory_format", nullptr};
 constexpr tt_description description{
     .size = sizeof(tt_description),
@@ -36,7 +37,7 @@ constexpr tt_description description{
     .devices = devices,
     .dtypes = dtypes,
     .layers = kinds.data(),
-    .optimizers = optimizers,
+    .optimizers = optimizers.data(),
     .settings = settings,
 };
 
@@ -63,7 +64,7 @@ class LibTorch final : public Backend {
     void build(const tt_build& build) override {
         in_plain_words([&] {
             graph_ = make_graph(*build.network, format_);
-            update_ = Update(read_sgd(build.optimizer), graph_);
+            update_ = Update(read_optimizer(build.optimizer, optimizers.data()), graph_);
         });
     }
 
@@ -126,11 +127,13 @@ class LibTorch final : public Backend {
 
     std::vector<tt_tensor> tensors(uint32_t role) override {
         std::vector<tt_tensor> found;
-        for (const Parameter& p : graph_.parameters) {
+        for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
+            const Parameter& p = graph_.parameters[i];
             if (role == TT_PARAMETER || role == TT_ROLE_GRADIENT)
                 found.push_back(make_tensor(p.name.c_str(), role, TT_F32, p.value.sizes().vec()));
-            if (role == TT_OPTIMIZER && !update_.velocities().empty())
-                found.push_back(make_tensor(p.velocity_name.c_str(), role, TT_F32, p.value.sizes().vec()));
+            for (const std::string& state : update_.names_of(i))
+                if (role == TT_OPTIMIZER)
+                    found.push_back(make_tensor(state.c_str(), role, TT_F32, p.value.sizes().vec()));
         }
         for (const Node& node : graph_.nodes)
             if (role == TT_ACTIVATION && node.operation)
@@ -167,7 +170,9 @@ class LibTorch final : public Backend {
         for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
             Parameter& p = graph_.parameters[i];
             if (wanted.role == TT_PARAMETER && name == p.name) return p.value;
-            if (wanted.role == TT_OPTIMIZER && name == p.velocity_name) return update_.velocities().at(i);
+            const std::vector<std::string>& states = update_.names_of(i);
+            for (std::size_t s = 0; s < states.size(); ++s)
+                if (wanted.role == TT_OPTIMIZER && name == states[s]) return update_.state(i, s);
             if (wanted.role != TT_ROLE_GRADIENT || name != p.name) continue;
             if (!p.value.grad().defined()) p.value.mutable_grad() = at::zeros_like(p.value);
             return p.value.grad();

@@ -19,7 +19,7 @@ inline at::Tensor view_of(const void* data, const Shape& shape, at::ScalarType t
 }
 
 struct Parameter {
-    std::string name, velocity_name;
+    std::string name;
     at::Tensor value;  // a leaf: autograd leaves the gradient in value.grad()
     const float* initial;
 };
@@ -113,7 +113,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
             const auto own = spec.shape.size() == 4 ? format : at::MemoryFormat::Contiguous;
             values.push_back(at::empty(spec.shape, at::kFloat, own).set_requires_grad(true));
             node.parameters.push_back(graph.parameters.size());
-            graph.parameters.push_back({spec.name, spec.name + ".velocity", values.back(), spec.initial});
+            graph.parameters.push_back({spec.name, values.back(), spec.initial});
         }
         node.operation = find_kind(operation_kinds, layer).make(layer.attributes, values);
     }

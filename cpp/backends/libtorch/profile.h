@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "graph.h"
-#include "sgd.h"
 #include "timetrial/backend.hpp"
+#include "update.h"
 
 namespace timetrial::libtorch {
 
@@ -37,6 +37,7 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
         if (!gradient.defined()) continue;  // an input, the loss, or nothing to learn before it
         record(i, TT_DIRECTION_BACKWARD, [&] { outputs[i].backward(gradient); });
     }
+    update.begin(graph);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         const std::vector<std::size_t>& mine = graph.nodes[i].parameters;
         if (!mine.empty())

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr auto optimizers = optimizer_words();
 constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", nullptr};
 
 std::string library_version() {
@@ -42,7 +42,7 @@ const tt_description& description() {
         .devices = devices,
         .dtypes = dtypes,
         .layers = kinds.data(),
-        .optimizers = optimizers,
+        .optimizers = optimizers.data(),
         .settings = settings,
     };
     return described;
@@ -78,6 +78,7 @@ class OneDnn final : public Backend {
         engine_ = dnnl::engine(dnnl::engine::kind::cpu, 0);
         stream_ = dnnl::stream(engine_);
         batch_size_ = build.batch_size;
+        optimizer_ = read_optimizer(build.optimizer, description().optimizers);
         learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
         target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
@@ -91,8 +92,10 @@ class OneDnn final : public Backend {
             import(parameter->initial, parameter->outside, parameter->value.made());
             if (!learns_) continue;
             std::fill_n(parameter->gradient.data(), parameter->gradient.stored_elements(), 0.0F);
-            std::fill_n(parameter->velocity.data(), parameter->velocity.stored_elements(), 0.0F);
+            for (const auto& [name, state] : parameter->states)
+                std::fill_n(state.data(), state.stored_elements(), 0.0F);
         }
+        steps_ = 0;
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
@@ -100,8 +103,12 @@ class OneDnn final : public Backend {
         for (const Operation& operation : graph_.forward) operation.run();
         if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
         const double loss = lose();
+        // Clipping must know every gradient before the first weight moves.
+        const bool updates_at_once = task == TT_TRAIN && optimizer_.clip_norm == 0;
+        if (updates_at_once) begin_update();
         for (const Operation& operation : graph_.backward)
-            if (task == TT_TRAIN || operation.direction != TT_DIRECTION_UPDATE) operation.run();
+            if (updates_at_once || operation.direction != TT_DIRECTION_UPDATE) operation.run();
+        if (task == TT_TRAIN && !updates_at_once) update();
         return loss;
     }
 
@@ -110,9 +117,9 @@ class OneDnn final : public Backend {
         if (part == TT_PART_LOSS) return lose();
         if (part == TT_PART_FORWARD)
             for (const Operation& operation : graph_.forward) operation.run();
+        if (part == TT_PART_UPDATE) update();
         for (const Operation& operation : graph_.backward)
-            if (part == (operation.direction == TT_DIRECTION_UPDATE ? TT_PART_UPDATE : TT_PART_BACKWARD))
-                operation.run();
+            if (part == TT_PART_BACKWARD && operation.direction != TT_DIRECTION_UPDATE) operation.run();
         return std::numeric_limits<double>::quiet_NaN();
     }
 
@@ -126,8 +133,8 @@ class OneDnn final : public Backend {
         for (const Parameter* p : graph_.parameters) {
             if (role == TT_PARAMETER || role == TT_ROLE_GRADIENT)
                 found.push_back(make_tensor(p->name.c_str(), role, TT_F32, p->shape));
-            if (role == TT_OPTIMIZER)
-                found.push_back(make_tensor(p->velocity_name.c_str(), role, TT_F32, p->shape));
+            for (const auto& [name, state] : p->states)
+                if (role == TT_OPTIMIZER) found.push_back(make_tensor(name.c_str(), role, TT_F32, p->shape));
         }
         // What an activation in the same primitive has overwritten is nowhere to be read.
         for (const Node& node : graph_.nodes)
@@ -171,11 +178,35 @@ class OneDnn final : public Backend {
         };
         time(graph_.forward);
         timer.time(graph_.loss_name.c_str(), TT_DIRECTION_LOSS, [&] { lose(); });
+        if (optimizer_.clip_norm > 0) {
+            const auto is_update = [](const Operation& one) { return one.direction == TT_DIRECTION_UPDATE; };
+            std::vector<Operation> gradients;
+            std::ranges::remove_copy_if(graph_.backward, std::back_inserter(gradients), is_update);
+            time(gradients);
+            timer.time("*", TT_DIRECTION_UPDATE, [&] { update(); });
+            return timer.times;
+        }
+        begin_update();
         time(graph_.backward);
         return timer.times;
     }
 
   private:
+    void begin_update(double norm = 0) {
+        *graph_.numbers = layers::UpdateNumbers<float>(optimizer_, optimizer_.at(steps_++, norm));
+    }
+
+    // All parameters, when all gradients are there.
+    void update() {
+        double squares = 0;
+        for (const Parameter* p : graph_.parameters)
+            if (optimizer_.clip_norm > 0)
+                squares += layers::square_sum(p->gradient.data(), p->gradient.stored_elements());
+        begin_update(std::sqrt(squares));
+        for (const Operation& operation : graph_.backward)
+            if (operation.direction == TT_DIRECTION_UPDATE) operation.run();
+    }
+
     // OpenMP keeps the number per thread, and the caller may be another one than built.
     void use_threads() const {
         if (threads_ > 0) omp_set_num_threads(threads_);
@@ -189,7 +220,7 @@ class OneDnn final : public Backend {
         Decisions last_decisions, blocked_decisions;
         const auto make = [&](Layout layout, Decisions& decisions) {
             graph_ = {};  // one at a time: a graph holds all activations
-            graph_ = make_graph(engine_, stream_, layout, build, decisions);
+            graph_ = make_graph(engine_, stream_, layout, build, optimizer_, decisions);
         };
         make(Layout::kChannelsLast, last_decisions);
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
@@ -269,8 +300,8 @@ class OneDnn final : public Backend {
             if (tensor.role == TT_PARAMETER && p->name == tensor.name) return {p->value.made(), p->outside};
             if (!learns_) continue;
             if (tensor.role == TT_ROLE_GRADIENT && p->name == tensor.name) return {p->gradient, p->outside};
-            if (tensor.role == TT_OPTIMIZER && p->velocity_name == tensor.name)
-                return {p->velocity, p->outside};
+            for (const auto& [name, state] : p->states)
+                if (tensor.role == TT_OPTIMIZER && name == tensor.name) return {state, p->outside};
         }
         for (const Node& node : graph_.nodes)
             if (tensor.role == TT_ACTIVATION && node.name == tensor.name)
@@ -283,6 +314,8 @@ class OneDnn final : public Backend {
     int64_t batch_size_ = 0;
     dnnl::engine engine_;
     dnnl::stream stream_;
+    Optimizer optimizer_;
+    uint64_t steps_ = 0;  // since reset()
     Graph graph_;
     std::string layout_report_;
     std::vector<double> losses_;

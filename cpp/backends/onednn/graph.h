@@ -25,6 +25,8 @@ struct Graph {
     std::vector<Operation> backward;  // with the update of each layer as soon as its gradients are there
     Tensor prediction;                // plain, N x classes
     Tensor prediction_gradient;
+    // Of the update under way: the updates of the layers read them here.
+    std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
 
@@ -40,12 +42,13 @@ struct Graph {
     }
 };
 
-inline void add_parameters(const timetrial::Layer& from, Layer& to) {
+inline void add_parameters(const timetrial::Layer& from, const Optimizer& optimizer, Layer& to) {
     for (const ParameterSpec& spec : from.parameters) {
         if (!spec.initial) throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
         auto parameter = std::make_unique<Parameter>();
         parameter->name = spec.name;
-        parameter->velocity_name = spec.name + ".velocity";
+        for (const std::string& state : optimizer.states_of(spec.name))
+            parameter->states.emplace_back(state, Tensor());
         parameter->shape = spec.shape;
         parameter->initial = spec.initial;
         to.parameters.push_back(std::move(parameter));
@@ -53,7 +56,8 @@ inline void add_parameters(const timetrial::Layer& from, Layer& to) {
 }
 
 // The nodes with their layers; nothing of oneDNN yet.
-inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers, std::size_t loss) {
+inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers, const Optimizer& optimizer,
+                                    std::size_t loss) {
     std::vector<Node> nodes;
     std::vector<std::size_t> place(layers.size());
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -69,7 +73,7 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
         if (from.kind == "input") continue;
         node.layer = find_kind(layer_kinds, from).make(from.attributes);
         node.learns = !from.parameters.empty();
-        add_parameters(from, *node.layer);
+        add_parameters(from, optimizer, *node.layer);
         for (const std::size_t input : from.inputs) {
             node.inputs.push_back(place[input]);
             node.learns = node.learns || nodes[place[input]].learns;
@@ -93,7 +97,8 @@ inline Inputs inputs_of(std::vector<Node>& nodes, const Node& node) {
     return inputs;
 }
 
-inline void build_backward(Builder& builder, std::vector<Node>& nodes, const Sgd& sgd) {
+inline void build_backward(Builder& builder, std::vector<Node>& nodes,
+                           const std::shared_ptr<layers::UpdateNumbers<float>>& numbers) {
     for (std::size_t i = nodes.size(); i-- > 0;) {
         Node& node = nodes[i];
         if (!node.learns) continue;  // an input, or nothing before it has parameters
@@ -104,18 +109,18 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes, const Sgd
             before->build_backward_behind_pooling(builder, *inputs[0], node);
         node.layer->build_backward(builder, inputs, node);
         if (node.layer->parameters.empty()) continue;
-        Update update(sgd);
+        Update update(numbers);
         for (const auto& parameter : node.layer->parameters) update.add(*parameter);
         builder.backward.push_back({i, TT_DIRECTION_UPDATE, update});
     }
 }
 
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
-                        const tt_build& build, Decisions& decisions) {
+                        const tt_build& build, const Optimizer& optimizer, Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
-    graph.nodes = make_nodes(layers, build.network->loss);
+    graph.nodes = make_nodes(layers, optimizer, build.network->loss);
     graph.loss_name = layers[build.network->loss].name;
     const timetrial::Layer& loss = layers[build.network->loss];
     graph.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
@@ -143,7 +148,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     if (learns) {
         graph.prediction_gradient = allocate(engine, flat);
         last.gradient = Value(graph.prediction_gradient);
-        build_backward(builder, nodes, read_sgd(build.optimizer));
+        build_backward(builder, nodes, graph.numbers);
     }
     graph.scratchpad = builder.finish();
     graph.forward = std::move(builder.forward);

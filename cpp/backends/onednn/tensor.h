@@ -85,16 +85,15 @@ class Value {
     std::deque<Tensor> forms_;  // references stay good while it grows
 };
 
-// A parameter lives in the format that its layer's forward primitive reads, and so do gradient and velocity.
+// A parameter lives in the format that its layer's forward primitive reads, and so do gradient and states.
 struct Parameter {
     std::string name;
-    std::string velocity_name;
     Shape shape;  // of the outside
     const float* initial = nullptr;
     Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
     Value value;
     Tensor gradient;
-    Tensor velocity;
+    std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
 };
 
 }  // namespace timetrial::onednn

@@ -44,7 +44,7 @@ class Weighted : public LayerOfOne {
             parameter.value = Value(allocate(builder.engine(), desc));
             if (builder.learns()) {
                 parameter.gradient = allocate(builder.engine(), desc);
-                parameter.velocity = allocate(builder.engine(), desc);
+                for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), desc);
             }
             reads[i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS] = &parameter.value;
         }

@@ -3,16 +3,18 @@
 // example for those who write one: read function.h first, then dense.h and terms.h, then the step below.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "catalog.h"
+#include "rules.h"
 
 namespace timetrial::reference {
 namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};  // of weights and data; it computes in f64
-constexpr const char* optimizers[] = {"sgd", nullptr};
+constexpr auto optimizers = optimizer_words();
 constexpr const char* ties_name = "reference.ties";
 constexpr const char* settings[] = {"threads", ties_name, nullptr};
 constexpr tt_description description{
@@ -27,7 +29,7 @@ constexpr tt_description description{
     .devices = devices,
     .dtypes = dtypes,
     .layers = kinds.data(),
-    .optimizers = optimizers,
+    .optimizers = optimizers.data(),
     .settings = settings,
 };
 
@@ -81,15 +83,20 @@ class Reference final : public Backend {
         loss_ = find_kind(losses, loss).make(loss.attributes);
         loss_name_ = layers[build.network->loss].name;
         target_ = TargetSpec(layers, *build.network);
-        sgd_ = read_sgd(build.optimizer);
+        optimizer_ = read_optimizer(build.optimizer, optimizers.data());
+        for_each_parameter([this](Parameter& p) {
+            for (const std::string& name : optimizer_.states_of(p.name))
+                p.states.emplace_back(name, Values(p.size()));
+        });
         reset();
     }
 
     void reset() override {
         for_each_parameter([](Parameter& parameter) {
             std::copy_n(parameter.initial, parameter.size(), parameter.value.begin());
-            std::fill(parameter.velocity.begin(), parameter.velocity.end(), 0.0);
+            for (auto& [name, values] : parameter.states) std::fill(values.begin(), values.end(), 0.0);
         });
+        steps_ = 0;
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
@@ -134,9 +141,9 @@ class Reference final : public Backend {
                 found.push_back(make_tensor(p.name.c_str(), role, TT_F64, p.shape, p.value.data()));
             if (role == TT_ROLE_GRADIENT)
                 found.push_back(make_tensor(p.name.c_str(), role, TT_F64, p.shape, p.gradient.data()));
-            if (role == TT_OPTIMIZER)
-                found.push_back(
-                    make_tensor(p.velocity_name.c_str(), role, TT_F64, p.shape, p.velocity.data()));
+            for (auto& [name, values] : p.states)
+                if (role == TT_OPTIMIZER)
+                    found.push_back(make_tensor(name.c_str(), role, TT_F64, p.shape, values.data()));
         });
         for (Node& node : nodes_) {
             Tensor& t = node.output;
@@ -216,21 +223,18 @@ class Reference final : public Backend {
         }
     }
 
-    // Stochastic gradient descent, as tt_optimizer in backend.h defines it.
+    // All gradients are there: clipping needs their norm, over every parameter of the network.
     template <class Timer>
     void update(Timer& timer) {
+        double squares = 0;
+        for_each_parameter([&](const Parameter& p) {
+            for (const double g : p.gradient) squares += g * g;
+        });
+        const UpdateStep now = optimizer_.at(steps_++, std::sqrt(squares));
         for (Node& node : nodes_) {
             if (!node.function || node.function->parameters.empty()) continue;
             timer.time(node.name.c_str(), TT_DIRECTION_UPDATE,
-                       [&] { for_each_parameter(node, [this](Parameter& p) { descend(p); }); });
-        }
-    }
-
-    void descend(Parameter& p) const {
-        for (std::size_t i = 0; i < p.size(); ++i) {
-            const double g = p.gradient[i] + sgd_.weight_decay * p.value[i];
-            p.velocity[i] = sgd_.momentum * p.velocity[i] + g;
-            p.value[i] -= sgd_.learning_rate * p.velocity[i];
+                       [&] { for_each_parameter(node, [&](Parameter& p) { descend(p, optimizer_, now); }); });
         }
     }
 
@@ -250,7 +254,8 @@ class Reference final : public Backend {
     std::string loss_name_;
     TargetSpec target_;
     std::unique_ptr<Loss> loss_;
-    Sgd sgd_;
+    Optimizer optimizer_;
+    uint64_t steps_ = 0;  // since reset()
     Ties ties_ = Ties::kFirst;
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "timetrial/backend.hpp"
@@ -29,16 +30,12 @@ struct Tensor {
 // A tensor that training changes.
 struct Parameter : Tensor {
     std::string name;
-    std::string velocity_name;
     const float* initial;  // where reset() starts from
-    Values velocity;
+    // Of the optimizer, by their names: what it keeps from step to step.
+    std::vector<std::pair<std::string, Values>> states;
 
     explicit Parameter(const ParameterSpec& spec)
-        : Tensor(spec.shape),
-          name(spec.name),
-          velocity_name(spec.name + ".velocity"),
-          initial(spec.initial),
-          velocity(size()) {
+        : Tensor(spec.shape), name(spec.name), initial(spec.initial) {
         if (!initial) throw std::invalid_argument("parameter '" + name + "' has no initial values");
     }
 };

@@ -32,8 +32,8 @@ void expect_shape(const std::string& what, const py::array& array, const Shape& 
 }
 
 void build(BackendSession& backend, const Network& network, const std::string& optimizer,
-           const std::map<std::string, double>& attributes, const std::map<std::string, F32Array>& weights,
-           std::uint32_t tasks, std::uint32_t dtype) {
+           const std::map<std::string, double>& attributes, const std::vector<double>& rates,
+           const std::map<std::string, F32Array>& weights, std::uint32_t tasks, std::uint32_t dtype) {
     Weights copies;
     for (const auto& [name, array] : weights) {
         for (const Parameter& parameter : network.parameters())
@@ -41,7 +41,8 @@ void build(BackendSession& backend, const Network& network, const std::string& o
         copies[name] = {array.data(), array.data() + array.size()};
     }
     const py::gil_scoped_release release;
-    backend.build(network, {optimizer, attributes}, std::move(copies), tasks, static_cast<tt_dtype>(dtype));
+    backend.build(network, {optimizer, attributes, rates}, std::move(copies), tasks,
+                  static_cast<tt_dtype>(dtype));
 }
 
 const char* type_code(std::uint32_t dtype) { return dtype == TT_F32 ? "f4" : dtype == TT_F64 ? "f8" : "i8"; }
@@ -229,7 +230,7 @@ void register_backend(py::module_& module) {
             },
             py::arg("name"))
         .def("build", &build, py::arg("network"), py::arg("optimizer"), py::arg("attributes"),
-             py::arg("weights"), py::arg("tasks"), py::arg("dtype"))
+             py::arg("rates"), py::arg("weights"), py::arg("tasks"), py::arg("dtype"))
         .def("load_batch", &load_batch, py::arg("tensors"))
         .def(
             "step",

@@ -69,7 +69,10 @@ void Contender::check_wants() const {
     for (const Node& node : network_.nodes()) {
         if (!node.is_input()) expect_word("layer", node.kind, word_list(has.layers));
     }
-    if (job_.task == TT_TRAIN) expect_word("optimizer", job_.optimizer.name, word_list(has.optimizers));
+    if (job_.task != TT_TRAIN) return;
+    expect_word("optimizer", job_.optimizer.name, word_list(has.optimizers));
+    for (const std::string& option : job_.optimizer_options)
+        expect_word("optimizer option", option, word_list(has.optimizers));
 }
 
 void Contender::apply_settings() {
@@ -95,7 +98,12 @@ void Contender::build() {
     std::uint32_t tasks = job_.task;
     // What is timed is what is proven: gradients can be asked of every contender that trains.
     if (job_.task == TT_TRAIN) tasks |= session_->description().tasks & TT_GRADIENT;
-    session_->build(network_, values, job_.optimizer, tasks, parse_dtype(job_.dtype));
+    OptimizerSpec optimizer = job_.optimizer;
+    if (!job_.rates_file.empty()) {
+        const NpyArray rates(job_.rates_file);
+        optimizer.rates.assign(rates.f64(), rates.f64() + rates.elements());
+    }
+    session_->build(network_, values, std::move(optimizer), tasks, parse_dtype(job_.dtype));
     apply_float_mode();  // a library may have changed it
     if (session_->reads_no_data()) return;
     for (const auto& [name, files] : job_.streams)

@@ -59,8 +59,13 @@ void read_optimizer(const Json& optimizer, Job& job) {
     for (const auto& [name, value] : optimizer.items()) {
         if (name == "name") {
             job.optimizer.name = value;
+        } else if (name == "options") {
+            job.optimizer_options = value.get<std::vector<std::string>>();
+        } else if (name == "rates") {
+            job.rates_file = value;
         } else {
-            job.optimizer.attributes[name] = value.get<double>();
+            const bool is_flag = value.is_boolean();
+            job.optimizer.attributes[name] = is_flag ? value.get<bool>() : value.get<double>();
         }
     }
 }

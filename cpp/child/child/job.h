@@ -41,7 +41,9 @@ struct Job {
     std::string loss;
     std::map<std::string, std::string> parameter_files;  // only of parameters that have one
 
-    OptimizerSpec optimizer;
+    OptimizerSpec optimizer;                     // without the rates: they are in their file
+    std::vector<std::string> optimizer_options;  // that the backend must have beside the rule
+    std::string rates_file;                      // "" without a schedule
 
     std::map<std::string, StreamFiles> streams;
 };

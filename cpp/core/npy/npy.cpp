@@ -161,6 +161,11 @@ const float* NpyArray::f32() const {
     return static_cast<const float*>(data_);
 }
 
+const double* NpyArray::f64() const {
+    if (dtype_ != TT_F64) fail(path_, std::string("holds ") + dtype_name(dtype_) + "; expected f64");
+    return static_cast<const double*>(data_);
+}
+
 const std::int64_t* NpyArray::i64() const {
     if (dtype_ != TT_I64) fail(path_, std::string("holds ") + dtype_name(dtype_) + "; expected i64");
     return static_cast<const std::int64_t*>(data_);

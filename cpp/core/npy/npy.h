@@ -40,8 +40,9 @@ class NpyArray {
     // Bytes of one row: of everything behind the first extent.
     std::size_t row_bytes() const;
     const void* data() const { return data_; }
-    // The data as f32 (i64); NpyError if the file holds another type.
+    // The data as f32 (f64, i64); NpyError if the file holds another type.
     const float* f32() const;
+    const double* f64() const;
     const std::int64_t* i64() const;
     // NpyError unless the shape is that.
     void expect_shape(const std::vector<std::int64_t>& shape) const;

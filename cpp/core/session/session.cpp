@@ -69,8 +69,12 @@ void Session::build(Network network, const ParameterValues& values, OptimizerSpe
     optimizer_ = std::move(optimizer);
     for (const auto& [name, number] : optimizer_.attributes)
         optimizer_attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr});
-    c_optimizer_ = {sizeof(tt_optimizer), optimizer_.name.c_str(),
-                    static_cast<std::uint32_t>(optimizer_attributes_.size()), optimizer_attributes_.data()};
+    c_optimizer_ = {sizeof(tt_optimizer),
+                    optimizer_.name.c_str(),
+                    static_cast<std::uint32_t>(optimizer_attributes_.size()),
+                    optimizer_attributes_.data(),
+                    optimizer_.rates.size(),
+                    optimizer_.rates.data()};
     tt_build build{};
     build.size = sizeof build;
     build.tasks = tasks;

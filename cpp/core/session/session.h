@@ -20,6 +20,7 @@ namespace timetrial {
 struct OptimizerSpec {
     std::string name;
     std::map<std::string, double> attributes;
+    std::vector<double> rates;  // of the steps since a reset, then the last; empty: always learning_rate
 };
 
 // Passes: the same steps again and again, each from the initial state and the first batch.

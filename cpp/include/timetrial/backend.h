@@ -57,7 +57,7 @@ typedef enum tt_role {
     TT_STATE = 2,          /* not trained, but changed by training: running means */
     TT_ROLE_GRADIENT = 3,  /* of the loss (mean over the batch), named as its parameter */
     TT_ACTIVATION = 4,     /* output of a node, named as the node */
-    TT_OPTIMIZER = 5,      /* optimizer state: "<parameter>.velocity" */
+    TT_OPTIMIZER = 5,      /* optimizer state: "<parameter>.velocity", ... */
     TT_INPUT_GRADIENT = 6, /* of the loss with respect to a network input, named as the input */
     /* What the tensors of a batch are for, and the outputs of the nodes of kind "input". */
     TT_INPUT = 7,    /* what the first layers read: "images" */
@@ -110,14 +110,20 @@ typedef struct tt_network {
     uint32_t loss;   /* index of the loss node */
 } tt_network;
 
-/* "sgd": learning_rate, momentum, weight_decay.
+/* A rule by its name, and its numbers (a flag is 0 or 1); optimizer.hpp has the table of rules, and
+ * python/timetrial/optimizers/rules.py says what each computes. "sgd" alone: learning_rate, momentum,
+ * weight_decay.
  *   g = gradient + weight_decay * w;  v = momentum * v + g  (v = 0 at first);  w = w - learning_rate * v
- * (Sutskever et al. 2013 in the form that torch.optim.SGD documents, without dampening.) */
+ * (Sutskever et al. 2013 in the form that torch.optim.SGD documents, without dampening.)
+ * Where there are rates, step t since reset() (from 0) uses rates[t], and every step beyond them the last
+ * one; they are readable until close(). */
 typedef struct tt_optimizer {
     uint32_t size;
     const char* name;
     uint32_t n_attributes;
     const tt_attribute* attributes;
+    uint64_t n_rates; /* 0: always the attribute learning_rate */
+    const double* rates;
 } tt_optimizer;
 
 typedef struct tt_build {
@@ -177,7 +183,7 @@ typedef struct tt_description {
     const char* const* devices;
     const char* const* dtypes;
     const char* const* layers;     /* kinds it can build */
-    const char* const* optimizers; /* names it can build */
+    const char* const* optimizers; /* rules it can build, and options: see optimizer.hpp */
     const char* const* settings;   /* names configure() takes */
 } tt_description;
 

@@ -226,22 +226,6 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
     return layers;
 }
 
-// Stochastic gradient descent: the formula stands at tt_optimizer in backend.h.
-struct Sgd {
-    double learning_rate = 0;
-    double momentum = 0;
-    double weight_decay = 0;
-};
-
-inline Sgd read_sgd(const tt_optimizer* optimizer) {
-    if (!optimizer) return {};
-    if (std::string_view(optimizer->name) != "sgd")
-        throw Unsupported("the backend has no optimizer '" + std::string(optimizer->name) + "'; it has: sgd");
-    const Attributes attributes("optimizer 'sgd'", optimizer->attributes, optimizer->n_attributes);
-    return {attributes.number("learning_rate"), attributes.number("momentum", 0),
-            attributes.number("weight_decay", 0)};
-}
-
 // The batch's tensor of this name.
 inline const tt_tensor& batch_tensor(const tt_batch& batch, std::string_view name) {
     for (std::size_t i = 0; i < batch.n_tensors; ++i)

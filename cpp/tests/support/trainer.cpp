@@ -50,7 +50,11 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
     attributes_ = {{sizeof(tt_attribute), "learning_rate", sgd.learning_rate, nullptr},
                    {sizeof(tt_attribute), "momentum", sgd.momentum, nullptr},
                    {sizeof(tt_attribute), "weight_decay", sgd.weight_decay, nullptr}};
-    optimizer_ = {sizeof(tt_optimizer), "sgd", 3, attributes_.data()};
+    sgd_ = sgd;
+    for (const auto& [name, number] : sgd_.more)
+        attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr});
+    optimizer_ = {sizeof(tt_optimizer), sgd_.rule.c_str(), static_cast<std::uint32_t>(attributes_.size()),
+                  attributes_.data(),   sgd_.rates.size(), sgd_.rates.data()};
     build_ = {sizeof(tt_build),
               TT_TRAIN | TT_GRADIENT | TT_FORWARD,
               problem.network.batch_size(),

@@ -31,6 +31,9 @@ struct SgdSpec {
     double learning_rate = 0.02;
     double momentum = 0.9;
     double weight_decay = 0.0;
+    std::string rule = "sgd";
+    std::map<std::string, double> more{};  // of other rules, and options
+    std::vector<double> rates{};
 };
 
 // A built backend. Tensors come out as f64, whatever the backend keeps.
@@ -58,6 +61,7 @@ class Trainer {
     const Problem& problem_;
     std::unique_ptr<CNetwork> c_network_;
     std::vector<tt_attribute> attributes_;
+    SgdSpec sgd_;
     tt_optimizer optimizer_{};
     tt_build build_{};
     tt_tensor tensors_[2]{};

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from timetrial.optimizers import flat_keys
+
 TASKS = ("train", "gradient", "forward")
 NO_NETWORK = "none"  # the network, and the data set, of a callable that was given none
 # Settings that cannot change what a proven contender learns: those of when and where it computes.
@@ -72,7 +74,7 @@ class Case:
             "backend": self.backend,
             "dataset": self.workload.dataset,
             "batch_size": self.workload.batch_size,
-            **{f"optimizer.{key}": value for key, value in self.workload.optimizer.items()},
+            **flat_keys(self.workload.optimizer),
             **self.settings,
             **self.axes,
         }

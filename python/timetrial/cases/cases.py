@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from timetrial.cases.case import NO_NETWORK, RESERVED_AXES, TASKS, Case, Workload
+from timetrial.cases.grammar import nested
 from timetrial.cases.keys import (
     CASE_KEYS,
     OPTIMIZER_PREFIX,
@@ -186,11 +187,13 @@ def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) ->
     network = _word(point, "network")
     definition = load_network(network)
     batch_size = _batch_size(point.get("batch_size", definition.batch_size))
-    given = {
-        key.removeprefix(OPTIMIZER_PREFIX): value
-        for key, value in point.items()
-        if key.startswith(OPTIMIZER_PREFIX)
-    }
+    given = nested(
+        {
+            key.removeprefix(OPTIMIZER_PREFIX): value
+            for key, value in point.items()
+            if key.startswith(OPTIMIZER_PREFIX)
+        }
+    )
     # A named optimizer starts from its own defaults; single keys change the network's.
     optimizer = given if "name" in given else {**definition.optimizer, **given}
     folder = point.get("dataset_folder")

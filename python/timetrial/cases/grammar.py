@@ -88,6 +88,18 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The other way: {"schedule.name": 1} is {"schedule": {"name": 1}}."""
+    tables: dict[str, Any] = {}
+    for key, value in flat.items():
+        first, _, rest = key.partition(".")
+        if rest:
+            tables.setdefault(first, {})[rest] = value
+        else:
+            tables[first] = value
+    return tables
+
+
 def to_word(key: str, values: Iterable[Any]) -> str:
     """key=value,value such that parse_words() reads the same again."""
     return f"{key}={','.join(_text(value) for value in values)}"

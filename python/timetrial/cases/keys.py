@@ -8,6 +8,7 @@ from typing import Any
 
 from timetrial.cases.settings import PROCESS_SETTINGS
 from timetrial.errors import InputError, nearest
+from timetrial.optimizers import optimizer_keys, schedule_keys
 
 # Each key with its meaning, which the reference prints.
 WORKLOAD_KEYS = {
@@ -18,11 +19,8 @@ WORKLOAD_KEYS = {
 }
 OPTIMIZER_PREFIX = "optimizer."
 OPTIMIZER_KEYS = {
-    f"{OPTIMIZER_PREFIX}name": "`sgd`, the only one yet: `v = momentum * v + gradient + weight_decay * w`, "
-    "`w = w - learning_rate * v`",
-    f"{OPTIMIZER_PREFIX}learning_rate": "the rate; unless told otherwise the network's own",
-    f"{OPTIMIZER_PREFIX}momentum": "how much of the last change is kept: from 0 to below 1",
-    f"{OPTIMIZER_PREFIX}weight_decay": "times the weight is added to the gradient; from 0",
+    **{f"{OPTIMIZER_PREFIX}{key}": words for key, words in optimizer_keys().items()},
+    **{f"{OPTIMIZER_PREFIX}schedule.{key}": words for key, words in schedule_keys().items()},
 }
 # Who computes: one of the two.
 CONTENDER_KEYS = {

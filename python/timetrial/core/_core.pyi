@@ -146,6 +146,7 @@ class BackendSession:
         network: Network,
         optimizer: str,
         attributes: collections.abc.Mapping[str, typing.SupportsFloat | typing.SupportsIndex],
+        rates: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex],
         weights: collections.abc.Mapping[str, typing.Annotated[numpy.typing.ArrayLike, numpy.float32]],
         tasks: typing.SupportsInt | typing.SupportsIndex,
         dtype: typing.SupportsInt | typing.SupportsIndex,

@@ -120,7 +120,8 @@ class Backend:
         tasks: Sequence[str] = ("train",),
         dtype: str = "f32",
     ) -> None:
-        """Builds a network, once. weights: all parameters by name. optimizer: name and its numbers."""
+        """Builds a network, once. weights: all parameters by name. optimizer: name and its numbers;
+        "rates": one for each step since reset(), if they change."""
         attributes = dict(optimizer or {})
         name = str(attributes.pop("name", ""))
         if not name and "train" in tasks:
@@ -128,9 +129,11 @@ class Backend:
         mask = 0
         for task in tasks:
             mask |= code("task", task, TASKS)
+        rates = [float(rate) for rate in attributes.pop("rates", ())]
+        attributes.pop("options", None)
         numbers = {key: float(value) for key, value in attributes.items()}
         arrays = {key: np.asarray(value, dtype=np.float32) for key, value in weights.items()}
-        self._session.build(network.native, name, numbers, arrays, mask, code("dtype", dtype, DTYPES))
+        self._session.build(network.native, name, numbers, rates, arrays, mask, code("dtype", dtype, DTYPES))
         self._network = network
 
     def step(self, task: str, batch: Batch | None = None) -> float:

@@ -109,13 +109,13 @@ class Gate:
         gate.is_stress = True
         return gate
 
-    def observe(self, contact: LaunchContact, steps: int) -> None:
-        """Steps of a timed launch that will be judged, after so many others."""
+    def observe(self, contact: LaunchContact, steps: int, since: int) -> None:
+        """Steps of a timed launch that will be judged, after so many others; `since`: the last reset."""
         if self._judge is None:
             return
         try:
             more = random.Random(f"{self._plan.seed} {self._plan.id}").randrange(MOST_MORE)
-            self._observations += end_observations(self._plan.case.task, contact, steps, more)
+            self._observations += end_observations(self._plan.case.task, contact, steps, more, since)
             contact.stream("train")
         finally:
             contact.close()

@@ -116,7 +116,7 @@ class Timed:
             if words is not None:
                 raise LaunchError("wrong", words)
         channel.files.first_losses_end()
-        self.gate.observe(channel.contact("judged"), channel.runner.steps)
+        _observe(self.gate, channel)
         runner = channel.runner
         if runner.passes and channel.plan.purpose in PASSED_PURPOSES:  # without, no step comes again
             first_pass_ns = runner.durations_ns("first", "warmup", "steady")[: runner.passes.steps]
@@ -151,8 +151,15 @@ class Riding:
         """Before the timed part too, because it leaves nothing behind that could be looked at."""
         channel.suspend_passes()
         if not channel.unprovable:
-            self.gate.observe(channel.contact("judged"), channel.runner.steps)
+            _observe(self.gate, channel)
         channel.resume_passes()
+
+
+def _observe(gate: Gate, channel: Channel) -> None:
+    """Steps that will be judged: the rule may depend on how many there were since the last reset."""
+    runner = channel.runner
+    since = runner.passes.done if runner.passes else runner.steps
+    gate.observe(channel.contact("judged"), runner.steps, since)
 
 
 def _parts(channel: Channel) -> Stage | None:

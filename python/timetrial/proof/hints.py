@@ -18,7 +18,7 @@ def hint(failed: Comparison, seen: Observation, answer: Answer, rule: Rule) -> s
         return None
     if seen.gradient is not None and "gradient " in failed.tensor:
         return _of_gradients(seen.gradient, answer.gradient)
-    if seen.after is None or not any(kind in failed.tensor for kind in ("parameter ", "velocity ")):
+    if seen.after is None or not any(f"{kind} " in failed.tensor for kind in ("parameter", *rule.states)):
         return None
     after = seen.after
     if all(np.array_equal(after.parameter[n], seen.before.parameter[n]) for n in answer.gradient):
@@ -30,7 +30,7 @@ def hint(failed: Comparison, seen: Observation, answer: Answer, rule: Rule) -> s
     ]
     if still:
         return f"{', '.join(still)} did not change"
-    used = {name: implied_gradient(seen, name, rule) for name in answer.gradient}
+    used = {name: implied_gradient(seen, name, rule, answer.gradient) for name in answer.gradient}
     return _of_gradients(
         {name: one for name, one in used.items() if one is not None}, answer.gradient, used=True
     )

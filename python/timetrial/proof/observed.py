@@ -12,8 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-VELOCITY = ".velocity"
-
 Tensors = dict[str, NDArray[Any]]
 
 
@@ -36,10 +34,11 @@ def sample_count(samples: Tensors) -> int:
 
 @dataclass(frozen=True)
 class Look:
-    """Parameters, and velocities by the parameter's name, at one moment; a contender may show no velocity."""
+    """Parameters, and the states of the optimizer ("<parameter>.velocity"), at one moment; a contender may
+    show no state."""
 
     parameter: Tensors
-    velocity: Tensors = field(default_factory=dict)
+    state: Tensors = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class Observation:
     """What a contender computed from the values `before`, on the batch `row` of `stream`.
 
     `name` says when, for people ("step 3"; "" for the first gradient). `fresh`: right after a reset, so
-    `before` must be the initial values, and every velocity 0. `earlier`: the look one step before `before`.
+    `before` must be the initial values, and every state 0. `step`: how many steps it had taken since then,
+    which the rate and the rule may depend on. `earlier`: the look one step before `before`.
     `kept`: the look behind, where nothing may have changed. A group is empty where nothing of the kind was
     asked or shown.
     """
@@ -57,6 +57,7 @@ class Observation:
     row: int
     before: Look
     fresh: bool = False
+    step: int = 0
     earlier: Look | None = None
     loss: float | None = None
     activation: Tensors | None = None
@@ -103,12 +104,8 @@ class Contact(Protocol):
 
 
 def look(contact: Contact) -> Look:
-    """Parameters and velocities now."""
-    velocity = contact.dump("optimizer")
-    return Look(
-        contact.dump("parameter"),
-        {name[: -len(VELOCITY)]: tensor for name, tensor in velocity.items() if name.endswith(VELOCITY)},
-    )
+    """Parameters and states now."""
+    return Look(contact.dump("parameter"), contact.dump("optimizer"))
 
 
 class Batches:

@@ -1,7 +1,7 @@
 """Does this backend compute this network? What it showed against what the judge gets from the same values.
 
 Every observation is judged by itself: loss and gradients at the contender's own parameters, and the change of
-parameters and velocities by the rule (rule.py). There are no allowances: what a rounded decision or a tie may
+parameters and states by the rule (rule.py). There are no allowances: what a rounded decision or a tie may
 have turned must be shown (flips.py), and stands in the notes.
 """
 
@@ -15,12 +15,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.optimizers import state_names
 from timetrial.proof.flips import every_tie, explain, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.passes import GROWTH
-from timetrial.proof.rule import Rule, changes, implied_gradient, norm
+from timetrial.proof.rule import Rule, changes, implied_gradient, lacking, norm
 from timetrial.proof.ways import LOSS_TOLERANCE, Guide
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
@@ -140,6 +141,8 @@ class _Court:
         self.hints: dict[str, str] = {}
         self._judge = judge
         self._expected = expected
+        # "gradient" has no optimizer to speak of.
+        self._rule = Rule.of(expected.optimizer)
         self._ties: Ties = "first"  # what explained this contender's gradients so far
 
     def hear(self, seen: Observation) -> None:
@@ -172,7 +175,7 @@ class _Court:
                     self.turned += [_name(seen, one) for one in words]
                     break
         for one in found:
-            words_of = hint(one, seen, answer, Rule.of(self._expected.optimizer)) if not one.passed else None
+            words_of = hint(one, seen, answer, self._rule) if not one.passed else None
             if words_of:
                 self.hints.setdefault(one.tensor, words_of)
         self.comparisons += found
@@ -201,8 +204,7 @@ class _Court:
                 for name in reversed(list(self._expected.initial))
             ]
         if seen.after is not None:
-            rule = Rule.of(self._expected.optimizer)
-            for change in changes(seen, answer.gradient, rule, GRADIENT_TOLERANCE):
+            for change in changes(seen, answer.gradient, self._rule, GRADIENT_TOLERANCE):
                 size = change.size if change.size > 0 else 1.0
                 name = _name(seen, f"{change.kind} {change.name}")
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
@@ -216,13 +218,12 @@ class _Court:
         batch: Tensors,
         ties: Ties,
     ) -> tuple[Answer, list[str]]:
-        rule = Rule.of(self._expected.optimizer)
         residual: Tensors = {}
         for name, gradient in answer.gradient.items():
             if seen.gradient is not None:
                 mine = np.asarray(seen.gradient[name], np.float64)
             else:
-                implied = implied_gradient(seen, name, rule)
+                implied = implied_gradient(seen, name, self._rule, answer.gradient)
                 if implied is None:
                     continue
                 mine = implied
@@ -269,8 +270,7 @@ class _Court:
         return {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
 
     def _guide(self, start: Tensors) -> Guide:
-        rule = Rule.of(self._expected.optimizer)
-        return Guide(self._judge, self._expected.batches, rule, start, self._ties)
+        return Guide(self._judge, self._expected.batches, self._rule, start, self._ties)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
@@ -307,7 +307,7 @@ def _name(seen: Observation, what: str) -> str:
 
 
 def _is_of_gradient(one: Comparison) -> bool:
-    return any(word in one.tensor for word in ("gradient ", "velocity ", "parameter "))
+    return any(f"{word} " in one.tensor for word in ("gradient", "parameter", *state_names()))
 
 
 def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
@@ -317,10 +317,16 @@ def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
         if not np.array_equal(seen.before.parameter[name], values):
             error = relative_l2(seen.before.parameter[name], values)
             yield _comparison(_name(seen, f"initial value {name}"), "relative_l2", error, 0.0)
-    for name, values in seen.before.velocity.items():
+    for name, values in seen.before.state.items():
         if np.any(values):
             error = norm(values.astype(np.float64))
-            yield _comparison(_name(seen, f"initial velocity {name}"), "relative_l2", error, 0.0)
+            yield _comparison(_name(seen, f"initial {_state(name)}"), "relative_l2", error, 0.0)
+
+
+def _state(name: str) -> str:
+    """As people read it: "velocity fc2.bias"."""
+    parameter, _, state = name.rpartition(".")
+    return f"{state} {parameter}"
 
 
 def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
@@ -346,9 +352,15 @@ def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
         if extra:
             return extra[0], f"{extra[0]}: the contender has this {kind}, the network does not"
     for moment in (seen.before, seen.after):
-        for name, tensor in (moment.velocity if moment else {}).items():
-            if name in shapes and tensor.shape != shapes[name]:
-                return name, f"{name}: shape {tensor.shape}, expected {shapes[name]} (velocity)"
+        for name, tensor in (moment.state if moment else {}).items():
+            parameter, _, state = name.rpartition(".")
+            if parameter in shapes and tensor.shape != shapes[parameter]:
+                words = f"{parameter}: shape {tensor.shape}, expected {shapes[parameter]} ({state})"
+                return parameter, words
+    hidden = lacking(seen, Rule.of(expected.optimizer)) if seen.after is not None else None
+    if hidden is not None:
+        rule = expected.optimizer["name"]
+        return hidden, f"the contender does not show {hidden}: no step of {rule} can be judged without"
     return None
 
 
@@ -356,13 +368,14 @@ def _kept(seen: Observation, kept: Look) -> Iterator[Comparison]:
     """What an evaluation changed, which must be nothing, to the last bit; only what differs is listed."""
     groups = (
         ("parameter", seen.before.parameter, kept.parameter),
-        ("velocity", seen.before.velocity, kept.velocity),
+        ("", seen.before.state, kept.state),
     )
     for kind, before, behind in groups:
         for name, values in before.items():
             if name in behind and not np.array_equal(values, behind[name]):
                 error = relative_l2(behind[name], values)
-                yield _comparison(_name(seen, f"{kind} {name} that it changed"), "relative_l2", error, 0.0)
+                what = f"{kind} {name}" if kind else _state(name)
+                yield _comparison(_name(seen, f"{what} that it changed"), "relative_l2", error, 0.0)
 
 
 def _loss(name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:

@@ -53,9 +53,10 @@ def pass_steps(optimizer: Mapping[str, Any], steps_per_epoch: int) -> int:
     `steps_per_epoch` 0: not known (a step of the user's own).
     """
     steps = min(MOST_STEPS, steps_per_epoch or MOST_STEPS)
-    momentum = float(optimizer.get("momentum") or 0.0)
-    if 0 < momentum < 1:
-        steps = min(steps, int(DECADES / -math.log10(momentum)))
+    for share in ("momentum", "beta1", "beta2", "rho"):
+        kept = float(optimizer.get(share) or 0.0)
+        if 0 < kept < 1:
+            steps = min(steps, int(DECADES / -math.log10(kept)))
     return max(steps, 1)
 
 
@@ -75,6 +76,11 @@ class PassCheck:
         self._done = 0  # steps of the pass so far
         self._is_first = True
         self._first: list[float] = []
+
+    @property
+    def done(self) -> int:
+        """Steps since the last reset."""
+        return self._done
 
     def restarted(self) -> None:
         """The contender was reset by a command."""

@@ -83,10 +83,11 @@ def forced_steps(
     number: int,
     prefix: str = "",
     row: int | None = None,
+    since: int | None = None,
 ) -> list[Observation]:
     """So many steps of the current stream, each between two looks. `looks` ends with the one before them and
-    gets those behind. `number`: of steps since the last reset; 0 makes the first one fresh. `row`: of the
-    stream's next batch, where that is not `number`."""
+    gets those behind. `number`: of steps taken; 0 makes the first one fresh. `row`: of the stream's next
+    batch, and `since`: of steps since the last reset, where these are not `number`."""
     found: list[Observation] = []
     first = number if row is None else row
     for step in range(steps):
@@ -99,6 +100,7 @@ def forced_steps(
                 row=first + step,
                 before=looks[-2],
                 fresh=number + step == 0,
+                step=number + step if since is None else since + step,
                 earlier=looks[-3] if len(looks) > 2 else None,
                 loss=losses[-1] if losses else None,
                 after=looks[-1],
@@ -122,17 +124,21 @@ def timed_observations(task: str, contact: Contact, prefix: str) -> list[Observa
     return found
 
 
-def end_observations(task: str, contact: Contact, steps: int, more: int = 0) -> list[Observation]:
+def end_observations(
+    task: str, contact: Contact, steps: int, more: int = 0, since: int | None = None
+) -> list[Observation]:
     """Behind the timed part of a launch that has taken `steps`: the next ones, through the very verb that was
     timed, on batches that it has never seen; and what it infers then. `more`: steps that nobody looks at
-    before these, so that nothing can be right every n-th step only and be seen then."""
+    before these, so that nothing can be right every n-th step only and be seen then. `since`: steps since the
+    last reset, where that was not the beginning."""
     if task != "train":
         return timed_observations(task, contact, f"after {steps} steps, ")
     contact.stream("proof")
     if more:
         contact.run(more)
     looks = [look(contact)]
-    found = forced_steps(contact, looks, 2, stream="proof", number=steps + more, row=more)
+    behind = (steps if since is None else since) + more
+    found = forced_steps(contact, looks, 2, stream="proof", number=steps + more, row=more, since=behind)
     name = f"evaluation after {steps + more + 2} steps"
     return [*found, _evaluated(contact, looks[-1], fresh=False, name=name)]
 
@@ -161,7 +167,7 @@ def _evaluated(contact: Contact, now: Look, *, fresh: bool, name: str = "evaluat
     """Inference on the first batch of `proof`, with which steps behind it begin again."""
     contact.stream("proof")
     output = contact.outputs()
-    kept = look(contact) if now.velocity else _initial(contact)
+    kept = look(contact) if now.state else _initial(contact)
     return Observation(name, "proof", 0, now, fresh=fresh, output=output, kept=kept)
 
 

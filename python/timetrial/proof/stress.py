@@ -2,13 +2,15 @@
 
 Biases that are 0 and weights that hardly move hide what depends on them. So the same network is built once
 more, by an ordinary job that says nothing of its purpose, with weights that were shaken, biases that are not
-0, a rate that moves every weight by some percent in each step, momentum and decay, and a batch of another
-shape.
+0, a rate that moves every weight by some percent in each step, momentum and decay, an epsilon as large as the
+root it stands beside, so that its place shows, and a batch of another shape. Where the workload has a
+schedule, the rate jumps from step to step; where it clips, every gradient is clipped.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,17 +19,22 @@ import numpy as np
 
 from timetrial.cases.case import Workload
 from timetrial.core import random
+from timetrial.optimizers import OPTIMIZERS
 from timetrial.proof.judge import JUDGING, Judge, reference_images
 from timetrial.proof.observed import Batches, Tensors, rows_of
 from timetrial.proof.parts import part_of
 from timetrial.workloads import Prepared, prepare
 from timetrial.workloads.cache import Entry, cached
+from timetrial.workloads.material import rates_file
 
 SHAKE = 0.3  # of a weight: how far it is moved at most
 BIAS = 0.1  # how large a bias is at most
 MOMENTUM = 0.9
 WAY = 0.02  # of the weights, that the first step leads
 FEWEST = 3  # images in its batch
+RATES = (1.0, 0.4, 0.7, 1.3)  # of the rate, in turns, where there is a schedule
+RATE_STEPS = 1000
+CLIPPED = 0.5  # of the norm of the first gradients, where they are clipped
 DECAY_SHARE = 0.3  # of the gradient, that the decay is at first
 
 
@@ -37,9 +44,16 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     assert prepared.batch_size is not None
     assert prepared.network is not None
     part, images = part_of(prepared.network), reference_images(prepared.network)
-    other = replace(workload, batch_size=other_size(prepared.batch_size, prepared.samples, part, images))
+    # The recipe has rates of its own.
+    optimizer = {key: value for key, value in workload.optimizer.items() if key != "schedule"}
+    other = replace(
+        workload,
+        optimizer=optimizer,
+        batch_size=other_size(prepared.batch_size, prepared.samples, part, images),
+    )
     made = prepare(other, seed=seed, epochs=1)
     job = copy.deepcopy(made.job)
+    job["optimizer"] = prepared.job["optimizer"]
     entry = _shaken(job["network"]["nodes"], seed)
     for node in job["network"]["nodes"]:
         for parameter in node["parameters"]:
@@ -78,14 +92,40 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
         if parameters[name].ndim > 1
     ]
     ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
-    typical = float(np.median(ratios))
-    optimizer = {
-        **prepared.job["optimizer"],
-        "learning_rate": _rounded(WAY * typical),
-        "momentum": MOMENTUM,
-        "weight_decay": _rounded(DECAY_SHARE / typical),
-    }
+    optimizer = _optimizer(prepared.job["optimizer"], float(np.median(ratios)), parameters, gradient)
     return replace(prepared, job={**prepared.job, "optimizer": optimizer})
+
+
+def _optimizer(
+    given: Mapping[str, Any], typical: float, parameters: Tensors, gradient: Tensors
+) -> dict[str, Any]:
+    """The same rule with numbers that show what it does. `typical`: the size of a weight over that of its
+    gradient."""
+    elements = sum(one.size for one in gradient.values())
+    size = math.sqrt(sum(float(np.sum(np.square(one, dtype=np.float64))) for one in gradient.values()))
+    root = size / math.sqrt(elements)  # of the mean square of a gradient
+    weights = math.sqrt(
+        sum(float(np.sum(np.square(one, dtype=np.float64))) for one in parameters.values()) / elements
+    )
+    made = dict(given)
+    name = given["name"]
+    decay = DECAY_SHARE / typical
+    if name == "sgd":
+        made |= {"learning_rate": _rounded(WAY * typical), "momentum": MOMENTUM}
+    else:
+        # A step of these has the size of the rate, whatever the gradient's is; Adadelta's that of the root of
+        # its epsilon.
+        made["epsilon"] = _rounded(root * root if name == "adadelta" else root)
+        made["learning_rate"] = _rounded(WAY * weights / (root if name == "adadelta" else 1))
+    if OPTIMIZERS[name].decoupled or given.get("decoupled"):
+        decay = DECAY_SHARE * WAY / made["learning_rate"]
+    made["weight_decay"] = _rounded(decay)
+    if "clip_norm" in given:
+        made["clip_norm"] = _rounded(CLIPPED * size)
+    if "rates" in given:
+        values = made["learning_rate"] * np.array([RATES[step % len(RATES)] for step in range(RATE_STEPS)])
+        made["rates"] = str(rates_file(values))
+    return made
 
 
 def _rounded(number: float) -> float:

@@ -11,6 +11,7 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.functions import word_of
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import Experiment
+from timetrial.optimizers import flat_keys
 from timetrial.records.metric import RACED
 from timetrial.records.model import CaseRecord
 from timetrial.results.results import Results
@@ -85,7 +86,7 @@ def keys_of(case: CaseRecord) -> dict[str, Any]:
         **({"dataset": case.dataset} if case.dataset != NO_NETWORK else {}),
         **({"batch_size": case.batch_size} if case.batch_size is not None else {}),
         "task": case.task,
-        **{f"optimizer.{key}": value for key, value in case.optimizer.items()},
+        **flat_keys(case.optimizer),
         **case.settings,
     }
     if "threads" in keys:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from timetrial.optimizers import flat_keys
 from timetrial.records.model import CaseRecord
 
 Facts = Mapping[str, Any]  # flat key -> value of one case
@@ -20,7 +21,7 @@ def facts_of(case: CaseRecord) -> dict[str, Any]:
         "backend": case.backend,  # and from the axes: of a damaged record these may lack it
         "dataset": case.dataset,
         "batch_size": case.batch_size,
-        **{f"optimizer.{key}": value for key, value in case.optimizer.items()},
+        **flat_keys(case.optimizer),
         **case.settings,
         **case.axes,
     }

@@ -43,6 +43,8 @@ class Contender(Timed):
             self.check_has("layer", node.kind, adapter.layers)
         if job.task == "train":
             self.check_has("optimizer", job.optimizer["name"], adapter.optimizers)
+            for option in job.optimizer.get("options", ()):
+                self.check_has("optimizer option", option, adapter.optimizers)
 
     def build(self):
         """The network with its initial weights on the batch's own memory."""

@@ -37,7 +37,8 @@ class Job(object):
     against: i64 (N), below `classes`, or as many numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
-    optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}.
+    optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}; flags that are on,
+    and "clip_norm", only where they are asked for: then "options" lists them.
     """
 
     def __init__(self, path):
@@ -59,6 +60,7 @@ class Job(object):
         self.settings = dict(table["settings"])
         self.flush_to_zero = self.settings.pop("flush_to_zero", None)  # nothing that an adapter applies
         self.optimizer = dict(table["optimizer"])
+        self._rates = np.load(self.optimizer["rates"]) if "rates" in self.optimizer else None
         self.streams = dict(table["streams"])
         self.sys_path = list(table.get("sys_path", []))
         self.working_folder = table.get("working_folder")
@@ -92,6 +94,12 @@ class Job(object):
                     ),
                 )
             self.parameters[table["name"]] = values
+
+    def rate(self, step):
+        """The learning rate of the step behind so many since reset()."""
+        if self._rates is None:
+            return self.optimizer["learning_rate"]
+        return float(self._rates[min(step, len(self._rates) - 1)])
 
     def node(self, name):
         """The layer of this name."""

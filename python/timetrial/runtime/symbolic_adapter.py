@@ -59,7 +59,7 @@ class SymbolicAdapter(BaseAdapter):
         """Of the last gradient(): step() keeps none."""
         return {name: shared.get_value() for name, shared in self._gradients.items()}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum."""
         return {name + ".velocity": shared.get_value() for name, shared in self._velocities.items()}
 

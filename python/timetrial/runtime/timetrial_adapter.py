@@ -32,6 +32,7 @@ class BaseAdapter(object):
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
+    # Rules, and options: "nesterov", "decoupled", "rate_inside", "schedule" (Job.rate), "clip_norm".
     optimizers = ("sgd",)
     layers = LAYERS
     several_inputs = False  # whether layers may read more than one input of the network
@@ -56,12 +57,12 @@ class BaseAdapter(object):
         return np.asarray(result)
 
     def tensors(self, role):
-        """Name -> array, by one method per role: parameters(), gradients(), activations(), velocities()."""
+        """Name -> array, by one method per role: parameters(), gradients(), activations(), states()."""
         method = {
             "parameter": "parameters",
             "gradient": "gradients",
             "activation": "activations",
-            "optimizer": "velocities",
+            "optimizer": "states",
         }.get(role)
         return getattr(self, method, dict)() if method else {}
 
@@ -146,7 +147,7 @@ class ChannelsLast(object):
         return array
 
     def parameter(self, name, array):
-        """A parameter's value, gradient or velocity, as the job has it."""
+        """A parameter's value, gradient or state, as the job has it."""
         array = np.asarray(array)
         if array.ndim == 4:
             return array.transpose(3, 2, 0, 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timetrial.core import Input, random
 from timetrial.workloads.cache import Content, Entry, cached
@@ -157,3 +158,9 @@ def proof_entry(inputs: Sequence[Input], batch_size: int, limits: Mapping[str, i
 def fingerprint(content: object) -> str:
     """Sixteen hex digits of anything that JSON can hold."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def rates_file(values: NDArray[np.float64]) -> Path:
+    """Rates as a file of the cache: f64, one for each step since reset()."""
+    recipe = {"rates": [float(rate) for rate in values]}
+    return cached("rates", recipe, lambda: {"rates": np.asarray(values, np.float64)}).file("rates.npy")

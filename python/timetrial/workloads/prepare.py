@@ -9,6 +9,7 @@ from typing import Any
 from timetrial.cases.case import NO_NETWORK, Workload
 from timetrial.core import Input, Network
 from timetrial.errors import InputError
+from timetrial.optimizers import check_optimizer, options_of, rates
 from timetrial.workloads.cache import Entry
 from timetrial.workloads.material import (
     PROOF_ORDERS,
@@ -17,10 +18,10 @@ from timetrial.workloads.material import (
     inputs_of,
     order_entry,
     proof_entry,
+    rates_file,
     weights_entry,
 )
 from timetrial.workloads.networks import load_network
-from timetrial.workloads.optimizers import check_optimizer
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
     job: dict[str, Any] = {
         "batch_size": size,
         "network": network.to_job(),
-        "optimizer": checked.optimizer,
+        "optimizer": _job_optimizer(checked, size, epochs, reads_data=reads_data),
         "streams": {},
     }
     content = {"network": network.to_job(), "optimizer": checked.optimizer, "data": data.hashes()}
@@ -125,6 +126,20 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
             "arrays_sha256": data.hashes(),
         },
     )
+
+
+def _job_optimizer(checked: Checked, batch_size: int, epochs: int, *, reads_data: bool) -> dict[str, Any]:
+    """As contenders are told: the options in a list, and of a schedule nothing but its rates."""
+    found = {key: value for key, value in checked.optimizer.items() if key != "schedule"}
+    options = options_of(checked.optimizer)
+    if options:
+        found["options"] = options
+    if "schedule" in checked.optimizer:
+        steps = epochs * (checked.samples // batch_size)
+        values = rates(checked.optimizer["schedule"], checked.optimizer["learning_rate"], steps)
+        if reads_data:
+            found["rates"] = str(rates_file(values))
+    return found
 
 
 def _nothing(workload: Workload) -> Prepared:

@@ -20,6 +20,7 @@ DEFECTS = (
     "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
     "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity", "half_batch", "every_eighth",
     "shifted_target", "velocity_lost", "first_inference", "inference_trace",
+    "undecayed_bias", "late_rate", "rate_in_velocity",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
@@ -30,7 +31,7 @@ class Adapter:
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
-    optimizers = ("sgd",)
+    optimizers = ("sgd", "schedule")
     layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "softmax_cross_entropy")
     version = "1"
     library = f"NumPy {np.__version__}"
@@ -143,7 +144,8 @@ class Adapter:
         self.images, self.labels = own
 
     def _update(self):
-        rate, momentum = self.job.optimizer["learning_rate"], self.job.optimizer["momentum"]
+        late = self.defect == "late_rate"
+        rate, momentum = self.job.rate(max(0, self.since_reset - 1 - late)), self.job.optimizer["momentum"]
         decay = self.job.optimizer["weight_decay"]
         if self.defect == "forgotten_momentum":
             momentum = 0.0
@@ -156,10 +158,14 @@ class Adapter:
                 continue
             weight, velocity = self.parameters[name], self.velocity[name]
             change = gradient + decay * weight
-            if self.defect == "decayed_late":
+            if self.defect == "decayed_late" or (self.defect == "undecayed_bias" and weight.ndim == 1):
                 change = gradient
             if self.defect == "dampened":
                 change = change * 0.9
+            if self.defect == "rate_in_velocity":  # the same steps, as long as the rate stays
+                self.velocity[name] = momentum * velocity + rate * change
+                self.parameters[name] = (weight - self.velocity[name]).astype(np.float32)
+                continue
             self.velocity[name] = momentum * velocity + change
             step = self.velocity[name]
             if self.defect == "nesterov":

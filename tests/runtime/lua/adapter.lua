@@ -186,7 +186,7 @@ function Adapter:gradients()
   return self:_tensors("gradient", "")
 end
 
-function Adapter:velocities()
+function Adapter:states()
   return self:_tensors("velocity", ".velocity")
 end
 

@@ -99,7 +99,7 @@ class Adapter(BaseAdapter):
         """Of the last step."""
         return {name: np.array(p.grad) for name, p in self._named.items() if p.grad is not None}
 
-    def velocities(self):
+    def states(self):
         """Chainer keeps -learning_rate * velocity, which comes to the same while the rate stays."""
         return {
             name + ".velocity": np.array(p.update_rule.state["v"]) / -self.optimizer.lr

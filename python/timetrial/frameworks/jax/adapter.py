@@ -82,7 +82,7 @@ class Adapter(BaseAdapter):
         """Of the last step."""
         return {name: np.asarray(value) for name, value in self._gradients.items()}
 
-    def velocities(self):
+    def states(self):
         """The trace of optax's momentum."""
         traces = [state.trace for state in jax.tree_util.tree_leaves(self._state, is_leaf=_is_trace)]
         return {n + ".velocity": np.asarray(v) for trace in traces for n, v in trace.items()}

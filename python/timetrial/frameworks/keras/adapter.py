@@ -89,7 +89,7 @@ class Adapter(BaseAdapter):
         """Of the last gradient()."""
         return self._in_the_jobs_form(lambda v: self._gradients[v.path]) if self._gradients else {}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum: Keras keeps it times minus the learning rate."""
         if not self._optimizer.momentums:
             return {}

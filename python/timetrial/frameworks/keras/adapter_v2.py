@@ -90,7 +90,7 @@ class Adapter(BaseAdapter):
         """Of the last gradient()."""
         return {name: self._form.parameter(name, value) for name, value in self._gradients.items()}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum: Keras keeps it times minus the learning rate."""
         if not self._job.optimizer["momentum"] or not self._optimizer.weights:
             return {}

@@ -107,7 +107,7 @@ class Adapter(BaseAdapter):
         values = layer_values(mx.nd, self._job, self.images, self.model.weights)
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
-    def velocities(self):
+    def states(self):
         """MXNet keeps -learning_rate * velocity, which comes to the same while the rate stays."""
         rate = self._job.optimizer["learning_rate"]
         states = zip(self.model.weights, self.model.optimizer_states())

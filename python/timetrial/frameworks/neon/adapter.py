@@ -114,7 +114,7 @@ class Adapter(BaseAdapter):
             for name, layer in self._places.items()
         }
 
-    def velocities(self):
+    def states(self):
         """Neon's have the learning rate in them, and point downwards."""
         rate = -self._job.optimizer["learning_rate"]
         return {

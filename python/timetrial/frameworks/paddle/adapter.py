@@ -112,7 +112,7 @@ class Adapter(BaseAdapter):
             return {name: _turned(np.array(value)) for name, value in self._gradients.items()}
         return {name: _turned(p.grad.numpy()) for name, p in self._named.items() if p.grad is not None}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum."""
         if not self._job.optimizer["momentum"]:
             return {}

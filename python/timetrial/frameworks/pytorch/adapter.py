@@ -1,6 +1,7 @@
 """PyTorch on the CPU: the step that a PyTorch user writes."""
 
 import contextlib
+import math
 import re
 import time
 
@@ -16,12 +17,24 @@ _FACTS = (
     ("torch.cpu_capability", r"CPU capability usage: (.*)"),
 )
 
+# The states of each rule, and what torch calls them.
+_STATES = {
+    "sgd": {"velocity": "momentum_buffer"},
+    "adam": {"first_moment": "exp_avg", "second_moment": "exp_avg_sq"},
+    "adamw": {"first_moment": "exp_avg", "second_moment": "exp_avg_sq"},
+    "rmsprop": {"second_moment": "square_avg"},
+    "adagrad": {"squared_sum": "sum"},
+    "adadelta": {"second_moment": "square_avg", "squared_update": "acc_delta"},
+}
+
 
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
     layers = LAYERS + JOINS + TENSOR_LOSSES
     several_inputs = True
+    # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
+    optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
 
     def load(self, settings):
         """Imports torch. Its OpenMP pool has its size from OMP_NUM_THREADS already; torch is told as well."""
@@ -89,25 +102,59 @@ class Adapter(BaseAdapter):
             for name, parameter in self._named.items():
                 parameter.copy_(torch.from_numpy(np.array(self._job.parameters[name])))
                 parameter.grad = None
-        settings = self._job.optimizer
-        self.optimizer = (
-            torch.optim.SGD(
-                self.model.parameters(),
-                lr=settings["learning_rate"],
-                momentum=settings["momentum"],
-                weight_decay=settings["weight_decay"],
-            )
-            if self._named
-            else None
-        )
+        self.optimizer = self._make_optimizer() if self._named else None
+        self._taken = 0
         self.model.train(self._job.task != "forward")
+
+    def _make_optimizer(self):
+        """Torch's own of that name, with the job's numbers by torch's names."""
+        given = self._job.optimizer
+        named = {"lr": self._job.rate(0), "weight_decay": given["weight_decay"]}
+        for ours, theirs in (("momentum", "momentum"), ("rho", "rho"), ("epsilon", "eps")):
+            if ours in given:
+                named[theirs] = given[ours]
+        if "beta1" in given:
+            named["betas"] = (given["beta1"], given["beta2"])
+        if given.get("nesterov"):
+            named["nesterov"] = True
+        if given["name"] == "rmsprop":
+            named["alpha"] = named.pop("rho")
+        kinds = {
+            "sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad",
+            "adadelta": "Adadelta",
+        }  # fmt: skip
+        made = getattr(torch.optim, kinds[given["name"]])(self.model.parameters(), **named)
+        # What is not asked for costs nothing in a step.
+        self._changes = "rates" in given or "beta1" in given or "clip_norm" in given
+        return made
+
+    def _update(self):
+        """The optimizer, with this step's numbers."""
+        if self._changes:
+            given, (group,) = self._job.optimizer, self.optimizer.param_groups
+            group["lr"] = self._job.rate(self._taken)
+            self._taken += 1
+            if "beta1" in given:
+                # Torch adds its epsilon to the corrected root, the job's rule to the root as it is.
+                group["eps"] = given["epsilon"] / math.sqrt(1 - given["beta2"] ** self._taken)
+            if "clip_norm" in given:
+                self._clip(given["clip_norm"])
+        self.optimizer.step()
+
+    def _clip(self, most):
+        """All gradients by one factor, where their norm is larger."""
+        gradients = [p.grad for p in self._named.values()]
+        norm = torch.norm(torch.stack([torch.norm(one) for one in gradients])).item()
+        if norm > most:
+            for one in gradients:
+                one.mul_(most / norm)
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         self.optimizer.zero_grad(**self._clear)
         loss = self._loss(self.target, *self.inputs)
         loss.backward()
-        self.optimizer.step()
+        self._update()
         return loss.item()
 
     def gradient(self):
@@ -147,7 +194,7 @@ class Adapter(BaseAdapter):
 
     def update_part(self):
         """The optimizer; then what the step held is freed, as at the end of step()."""
-        self.optimizer.step()
+        self._update()
         del self._prediction, self._parted_loss
 
     def _profile(self):
@@ -169,7 +216,7 @@ class Adapter(BaseAdapter):
                 with _timed(taken, node.name, "backward"):
                     self._backward(node, values.pop(node.name), leaves.pop(node.name), gradients)
         with _timed(taken, "*", "update"):
-            self.optimizer.step()
+            self._update()
         return taken
 
     def _plain_loss(self, target, *inputs):
@@ -194,13 +241,14 @@ class Adapter(BaseAdapter):
         """Of the last step."""
         return {n: p.grad.numpy().copy() for n, p in self._named.items() if p.grad is not None}
 
-    def velocities(self):
-        """The optimizer's momentum."""
+    def states(self):
+        """What the optimizer keeps, by the job's names."""
         state = self.optimizer.state if self.optimizer else {}
         return {
-            name + ".velocity": state[p]["momentum_buffer"].numpy().copy()
+            name + "." + ours: state[p][theirs].numpy().copy()
             for name, p in self._named.items()
-            if state.get(p, {}).get("momentum_buffer") is not None
+            for ours, theirs in _STATES[self._job.optimizer["name"]].items()
+            if state.get(p, {}).get(theirs) is not None
         }
 
     def activations(self):

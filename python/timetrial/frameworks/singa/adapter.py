@@ -90,7 +90,7 @@ class Adapter(BaseAdapter):
         """Of the last step."""
         return {name: _turned(tensor.to_numpy(found)) for name, found in self._gradients.items()}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's moments."""
         moments = self.optimizer.moments
         return {name + ".velocity": _turned(tensor.to_numpy(moments[name])) for name in moments}

@@ -91,7 +91,7 @@ class Adapter(BaseAdapter):
         """Of the last gradient()."""
         return {n: self._form.parameter(n, g.numpy()) for n, g in self._gradients.items()}
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum."""
         return {n + ".velocity": self._form.parameter(n, v.numpy()) for n, v in self._momentum.items()}
 

@@ -106,7 +106,7 @@ class Adapter(BaseAdapter):
         """Of the last gradient()."""
         return self._in_the_jobs_form(self._gradients)
 
-    def velocities(self):
+    def states(self):
         """The optimizer's momentum."""
         found = self._in_the_jobs_form(self._session.run(self._velocities)) if self._velocities else {}
         return {name + ".velocity": array for name, array in found.items()}

@@ -243,7 +243,7 @@ function Adapter:activations()
 end
 
 -- The momentum's vector, cut as the parameters' is.
-function Adapter:velocities()
+function Adapter:states()
   local found = {}
   local parameters = self:_each(function(module, is_bias)
     return is_bias and module.bias or module.weight

@@ -1,6 +1,6 @@
 -- Defaults of an adapter in Lua. The shape is that of frameworks/README.md, with pointers for arrays:
 -- build(job, batch) gets a pointer for each input, name -> float * or int64_t *; evaluate() returns float *
--- (N x classes) that stays until the next call, and parameters(), gradients(), activations(), velocities()
+-- (N x classes) that stays until the next call, and parameters(), gradients(), activations(), states()
 -- return name -> {data = float *, shape = {...}}.
 
 local BaseAdapter = {
@@ -30,7 +30,7 @@ local METHODS = {
   parameter = "parameters",
   gradient = "gradients",
   activation = "activations",
-  optimizer = "velocities",
+  optimizer = "states",
 }
 
 -- A new adapter with these defaults.

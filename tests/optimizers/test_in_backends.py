@@ -1,0 +1,87 @@
+"""Every rule with every option, through the whole way of a launch: proven state by state, timed, and judged
+again at the end of the timed part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import make_plan, small_network, words
+
+from timetrial.launch.run import run_launch
+from timetrial.optimizers import OPTIMIZERS
+from timetrial.records.model import LaunchRecord
+
+# What `rate_inside` is called, and whether the framework has it, differs; everything else is everyone's.
+OPTIONS: list[dict[str, Any]] = [
+    {"name": "sgd", "momentum": 0.9, "weight_decay": 0.01},
+    {"name": "sgd", "momentum": 0.9, "nesterov": True},
+    {"name": "sgd", "momentum": 0.9, "weight_decay": 0.01, "decoupled": True},
+    {"name": "sgd", "momentum": 0.9, "rate_inside": True, "schedule": {"name": "cosine"}},
+    {"name": "sgd", "clip_norm": 0.5},
+    *({"name": name, "weight_decay": 0.01} for name in OPTIMIZERS if name != "sgd"),
+    {
+        "name": "adamw",
+        "clip_norm": 0.5,
+        "schedule": {"name": "step", "every": 5, "factor": 0.5, "warmup": 4},
+    },
+]
+NATIVE = ("reference", "eigen", "onednn", "libtorch")
+LACKS = {"libtorch": ("rate_inside",), "pytorch": ("rate_inside", "decoupled")}
+
+
+@pytest.mark.parametrize("backend", ["eigen", "pytorch"])
+def test_the_end_of_a_timed_part_is_judged_by_the_step_it_is(tmp_path: Path, backend: str) -> None:
+    """Bias corrections, clipping and the rates of a schedule, thousands of steps after a reset."""
+    _is_judged(_launch(tmp_path, backend, OPTIONS[-1], "speed"), OPTIONS[-1])
+
+
+def _id(optimizer: dict[str, Any]) -> str:
+    return "-".join([optimizer["name"], *(key for key, value in optimizer.items() if value is True),
+                     *(key for key in ("clip_norm", "schedule") if key in optimizer)])  # fmt: skip
+
+
+def _launch(folder: Path, backend: str, optimizer: dict[str, Any], purpose: str) -> LaunchRecord:
+    if backend in ("libtorch", "pytorch"):
+        pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    plan = make_plan(
+        folder / purpose,
+        backend,
+        network=small_network(folder),
+        purpose=purpose,
+        optimizer={"learning_rate": 0.003, **optimizer},
+        settings={"threads": "1"},
+    )
+    return run_launch(plan)
+
+
+# The end of a timed part is judged by the same court, and `cblas` updates by the code of `eigen`.
+PURPOSES = ["proof", pytest.param("speed", marks=pytest.mark.full)]
+BACKENDS = [*NATIVE, pytest.param("cblas", marks=pytest.mark.full), "pytorch"]
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("optimizer", OPTIONS, ids=_id)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_it_is_proven_and_judged_again_at_the_end(
+    tmp_path: Path, backend: str, optimizer: dict[str, Any], purpose: str
+) -> None:
+    record = _launch(tmp_path, backend, optimizer, purpose)
+    lacking = [option for option in LACKS.get(backend, ()) if option in optimizer]
+    if lacking:
+        assert record.outcome == "unavailable", words(record)
+        assert lacking[0] in (record.reason or "")
+        return
+    _is_judged(record, optimizer)
+
+
+def _is_judged(record: LaunchRecord, optimizer: dict[str, Any]) -> None:
+    assert record.outcome == "ok", words(record)
+    judged = record.parity if record.purpose == "proof" else record.end
+    assert judged is not None
+    assert judged.status == "passed", judged
+    compared = {comparison.tensor.split(": ")[-1].split(" ")[0] for comparison in judged.comparisons}
+    shown = {state.name for state in OPTIMIZERS[optimizer["name"]].states}
+    if optimizer["name"] != "sgd" or optimizer.get("momentum"):
+        assert shown <= compared, compared
