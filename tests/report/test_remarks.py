@@ -248,3 +248,11 @@ def test_a_torch_says_for_which_cuda_it_was_built() -> None:
 
     assert cuda_of(built("12.8")) == {"torch.cuda": "12.8"}
     assert cuda_of(built(None)) == cuda_of({}) == cuda_of({"torch": None}) == {}
+
+
+def test_where_names_would_fill_lines_their_number_stands() -> None:
+    names = [f"backend{number} {threads}" for number in range(30) for threads in (1, 2)]
+    every_third = set(names[::3])
+    found = rows_words(rows(*names), every_third, AXES, word)
+    assert found == "20 of 60 rows, backend0 1 and backend1 2 among them"
+    assert rows_words(rows(*names), set(names[:-1]), AXES, word) == "every row but backend29 2"

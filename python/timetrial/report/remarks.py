@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from timetrial.analysis.summary import Row
 
 MARK = "! "
+LONGEST = 240  # characters of names: who wants to know more has each row's details
 
 
 def remark_lines(remarks: Iterable[str], width: int) -> Iterator[Text]:
@@ -78,7 +79,7 @@ def rows_words(
     rows: Sequence[Row], concerned: set[str], axes: Sequence[str], word: Callable[[Row, str], str]
 ) -> str:
     """'eigen 1', 'every row', 'every row but eigen 1', 'every row with threads 2 and onednn 1': the shortest
-    that names them. Of rows that were launched."""
+    that names them, or how many if that would fill lines. Of rows that were launched."""
     names = {row.case.id: " ".join(word(row, axis) for axis in axes) for row in rows}
     chosen = [row for row in rows if row.case.id in concerned]
     among = [row for row in rows if row.launches or row.case.id in concerned]
@@ -91,7 +92,11 @@ def rows_words(
         return every
     candidates = [listed, f"{every} but {_and([names[row.case.id] for row in others])}"]
     candidates.append(_and(list(_covered(chosen, others, axes, word, names))))
-    return min(candidates, key=len)
+    shortest = min(candidates, key=len)
+    if len(shortest) <= LONGEST:
+        return shortest
+    first = [names[row.case.id] for row in chosen[:2]]
+    return f"{len(chosen)} of {len(among)} rows, {_and(first)} among them"
 
 
 def _covered(
