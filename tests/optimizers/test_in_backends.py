@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from launching import make_plan, small_network, words
 
+from timetrial.environments import locate, shipped_frameworks
+from timetrial.errors import Unavailable
 from timetrial.launch.run import run_launch
 from timetrial.optimizers import OPTIMIZERS
 from timetrial.records.model import LaunchRecord
@@ -28,10 +30,14 @@ OPTIONS: list[dict[str, Any]] = [
     },
 ]
 NATIVE = ("reference", "eigen", "onednn", "libtorch")
-LACKS = {"libtorch": ("rate_inside",), "pytorch": ("rate_inside", "decoupled")}
+LACKS = {
+    "libtorch": ("rate_inside",),
+    "pytorch": ("rate_inside", "decoupled"),
+    "jax": ("rate_inside", "adagrad"),
+}
 
 
-@pytest.mark.parametrize("backend", ["eigen", "pytorch"])
+@pytest.mark.parametrize("backend", ["eigen", "pytorch", "jax"])
 def test_the_end_of_a_timed_part_is_judged_by_the_step_it_is(tmp_path: Path, backend: str) -> None:
     """Bias corrections, clipping and the rates of a schedule, thousands of steps after a reset."""
     _is_judged(_launch(tmp_path, backend, OPTIONS[-1], "speed"), OPTIONS[-1])
@@ -45,6 +51,11 @@ def _id(optimizer: dict[str, Any]) -> str:
 def _launch(folder: Path, backend: str, optimizer: dict[str, Any], purpose: str) -> LaunchRecord:
     if backend in ("libtorch", "pytorch"):
         pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    if backend == "jax":
+        try:
+            locate(shipped_frameworks()[backend], "", None)
+        except Unavailable as reason:
+            pytest.skip(f"framework {backend}: {reason}")
     plan = make_plan(
         folder / purpose,
         backend,
@@ -58,7 +69,12 @@ def _launch(folder: Path, backend: str, optimizer: dict[str, Any], purpose: str)
 
 # The end of a timed part is judged by the same court, and `cblas` updates by the code of `eigen`.
 PURPOSES = ["proof", pytest.param("speed", marks=pytest.mark.full)]
-BACKENDS = [*NATIVE, pytest.param("cblas", marks=pytest.mark.full), "pytorch"]
+BACKENDS = [
+    *NATIVE,
+    pytest.param("cblas", marks=pytest.mark.full),
+    "pytorch",
+    pytest.param("jax", marks=pytest.mark.full),
+]
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
@@ -68,7 +84,7 @@ def test_it_is_proven_and_judged_again_at_the_end(
     tmp_path: Path, backend: str, optimizer: dict[str, Any], purpose: str
 ) -> None:
     record = _launch(tmp_path, backend, optimizer, purpose)
-    lacking = [option for option in LACKS.get(backend, ()) if option in optimizer]
+    lacking = [one for one in LACKS.get(backend, ()) if one in optimizer or one == optimizer["name"]]
     if lacking:
         assert record.outcome == "unavailable", words(record)
         assert lacking[0] in (record.reason or "")

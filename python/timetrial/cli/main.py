@@ -115,7 +115,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a table with a "?" for a "±" is better than none
-    # What a command imports and reads lives until it ends: looking through it for garbage is a tenth of `show`.
+    # What a command imports and reads lives until it ends: a search of it for garbage is a tenth of `show`.
     gc.set_threshold(100_000, 50, 50)
     app()
 

@@ -60,7 +60,7 @@ class Job(object):
         self.settings = dict(table["settings"])
         self.flush_to_zero = self.settings.pop("flush_to_zero", None)  # nothing that an adapter applies
         self.optimizer = dict(table["optimizer"])
-        self._rates = np.load(self.optimizer["rates"]) if "rates" in self.optimizer else None
+        self.rates = np.load(self.optimizer["rates"]) if "rates" in self.optimizer else None
         self.streams = dict(table["streams"])
         self.sys_path = list(table.get("sys_path", []))
         self.working_folder = table.get("working_folder")
@@ -97,9 +97,9 @@ class Job(object):
 
     def rate(self, step):
         """The learning rate of the step behind so many since reset()."""
-        if self._rates is None:
+        if self.rates is None:
             return self.optimizer["learning_rate"]
-        return float(self._rates[min(step, len(self._rates) - 1)])
+        return float(self.rates[min(step, len(self.rates) - 1)])
 
     def node(self, name):
         """The layer of this name."""

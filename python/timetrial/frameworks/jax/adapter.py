@@ -3,12 +3,22 @@
 import numpy as np
 from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, bias_name, pair, weight_name
 
+# The states of each rule, and what optax calls them. Optax's Adagrad has its epsilon inside the root.
+_STATES = {
+    "sgd": {"velocity": "trace"},
+    "adam": {"first_moment": "mu", "second_moment": "nu"},
+    "adamw": {"first_moment": "mu", "second_moment": "nu"},
+    "rmsprop": {"second_moment": "nu"},
+    "adadelta": {"second_moment": "e_g", "squared_update": "e_x"},
+}
+
 
 class Adapter(BaseAdapter):
     """Modes: `jit` compiles each function as a whole, `eager` runs operation by operation."""
 
     layers = LAYERS + JOINS + TENSOR_LOSSES
     several_inputs = True
+    optimizers = (*_STATES, "nesterov", "decoupled", "schedule", "clip_norm")
 
     def load(self, settings):
         """Imports JAX. Its threads are as many as the processors that the parent lets it have."""
@@ -37,11 +47,7 @@ class Adapter(BaseAdapter):
         """The functions; images are the batch's own memory."""
         self._job, self.target = job, batch[job.target]
         self.inputs = [jnp.from_dlpack(batch[name], copy=False) for name in job.sources]
-        rule = job.optimizer
-        self._optimizer = optax.chain(
-            optax.add_decayed_weights(rule["weight_decay"]),
-            optax.sgd(rule["learning_rate"], momentum=rule["momentum"] or None),
-        )
+        self._optimizer = _optimizer(job)
         compiled = jax.jit if self.mode == "jit" else (lambda function: function)
         self._train = compiled(self._train_function)
         self._gradient = compiled(jax.value_and_grad(self._loss_function))
@@ -83,9 +89,19 @@ class Adapter(BaseAdapter):
         return {name: np.asarray(value) for name, value in self._gradients.items()}
 
     def states(self):
-        """The trace of optax's momentum."""
-        traces = [state.trace for state in jax.tree_util.tree_leaves(self._state, is_leaf=_is_trace)]
-        return {n + ".velocity": np.asarray(v) for trace in traces for n, v in trace.items()}
+        """What optax keeps, by the job's names."""
+        wanted = _STATES[self._job.optimizer["name"]]
+
+        def has_them(state):
+            return all(hasattr(state, theirs) for theirs in wanted.values())
+
+        found = [one for one in jax.tree_util.tree_leaves(self._state, is_leaf=has_them) if has_them(one)]
+        return {
+            name + "." + ours: np.asarray(value)
+            for state in found
+            for ours, theirs in wanted.items()
+            for name, value in getattr(state, theirs).items()
+        }
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
@@ -117,8 +133,43 @@ class Adapter(BaseAdapter):
         return values
 
 
-def _is_trace(state):
-    return isinstance(state, optax.TraceState)
+def _optimizer(job):
+    """Of optax's pieces: clip, decay of the gradient, the rule, decay of the weight, rate."""
+    rule = job.optimizer
+    decay = [optax.add_decayed_weights(rule["weight_decay"])]
+    decoupled = rule["name"] == "adamw" or "decoupled" in rule
+    rate = rule["learning_rate"]
+    if job.rates is not None:
+        rates = np.asarray(job.rates, np.float32)
+
+        def rate(step):
+            return jnp.asarray(rates)[jnp.minimum(step, len(rates) - 1)]
+
+    return optax.chain(
+        *([optax.clip_by_global_norm(rule["clip_norm"])] if "clip_norm" in rule else []),
+        *([] if decoupled else decay),
+        *_rule(rule),
+        *(decay if decoupled else []),
+        optax.scale_by_learning_rate(rate),
+    )
+
+
+def _rule(rule):
+    if rule["name"] == "sgd":
+        return [optax.trace(rule["momentum"], nesterov="nesterov" in rule)] if rule["momentum"] else []
+    if rule["name"] == "rmsprop":
+        return [optax.scale_by_rms(rule["rho"], rule["epsilon"], eps_in_sqrt=False)]
+    if rule["name"] == "adadelta":
+        return [optax.scale_by_adadelta(rule["rho"], rule["epsilon"])]
+    # Optax adds its epsilon to the corrected root, the job's rule to the root as it is.
+    scale = optax.inject_hyperparams(optax.scale_by_adam, static_args=("b1", "b2", "eps_root"))
+    return [
+        scale(
+            b1=rule["beta1"],
+            b2=rule["beta2"],
+            eps=lambda step: rule["epsilon"] / jnp.sqrt(1 - rule["beta2"] ** (step + 1)),
+        )
+    ]
 
 
 def _layer(node, weights, x, *more):
