@@ -94,6 +94,7 @@ class Twin:
             loss=prepared.job["network"]["loss"],
             output=prepared.job["network"]["output"],
             optimizer=prepared.job["optimizer"],
+            rate=lambda _step: prepared.job["optimizer"]["learning_rate"],  # twins have no schedule
             parameters={name: np.load(file) for name, file in files.items()},
             streams=prepared.job["streams"],
         )
