@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "network/initial.h"
 #include "random/draws.h"
 #include "random/philox.h"
 
@@ -91,20 +92,25 @@ TEST(Uniform, RefusesAnEmptyInterval) {
     EXPECT_THROW(uniform(1, "x", 0, NAN, values), std::invalid_argument);
 }
 
-TEST(GlorotUniform, HasTheLimitOfItsFans) {
-    const std::vector<std::int64_t> dense{500, 800};
-    const std::vector<std::int64_t> convolution{50, 20, 5, 5};
-    EXPECT_DOUBLE_EQ(glorot_limit(dense), std::sqrt(6.0 / 1300));
-    EXPECT_DOUBLE_EQ(glorot_limit(convolution), std::sqrt(6.0 / (20 * 25 + 50 * 25)));
-    std::vector<float> values(50 * 20 * 25);
-    glorot_uniform(1, "conv2.weight", convolution, values);
-    const auto limit = static_cast<float>(glorot_limit(convolution));
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    EXPECT_GE(*low, -limit);
-    EXPECT_LT(*high, limit);
-    EXPECT_GT(*high - *low, 1.99f * limit);
-    const std::vector<std::int64_t> bias{10};
-    EXPECT_THROW(glorot_limit(bias), std::invalid_argument);
+TEST(Initial, HasTheLimitsOfItsFans) {
+    const auto drawn = [](const Initializer& initializer) {
+        std::vector<float> values(50 * 20 * 25);
+        draw_initial(1, {"conv2.weight", {50, 20, 5, 5}, initializer}, values);
+        const auto [low, high] = std::minmax_element(values.begin(), values.end());
+        return std::pair(*low, *high);
+    };
+    const auto expect_limit = [](std::pair<float, float> range, double exact) {
+        const auto limit = static_cast<float>(exact);
+        EXPECT_GE(range.first, -limit);
+        EXPECT_LT(range.second, limit);
+        EXPECT_GT(range.second - range.first, 1.99f * limit);
+    };
+    expect_limit(drawn({"glorot_uniform", 20 * 25, 50 * 25}), std::sqrt(6.0 / (70 * 25)));
+    expect_limit(drawn({"he_uniform", 20 * 25, 0}), std::sqrt(6.0 / 500));
+    EXPECT_EQ(drawn({"zeros"}), std::pair(0.0f, 0.0f));
+    EXPECT_EQ(drawn({"ones"}), std::pair(1.0f, 1.0f));
+    EXPECT_THROW(drawn({"glorot_uniform"}), NetworkError) << "without fans";
+    EXPECT_THROW(drawn({"he_unifrom", 3, 3}), NetworkError);
 }
 
 TEST(Permutation, HasEveryNumberOnce) {

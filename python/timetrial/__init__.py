@@ -44,6 +44,11 @@ _HOMES = {
     "Race": "timetrial.races",
     "Side": "timetrial.races",
     "Recorder": "timetrial.core",
+    "layer_kind": "timetrial.core",
+    "LayerDefinition": "timetrial.core",
+    "LayerParameter": "timetrial.core",
+    "Layer": "timetrial.core",
+    "Attribute": "timetrial.core",
     "TimetrialError": "timetrial.errors",
     "InputError": "timetrial.errors",
     "Unavailable": "timetrial.errors",
@@ -51,10 +56,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "Attribute",
     "Comparison",
     "Experiment",
     "History",
     "InputError",
+    "Layer",
+    "LayerDefinition",
+    "LayerParameter",
     "MeasurementError",
     "Profile",
     "Race",
@@ -67,6 +76,7 @@ __all__ = [
     "compare",
     "doctor",
     "history",
+    "layer_kind",
     "load",
     "profile",
     "race",
@@ -77,7 +87,7 @@ __all__ = [
 if TYPE_CHECKING:
     from timetrial.changes.comparison import Comparison, compare
     from timetrial.changes.history import History, history
-    from timetrial.core import Recorder
+    from timetrial.core import Attribute, Layer, LayerDefinition, LayerParameter, Recorder, layer_kind
     from timetrial.errors import InputError, MeasurementError, TimetrialError, Unavailable
     from timetrial.experiment.doctor import doctor
     from timetrial.experiment.experiment import Experiment

@@ -17,12 +17,7 @@ BACKENDS = core.native_dir() / "backends"
 
 @pytest.fixture
 def weights(network: core.Network) -> dict[str, NDArray[np.float32]]:
-    return {
-        p["name"]: random.glorot_uniform(1, p["name"], p["shape"])
-        if len(p["shape"]) > 1
-        else np.zeros(p["shape"], np.float32)
-        for p in network.parameters
-    }
+    return {one["name"]: random.initial_values(1, one) for one in network.parameters}
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def test_the_loop_gathers_every_input() -> None:
         (
             [*INPUTS[:2], Input("plain", (4,), "i64"), INPUTS[3]],
             {},
-            "which are whole numbers: only a loss can",
+            "which are whole numbers: it computes with real ones",
         ),
     ],
 )

@@ -43,10 +43,15 @@ def test_permutation_is_the_documented_shuffle() -> None:
     assert random.permutation(9, "order", 60).tolist() == order
 
 
-def test_glorot_uniform_has_the_limit_of_its_fans() -> None:
-    for shape, fans in (((500, 800), 1300), ((50, 20, 5, 5), 20 * 25 + 50 * 25)):
-        weight: NDArray[np.float32] = random.glorot_uniform(1, "w", shape)
-        limit = np.sqrt(6 / fans)
+def initial(shape: tuple[int, ...], initializer: str, fan_in: int, fan_out: int) -> NDArray[np.float32]:
+    parameter = {"name": "w", "shape": shape, "initializer": initializer}
+    return random.initial_values(1, {**parameter, "fan_in": fan_in, "fan_out": fan_out})
+
+
+def test_initial_values_have_the_limit_of_their_fans() -> None:
+    for shape, fan_in, fan_out in (((500, 800), 800, 500), ((50, 20, 5, 5), 20 * 25, 50 * 25)):
+        weight = initial(shape, "glorot_uniform", fan_in, fan_out)
+        limit = np.sqrt(6 / (fan_in + fan_out))
         assert weight.shape == shape
         assert 0.99 * limit < np.abs(weight).max() <= np.float32(limit)
         assert abs(float(weight.mean())) < 0.02 * limit
@@ -67,5 +72,7 @@ def test_bad_arguments_are_named() -> None:
         random.uniform(1, "x", (3,), 1.0, 1.0)
     with pytest.raises(InputError, match="negative extent"):
         random.uniform(1, "x", (3, -1))
-    with pytest.raises(InputError, match="got 1 extents"):
-        random.glorot_uniform(1, "x", (3,))
+    with pytest.raises(InputError, match="glorot_uniform needs to know its fans; fan_in = 0"):
+        initial((3,), "glorot_uniform", 0, 0)
+    with pytest.raises(InputError, match="no initializer 'glorot_unifrom'"):
+        initial((3,), "glorot_unifrom", 1, 1)

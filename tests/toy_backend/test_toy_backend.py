@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,10 @@ from timetrial.core import Backend, Network, images_and_labels, native
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.launch import run_launch
 
-HERE = Path(__file__).parent
-HEADERS = HERE.parents[1] / "cpp" / "include"
 
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled away from the tree, with warnings as errors: the header must be clean in a user's build."""
-    plugin = tmp_path_factory.mktemp("toy") / "toy.so"
-    compiler = os.environ.get("CXX", "g++")
-    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,--no-undefined"]
-    subprocess.run(
-        [compiler, *flags, f"-I{HEADERS}", str(HERE / "toy.cpp"), "-o", str(plugin)],
-        check=True,
-        cwd=plugin.parent,
-    )
-    return plugin
+@pytest.fixture
+def toy(built: Callable[[str], Path]) -> Path:
+    return built("toy")
 
 
 def softmax_regression() -> Network:

@@ -86,10 +86,8 @@ def test_own_file(tmp_path: Path) -> None:
     assert (definition.name, definition.batch_size, definition.dataset) == ("my", 32, "digits28")
     assert definition.optimizer == {"name": "sgd", "learning_rate": 0.1, "momentum": 0.0, "weight_decay": 0.0}
     network = Network(definition.nodes_for(10), 32, images_and_labels((1, 8, 8)))
-    assert network.parameters == [
-        {"name": "fc1.weight", "shape": [10, 64]},
-        {"name": "fc1.bias", "shape": [10]},
-    ]
+    shapes = {one["name"]: one["shape"] for one in network.parameters}
+    assert shapes == {"fc1.weight": [10, 64], "fc1.bias": [10]}
 
 
 @pytest.mark.parametrize(

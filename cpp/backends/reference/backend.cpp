@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "catalog.h"
+#include "defined.h"
 #include "rules.h"
 
 namespace timetrial::reference {
@@ -39,8 +40,9 @@ struct Node {
     Tensor output;
     std::unique_ptr<Function> function;  // null for an input of the network
     std::vector<Tensor*> inputs;
-    bool is_read = false;  // an input of the network that a layer reads
-    Values nudge;          // empty, or what is added to the output (write_tensor)
+    bool is_read = false;   // an input of the network that a layer reads
+    bool is_whole = false;  // its values are whole numbers, which have no gradient
+    Values nudge;           // empty, or what is added to the output (write_tensor)
 };
 
 class Reference final : public Backend {
@@ -72,8 +74,9 @@ class Reference final : public Backend {
             if (i == build.network->loss) continue;
             nodes_[i].output = Tensor(layer.shape);
             nodes_[i].is_read = layer.kind == "input" && layer.is_read_by_a_layer;
+            nodes_[i].is_whole = layer.dtype == TT_I64;
             if (layer.kind == "input") continue;
-            nodes_[i].function = make(layer);
+            nodes_[i].function = make(build, layer, i);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
             for (const ParameterSpec& spec : layer.parameters)
                 nodes_[i].function->parameters.push_back(std::make_unique<Parameter>(spec));
@@ -149,7 +152,7 @@ class Reference final : public Backend {
             Tensor& t = node.output;
             if (role == TT_ACTIVATION && node.function)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.value.data()));
-            if (role == TT_INPUT_GRADIENT && node.is_read)
+            if (role == TT_INPUT_GRADIENT && node.is_read && !node.is_whole)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.gradient.data()));
         }
         return found;
@@ -168,10 +171,13 @@ class Reference final : public Backend {
     }
 
   private:
-    // Who judges a contender of another convention at ties asks for that.
-    std::unique_ptr<Function> make(const Layer& layer) const {
+    std::unique_ptr<Function> make(const tt_build& build, const Layer& layer, std::size_t node) const {
+        // Who judges a contender of another convention at ties asks for that.
         if (ties_ == Ties::kAll && layer.kind == "max_pool2d")
             return std::make_unique<MaxPool2d>(layer.attributes, ties_);
+        for (std::size_t i = 0; i < build.n_definitions; ++i)
+            if (const tt_definition& one = element(build.definitions, i); layer.kind == one.kind)
+                return std::make_unique<Defined>(one, *build.network, node);
         return find_kind(functions, layer).make(layer.attributes);
     }
 
@@ -188,8 +194,14 @@ class Reference final : public Backend {
                     node.function->forward(node.inputs, node.output);
                     for (std::size_t i = 0; i < node.nudge.size(); ++i) node.output.value[i] += node.nudge[i];
                 } else {
-                    const auto* values = static_cast<const float*>(batch_tensor(batch, node.name).data);
-                    std::copy_n(values, node.output.size(), node.output.value.begin());
+                    const void* values = batch_tensor(batch, node.name).data;
+                    const auto copy = [&](const auto* from) {
+                        std::copy_n(from, node.output.size(), node.output.value.begin());
+                    };
+                    if (node.is_whole)
+                        copy(static_cast<const int64_t*>(values));
+                    else
+                        copy(static_cast<const float*>(values));
                 }
             });
         }

@@ -2,12 +2,12 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include <array>
 #include <map>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "attribute_value.h"
 #include "bindings.h"
 #include "network/layers.h"
 #include "network/network.h"
@@ -21,26 +21,6 @@ namespace {
 
 // Written out for the stub: list[dict[str, object]].
 using NodeDicts = py::typing::List<py::typing::Dict<py::str, py::object>>;
-
-bool is_number(py::handle value) {
-    return PyFloat_Check(value.ptr()) != 0 || PyIndex_Check(value.ptr()) != 0;
-}
-
-AttributeValue attribute_value(const std::string& where, py::handle value) {
-    if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
-    if (is_number(value)) return py::float_(py::reinterpret_borrow<py::object>(value)).cast<double>();
-    if (py::isinstance<py::str>(value)) return value.cast<std::string>();
-    if (py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value)) {
-        std::vector<double> numbers;
-        for (const py::handle item : value) {
-            if (!is_number(item)) break;
-            numbers.push_back(py::float_(py::reinterpret_borrow<py::object>(item)).cast<double>());
-        }
-        if (numbers.size() == py::len(value)) return numbers;
-    }
-    throw NetworkError(where + " = " + py::repr(value).cast<std::string>() +
-                       "; expected a number, true or false, a word or a list of numbers");
-}
 
 std::string text_of(const std::string& where, py::handle value) {
     if (!py::isinstance<py::str>(value))
@@ -74,7 +54,7 @@ NodeSpec node_spec(const py::dict& node) {
                 spec.attributes[text_of("an attribute of " + where, name)] =
                     attribute_value(where + ": " + py::str(name).cast<std::string>(), attribute);
         } else if (key != "name" && key != "shape" && key != "dtype" && key != "role" &&
-                   key != "parameters") {
+                   key != "parameters" && key != "definition" && key != "integers_below") {
             throw NetworkError(where + " has no '" + key + "'." +
                                nearest(key, {"name", "kind", "inputs", "attributes"}));
         }
@@ -92,6 +72,9 @@ py::dict parameter_dict(const Parameter& parameter) {
     py::dict entry;
     entry["name"] = parameter.name;
     entry["shape"] = shape_list(parameter.shape);
+    entry["initializer"] = parameter.initializer.name;
+    entry["fan_in"] = parameter.initializer.fan_in;
+    entry["fan_out"] = parameter.initializer.fan_out;
     return entry;
 }
 
@@ -103,7 +86,7 @@ NodeDicts node_dicts(const Network& network) {
         for (const std::uint32_t index : node.inputs) inputs.append(network.node(index).name);
         py::dict attributes;
         for (const Attribute& attribute : node.attributes)
-            attributes[py::str(attribute.name)] = attribute.value;
+            attributes[py::str(attribute.name)] = py::cast(attribute.value);
         py::list parameters;
         for (const Parameter& parameter : node.parameters) parameters.append(parameter_dict(parameter));
         py::dict entry;
@@ -117,6 +100,10 @@ NodeDicts node_dicts(const Network& network) {
             entry["role"] = role_word(node.role);
         }
         entry["parameters"] = parameters;
+        if (node.definition) {
+            entry["definition"] = node.definition->digest;
+            entry["integers_below"] = node.integers_below;
+        }
         nodes.append(entry);
     }
     return nodes;
@@ -145,15 +132,6 @@ std::map<std::string, std::int64_t> work_by_pass(const PassWork& work) {
     return {{"forward", work.forward},
             {"backward_data", work.backward_data},
             {"backward_weights", work.backward_weights}};
-}
-
-// Name, attributes, formula, source: for the documentation.
-std::vector<std::array<std::string, 4>> layer_kind_words() {
-    std::vector<std::array<std::string, 4>> words;
-    for (const LayerKind& kind : layer_kinds())
-        words.push_back({std::string(kind.name), std::string(kind.attributes), std::string(kind.formula),
-                         std::string(kind.source)});
-    return words;
 }
 
 }  // namespace
@@ -185,7 +163,6 @@ void register_network(py::module_& module) {
                 return work_by_pass(network.bytes(network.index_of(node)));
             },
             py::arg("node"));
-    module.def("layer_kinds", &layer_kind_words);
 }
 
 }  // namespace timetrial::bindings

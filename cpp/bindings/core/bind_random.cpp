@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings.h"
-#include "network/node.h"
+#include "network/initial.h"
 #include "random/draws.h"
 #include "text/text.h"
 
@@ -36,10 +36,11 @@ py::array_t<float> draw_uniform(std::uint64_t seed, const std::string& stream,
     return array;
 }
 
-py::array_t<float> draw_glorot_uniform(std::uint64_t seed, const std::string& parameter,
-                                       const std::vector<std::int64_t>& shape) {
+py::array_t<float> draw_initial_values(std::uint64_t seed, const std::string& parameter,
+                                       const std::vector<std::int64_t>& shape, const std::string& initializer,
+                                       std::int64_t fan_in, std::int64_t fan_out) {
     py::array_t<float> array = empty_f32(shape);
-    glorot_uniform(seed, parameter, shape, values_of(array));
+    draw_initial(seed, {parameter, shape, {initializer, fan_in, fan_out}}, values_of(array));
     return array;
 }
 
@@ -53,8 +54,9 @@ py::array_t<std::int64_t> draw_permutation(std::uint64_t seed, const std::string
 void register_random(py::module_& module) {
     module.def("uniform", &draw_uniform, py::arg("seed"), py::arg("stream"), py::arg("shape"), py::arg("low"),
                py::arg("high"));
-    module.def("glorot_uniform", &draw_glorot_uniform, py::arg("seed"), py::arg("parameter"),
-               py::arg("shape"));
+    module.def("initial_values", &draw_initial_values, py::arg("seed"), py::arg("parameter"),
+               py::arg("shape"), py::arg("initializer"), py::arg("fan_in"), py::arg("fan_out"));
+    module.def("initializer_names", &initializer_names);
     module.def("permutation", &draw_permutation, py::arg("seed"), py::arg("stream"), py::arg("n"));
 }
 

@@ -10,6 +10,7 @@ namespace timetrial::bindings {
 
 void register_backend(pybind11::module_& module);
 void register_controllers(pybind11::module_& module);
+void register_layer_kinds(pybind11::module_& module);
 void register_metrics(pybind11::module_& module);
 void register_network(pybind11::module_& module);
 void register_random(pybind11::module_& module);

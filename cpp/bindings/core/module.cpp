@@ -46,6 +46,7 @@ PYBIND11_MODULE(_core, module) {
     module.doc() = "The compiled half of timetrial.core.";
     py::register_local_exception_translator(translate);
     bindings::register_controllers(module);
+    bindings::register_layer_kinds(module);
     bindings::register_metrics(module);
     bindings::register_network(module);
     bindings::register_random(module);

@@ -33,6 +33,16 @@ InputSpec read_input(const Json& node) {
     return input;
 }
 
+// What the parent inferred of a layer, in case that only the parent knows its kind.
+StatedNode stated_node(const Json& node) {
+    StatedNode stated;
+    stated.shape = node.at("shape").get<Shape>();
+    for (const Json& parameter : node.at("parameters"))
+        stated.parameters.push_back({parameter.at("name"), parameter.at("shape").get<Shape>(), {}});
+    stated.integers_below = node.value("integers_below", std::int64_t{0});
+    return stated;
+}
+
 void read_network(const Json& network, Job& job) {
     job.output = network.at("output");
     job.loss = network.at("loss");
@@ -48,6 +58,7 @@ void read_network(const Json& network, Job& job) {
             job.inputs.push_back(read_input(node));
             continue;
         }
+        spec.stated = stated_node(node);
         for (const Json& parameter : node.at("parameters")) {
             if (parameter.contains("file")) job.parameter_files[parameter.at("name")] = parameter.at("file");
         }

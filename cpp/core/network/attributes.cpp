@@ -1,93 +1,223 @@
 #include "network/attributes.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <vector>
+#include <utility>
 
+#include "network/layers.h"
 #include "text/text.h"
 
 namespace timetrial {
 namespace {
 
+// Beyond it a number is a slip of the keyboard, and products of extents could overflow.
+constexpr double kLargest = 1 << 24;
+
+constexpr std::pair<const char*, AttributeType> kTypes[] = {
+    {"whole", AttributeType::kWhole}, {"real", AttributeType::kReal}, {"flag", AttributeType::kFlag},
+    {"word", AttributeType::kWord},   {"pair", AttributeType::kPair}, {"list", AttributeType::kList}};
+
+std::string quoted(const std::string& word) { return "\"" + word + "\""; }
+
 std::string value_text(const AttributeValue& value) {
     if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
     if (const double* number = std::get_if<double>(&value)) return number_text(*number);
-    if (const std::string* word = std::get_if<std::string>(&value)) return "\"" + *word + "\"";
+    if (const std::string* word = std::get_if<std::string>(&value)) return quoted(*word);
     std::vector<std::string> numbers;
     for (const double number : std::get<std::vector<double>>(value)) numbers.push_back(number_text(number));
     return "[" + join(numbers) + "]";
 }
 
-// Beyond it a number is a slip of the keyboard, and products of extents could overflow.
-constexpr double kLargest = 1 << 24;
+// Reads what the user wrote for one rule.
+class Reader {
+  public:
+    Reader(const LayerView& layer, const AttributeRule& rule, const AttributeSpecs& specs)
+        : layer_(layer), rule_(rule), specs_(specs) {}
+
+    std::vector<Attribute> read(const std::vector<Attribute>& before) const {
+        if (rule_.type == AttributeType::kPair) return pair(before);
+        const AttributeValue* value = find(rule_.name);
+        if (value == nullptr && !rule_.same_as.empty()) return {{rule_.name, known(before, rule_.same_as)}};
+        return {{rule_.name, single(value != nullptr ? *value : otherwise())}};
+    }
+
+  private:
+    const AttributeValue* find(const std::string& key) const {
+        const auto found = specs_.find(key);
+        return found == specs_.end() ? nullptr : &found->second;
+    }
+
+    static const NormalizedValue& known(const std::vector<Attribute>& before, const std::string& name) {
+        return std::find_if(before.begin(), before.end(),
+                            [&](const Attribute& one) { return one.name == name; })
+            ->value;
+    }
+
+    std::string expected() const {
+        const bool has_least = std::isfinite(rule_.least);
+        const std::string from = has_least ? " from " + number_text(rule_.least) : "";
+        std::vector<std::string> words;
+        for (const std::string& word : rule_.words) words.push_back(quoted(word));
+        switch (rule_.type) {
+            case AttributeType::kWhole:
+                return "a whole number" + from;
+            case AttributeType::kReal:
+                return "a number" + from;
+            case AttributeType::kFlag:
+                return "true or false";
+            case AttributeType::kWord:
+                return join(words, " or ");
+            case AttributeType::kPair:
+                return words.empty() ? "a whole number or [height, width]"
+                                     : "a whole number, [height, width] or " + join(words, " or ");
+            case AttributeType::kList:
+                return "a list of numbers" + from;
+        }
+        return "";
+    }
+
+    [[noreturn]] void refuse(const std::string& key, const AttributeValue& value,
+                             const std::string& wanted) const {
+        layer_.refuse("has " + key + " = " + value_text(value) + "; expected " + wanted);
+    }
+
+    const AttributeValue& otherwise() const {
+        if (!rule_.otherwise) layer_.refuse("needs '" + rule_.name + "', " + expected());
+        return *rule_.otherwise;
+    }
+
+    std::int64_t whole(const std::string& key, const AttributeValue& value, double number) const {
+        if (!(number >= std::max(rule_.least, -kLargest) && number <= kLargest) ||
+            number != std::floor(number))
+            refuse(key, value,
+                   "whole numbers from " + number_text(std::max(rule_.least, -kLargest)) + " to 16777216");
+        return static_cast<std::int64_t>(number);
+    }
+
+    double real(const AttributeValue& value, double number) const {
+        if (!std::isfinite(number) || number < rule_.least) refuse(rule_.name, value, expected());
+        return number;
+    }
+
+    NormalizedValue single(const AttributeValue& value) const {
+        const double* number = std::get_if<double>(&value);
+        switch (rule_.type) {
+            case AttributeType::kWhole:
+                if (number != nullptr) return whole(rule_.name, value, *number);
+                break;
+            case AttributeType::kReal:
+                if (number != nullptr) return real(value, *number);
+                break;
+            case AttributeType::kFlag:
+                if (const bool* flag = std::get_if<bool>(&value)) return std::int64_t{*flag};
+                if (number != nullptr && (*number == 0 || *number == 1))
+                    return static_cast<std::int64_t>(*number);
+                break;
+            case AttributeType::kWord:
+                if (const auto* word = std::get_if<std::string>(&value))
+                    if (std::find(rule_.words.begin(), rule_.words.end(), *word) != rule_.words.end())
+                        return *word;
+                break;
+            case AttributeType::kList:
+                if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+                    for (const double one : *numbers) real(value, one);
+                    return *numbers;
+                }
+                break;
+            case AttributeType::kPair:
+                break;
+        }
+        refuse(rule_.name, value, expected());
+    }
+
+    std::array<std::int64_t, 2> both(const AttributeValue& value) const {
+        if (const double* number = std::get_if<double>(&value)) {
+            const std::int64_t one = whole(rule_.name, value, *number);
+            return {one, one};
+        }
+        const auto* numbers = std::get_if<std::vector<double>>(&value);
+        if (numbers == nullptr || numbers->size() != 2) refuse(rule_.name, value, expected());
+        return {whole(rule_.name, value, (*numbers)[0]), whole(rule_.name, value, (*numbers)[1])};
+    }
+
+    std::int64_t side(const std::string& key, const AttributeValue& value) const {
+        const double* number = std::get_if<double>(&value);
+        if (number == nullptr) refuse(key, value, "a whole number from " + number_text(rule_.least));
+        return whole(key, value, *number);
+    }
+
+    std::vector<Attribute> pair(const std::vector<Attribute>& before) const {
+        const std::string key_h = rule_.name + "_h", key_w = rule_.name + "_w";
+        const AttributeValue *value = find(rule_.name), *h = find(key_h), *w = find(key_w);
+        if (value != nullptr && (h != nullptr || w != nullptr))
+            layer_.refuse("has '" + rule_.name + "' and also '" + key_h + "' or '" + key_w + "'");
+        if (h != nullptr && w != nullptr) return {{key_h, side(key_h, *h)}, {key_w, side(key_w, *w)}};
+        if (h != nullptr || w != nullptr)
+            layer_.refuse("has only one of '" + key_h + "' and '" + key_w + "'");
+        if (value == nullptr && !rule_.same_as.empty())
+            return {{key_h, known(before, rule_.same_as + "_h")},
+                    {key_w, known(before, rule_.same_as + "_w")}};
+        const auto [height, width] = both(value != nullptr ? *value : otherwise());
+        return {{key_h, height}, {key_w, width}};
+    }
+
+    const LayerView& layer_;
+    const AttributeRule& rule_;
+    const AttributeSpecs& specs_;
+};
+
+void check_keys(const LayerView& layer, const std::vector<AttributeRule>& rules,
+                const AttributeSpecs& specs) {
+    std::vector<std::string> known;
+    for (const AttributeRule& rule : rules) {
+        known.push_back(rule.name);
+        if (rule.type == AttributeType::kPair)
+            for (const char* side : {"_h", "_w"}) known.push_back(rule.name + side);
+    }
+    for (const auto& [key, value] : specs)
+        if (std::find(known.begin(), known.end(), key) == known.end())
+            layer.refuse("has no attribute '" + key + "'." +
+                         (known.empty() ? " This kind has none." : nearest(key, known)));
+}
 
 }  // namespace
 
-const AttributeValue* AttributeReader::find(const std::string& key) const {
-    const auto found = specs_.find(key);
-    return found == specs_.end() ? nullptr : &found->second;
-}
-
-void AttributeReader::refuse(const std::string& key, const AttributeValue& value,
-                             const std::string& expected) const {
-    layer_.refuse("has " + key + " = " + value_text(value) + "; expected " + expected);
-}
-
-std::int64_t AttributeReader::as_whole(const std::string& key, const AttributeValue& value, double number,
-                                       std::int64_t smallest) const {
-    if (!(number >= static_cast<double>(smallest) && number <= kLargest) || number != std::floor(number))
-        refuse(key, value, "whole numbers from " + std::to_string(smallest) + " to 16777216");
-    return static_cast<std::int64_t>(number);
-}
-
-std::int64_t AttributeReader::whole(const std::string& key, std::int64_t smallest,
-                                    std::optional<std::int64_t> fallback) const {
-    const AttributeValue* value = find(key);
-    if (value == nullptr) {
-        if (!fallback) layer_.refuse("needs '" + key + "', a whole number from " + std::to_string(smallest));
-        return *fallback;
+AttributeType attribute_type(const std::string& word) {
+    std::vector<std::string> words;
+    for (const auto& [name, type] : kTypes) {
+        if (word == name) return type;
+        words.emplace_back(name);
     }
-    const double* number = std::get_if<double>(value);
-    if (number == nullptr) refuse(key, *value, "a whole number from " + std::to_string(smallest));
-    return as_whole(key, *value, *number, smallest);
+    throw NetworkError("there is no type of attributes '" + word + "'." + nearest(word, words));
 }
 
-bool AttributeReader::flag(const std::string& key, bool fallback) const {
-    const AttributeValue* value = find(key);
-    if (value == nullptr) return fallback;
-    if (const bool* flag = std::get_if<bool>(value)) return *flag;
-    const double* number = std::get_if<double>(value);
-    if (number == nullptr || (*number != 0 && *number != 1)) refuse(key, *value, "true or false");
-    return *number == 1;
+std::vector<Attribute> read_attribute(const LayerView& layer, const AttributeRule& rule,
+                                      const AttributeSpecs& specs, const std::vector<Attribute>& before) {
+    return Reader(layer, rule, specs).read(before);
 }
 
-std::array<std::int64_t, 2> AttributeReader::pair(const std::string& key, std::int64_t smallest,
-                                                  std::optional<std::array<std::int64_t, 2>> fallback) const {
-    const AttributeValue* value = find(key);
-    const bool has_both = find(key + "_h") != nullptr && find(key + "_w") != nullptr;
-    const bool has_one = find(key + "_h") != nullptr || find(key + "_w") != nullptr;
-    if (value != nullptr && has_one)
-        layer_.refuse("has '" + key + "' and also '" + key + "_h' or '" + key + "_w'");
-    if (has_both) return {whole(key + "_h", smallest), whole(key + "_w", smallest)};
-    if (has_one) layer_.refuse("has only one of '" + key + "_h' and '" + key + "_w'");
-    if (value == nullptr) {
-        if (!fallback) layer_.refuse("needs '" + key + "', a whole number or [height, width]");
-        return *fallback;
+std::vector<Attribute> read_attributes(const LayerView& layer, const std::vector<AttributeRule>& rules,
+                                       const AttributeSpecs& specs) {
+    check_keys(layer, rules, specs);
+    std::vector<Attribute> attributes;
+    for (const AttributeRule& rule : rules) {
+        std::vector<Attribute> read = read_attribute(layer, rule, specs, attributes);
+        attributes.insert(attributes.end(), read.begin(), read.end());
     }
-    if (const double* number = std::get_if<double>(value)) {
-        const std::int64_t both = as_whole(key, *value, *number, smallest);
-        return {both, both};
-    }
-    const auto* numbers = std::get_if<std::vector<double>>(value);
-    if (numbers == nullptr || numbers->size() != 2) refuse(key, *value, "a whole number or [height, width]");
-    return {as_whole(key, *value, (*numbers)[0], smallest), as_whole(key, *value, (*numbers)[1], smallest)};
+    return attributes;
 }
 
-bool AttributeReader::is_word(const std::string& key, const std::string& word) const {
-    const AttributeValue* value = find(key);
-    const std::string* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
-    if (text == nullptr) return false;
-    if (*text != word) refuse(key, *value, "a whole number, [height, width] or \"" + word + "\"");
-    return true;
+std::string attribute_words(const std::vector<AttributeRule>& rules) {
+    std::vector<std::string> all;
+    for (const AttributeRule& rule : rules) {
+        std::vector<std::string> notes;
+        if (rule.otherwise) notes.push_back(value_text(*rule.otherwise));
+        if (!rule.same_as.empty()) notes.push_back("the " + rule.same_as);
+        for (const std::string& word : rule.words) notes.push_back("or `" + quoted(word) + "`");
+        all.push_back("`" + rule.name + "`" + (notes.empty() ? "" : " (" + join(notes) + ")"));
+    }
+    return join(all);
 }
 
 }  // namespace timetrial

@@ -1,40 +1,52 @@
-// Reads attributes in user form, each error naming the layer, the key, the value and what was expected.
+// Attributes of layers: what a user may write, by type, and what becomes of it. Each error names the layer,
+// the key, the value and what was expected.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "network/layers.h"
+#include "network/node.h"
 
 namespace timetrial {
 
-class AttributeReader {
-  public:
-    AttributeReader(const LayerView& layer, const AttributeSpecs& specs) : layer_(layer), specs_(specs) {}
+struct LayerView;
 
-    // A whole number >= smallest; without a fallback the key must be there.
-    std::int64_t whole(const std::string& key, std::int64_t smallest,
-                       std::optional<std::int64_t> fallback = std::nullopt) const;
-    // true or false; 1 and 0 are the same words in normalized form.
-    bool flag(const std::string& key, bool fallback) const;
-    // {height, width} of "key": one whole number for both, [h, w], or the two keys key_h and key_w.
-    std::array<std::int64_t, 2> pair(
-        const std::string& key, std::int64_t smallest,
-        std::optional<std::array<std::int64_t, 2>> fallback = std::nullopt) const;
-    // Whether "key" is that word.
-    bool is_word(const std::string& key, const std::string& word) const;
-
-  private:
-    const AttributeValue* find(const std::string& key) const;
-    [[noreturn]] void refuse(const std::string& key, const AttributeValue& value,
-                             const std::string& expected) const;
-    std::int64_t as_whole(const std::string& key, const AttributeValue& value, double number,
-                          std::int64_t smallest) const;
-
-    const LayerView& layer_;
-    const AttributeSpecs& specs_;
+enum class AttributeType {
+    kWhole,  // 5
+    kReal,   // 0.5
+    kFlag,   // true; normalized 1 or 0
+    kWord,   // "tanh", one of the rule's words
+    kPair,   // along height and width: 5, [5, 3], or KEY_h and KEY_w, which are its normalized form
+    kList,   // [3, 8, 8]
 };
+
+// "whole", "real", "flag", "word", "pair", "list"; NetworkError for another word.
+AttributeType attribute_type(const std::string& word);
+
+// One attribute of a kind. Without `otherwise` and `same_as` it has to be given.
+struct AttributeRule {
+    std::string name;
+    AttributeType type;
+    std::optional<AttributeValue> otherwise = std::nullopt;
+    std::string same_as =
+        "";  // an attribute before it, of the same type, whose value it has if none is given
+    double least = -std::numeric_limits<double>::infinity();  // of every number
+    // Of kWord: what it may be. Of another type: words that the kind translates before rules are applied.
+    std::vector<std::string> words = {};
+};
+
+// One attribute of the user's, in normalized form; two of a pair. Nothing is looked up but this rule's keys.
+std::vector<Attribute> read_attribute(const LayerView& layer, const AttributeRule& rule,
+                                      const AttributeSpecs& specs, const std::vector<Attribute>& before = {});
+
+// All of a kind, in the order of its rules. Refuses keys that no rule has.
+std::vector<Attribute> read_attributes(const LayerView& layer, const std::vector<AttributeRule>& rules,
+                                       const AttributeSpecs& specs);
+
+// For people: "`channels`, `kernel`, `stride` (1), `bias` (true)".
+std::string attribute_words(const std::vector<AttributeRule>& rules);
 
 }  // namespace timetrial

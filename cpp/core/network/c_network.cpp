@@ -2,9 +2,33 @@
 
 #include <algorithm>
 
+#include "network/layers.h"
 #include "text/text.h"
 
 namespace timetrial {
+namespace {
+
+// Points into `attribute`.
+tt_attribute c_attribute(const Attribute& attribute) {
+    tt_attribute c{};
+    c.size = sizeof c;
+    c.name = attribute.name.c_str();
+    if (const auto* whole = std::get_if<std::int64_t>(&attribute.value)) {
+        c.number = static_cast<double>(*whole);
+    } else if (const auto* real = std::get_if<double>(&attribute.value)) {
+        c.number = *real;
+    } else if (const auto* word = std::get_if<std::string>(&attribute.value)) {
+        c.text = word->c_str();
+    } else {
+        static constexpr double none = 0;  // an empty list is a list too
+        const auto& numbers = std::get<std::vector<double>>(attribute.value);
+        c.n_numbers = numbers.size();
+        c.numbers = numbers.empty() ? &none : numbers.data();
+    }
+    return c;
+}
+
+}  // namespace
 
 tt_tensor c_tensor(const std::string& name, tt_role role, tt_dtype dtype, const Shape& shape, void* data) {
     if (shape.size() > TT_MAX_RANK)
@@ -26,8 +50,7 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
         const Node& node = network.nodes()[index];
         Arrays& arrays = arrays_[index];
         for (const Attribute& attribute : node.attributes)
-            arrays.attributes.push_back({sizeof(tt_attribute), attribute.name.c_str(),
-                                         static_cast<double>(attribute.value), nullptr});
+            arrays.attributes.push_back(c_attribute(attribute));
         for (const Parameter& parameter : node.parameters) {
             const auto found = values.find(parameter.name);
             // The ABI has one tensor struct for reading and writing; a backend only reads initial values.
@@ -47,6 +70,9 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
         entry.n_parameters = static_cast<std::uint32_t>(arrays.parameters.size());
         entry.parameters = arrays.parameters.data();
         nodes_.push_back(entry);
+        const auto has_its_kind = [&](const tt_definition& one) { return node.kind == one.kind; };
+        if (node.definition && std::none_of(definitions_.begin(), definitions_.end(), has_its_kind))
+            definitions_.push_back(node.definition->c_form);
     }
     network_.size = sizeof network_;
     network_.n_nodes = static_cast<std::uint32_t>(nodes_.size());

@@ -21,6 +21,8 @@ class CNetwork {
     CNetwork& operator=(const CNetwork&) = delete;
 
     const tt_network* get() const { return &network_; }
+    // Of the registered kinds among its nodes.
+    const std::vector<tt_definition>& definitions() const { return definitions_; }
 
   private:
     struct Arrays {
@@ -28,6 +30,7 @@ class CNetwork {
         std::vector<tt_tensor> parameters;
     };
     std::vector<Arrays> arrays_;
+    std::vector<tt_definition> definitions_;
     std::vector<tt_node> nodes_;
     tt_network network_{};
 };

@@ -1,13 +1,13 @@
 // The table of layer kinds: each is one entry, with what the core knows of it and what the documentation
-// says. Normalized attributes are whole numbers, and what a backend receives:
-//   dense                     units, bias
-//   conv2d                    channels, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, bias
-//   max_pool2d, avg_pool2d    kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w
-// The others have none. A window that does not fit whole at the lower or right edge is dropped.
+// says. A window that does not fit whole at the lower or right edge is dropped.
 #include "network/layers.h"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
 
 #include "network/attributes.h"
 #include "text/text.h"
@@ -15,15 +15,20 @@
 namespace timetrial {
 namespace {
 
-using Attributes = std::vector<Attribute>;
 using Parameters = std::vector<Parameter>;
 
 // ---- what several kinds share
 
-Attributes no_attributes(const LayerView&, const AttributeSpecs&) { return {}; }
-Parameters no_parameters(const LayerView&) { return {}; }
-std::int64_t no_products(const LayerView&) { return 0; }
-Shape same_shape(const LayerView& layer) { return layer.input_shape(); }
+AttributeRule whole(std::string name) { return {std::move(name), AttributeType::kWhole, {}, "", 1}; }
+AttributeRule flag(std::string name, bool otherwise) {
+    return {std::move(name), AttributeType::kFlag, otherwise};
+}
+AttributeRule pair(std::string name, double least, std::optional<AttributeValue> otherwise = std::nullopt) {
+    return {std::move(name), AttributeType::kPair, std::move(otherwise), "", least};
+}
+AttributeRule pair_as(std::string name, double least, std::string other) {
+    return {std::move(name), AttributeType::kPair, {}, std::move(other), least};
+}
 
 std::string gives(const LayerView& layer) {
     return "'" + layer.inputs.front()->name + "' gives " + shape_text(layer.input_shape());
@@ -42,10 +47,12 @@ void need_images(const LayerView& layer) {
                  ": it cannot stand behind a flat output, or the data set has flat samples");
 }
 
-Parameters weight_and_bias(const LayerView& layer, Shape weight) {
-    const Shape bias{weight.front()};
-    Parameters parameters{{layer.node.name + ".weight", std::move(weight)}};
-    if (layer.node.attribute("bias") != 0) parameters.push_back({layer.node.name + ".bias", bias});
+// A weight is (outputs, inputs) or (outputs, inputs, kernel...).
+Parameters weight_and_bias(const LayerView& layer, const Shape& weight) {
+    const std::int64_t fan_in = element_count(weight) / weight[0],
+                       fan_out = element_count(weight) / weight[1];
+    Parameters parameters{{layer.node.name + ".weight", weight, {"glorot_uniform", fan_in, fan_out}}};
+    if (layer.node.whole("bias") != 0) parameters.push_back({layer.node.name + ".bias", {weight[0]}, {}});
     return parameters;
 }
 
@@ -55,15 +62,14 @@ std::array<std::int64_t, 2> slide(const LayerView& layer) {
     const Node& node = layer.node;
     const auto extent = [&](std::int64_t size, const char* axis) {
         const std::string suffix = std::string("_") + axis;
-        const std::int64_t padded = size + 2 * node.attribute("padding" + suffix);
-        const std::int64_t kernel = node.attribute("kernel" + suffix);
-        return padded < kernel ? 0 : (padded - kernel) / node.attribute("stride" + suffix) + 1;
+        const std::int64_t padded = size + 2 * node.whole("padding" + suffix);
+        const std::int64_t kernel = node.whole("kernel" + suffix);
+        return padded < kernel ? 0 : (padded - kernel) / node.whole("stride" + suffix) + 1;
     };
     const std::array<std::int64_t, 2> output{extent(input[2], "h"), extent(input[3], "w")};
     if (output[0] < 1 || output[1] < 1) {
         const auto pair = [&](const std::string& key) {
-            return std::to_string(node.attribute(key + "_h")) + "x" +
-                   std::to_string(node.attribute(key + "_w"));
+            return std::to_string(node.whole(key + "_h")) + "x" + std::to_string(node.whole(key + "_w"));
         };
         layer.refuse("has a " + pair("kernel") + " kernel with " + pair("padding") +
                      " padding, larger than its images: " + gives(layer));
@@ -71,25 +77,15 @@ std::array<std::int64_t, 2> slide(const LayerView& layer) {
     return output;
 }
 
-void append_pair(Attributes& attributes, const std::string& key, std::array<std::int64_t, 2> pair) {
-    attributes.push_back({key + "_h", pair[0]});
-    attributes.push_back({key + "_w", pair[1]});
-}
-
 // ---- dense
-
-Attributes normalize_dense(const LayerView& layer, const AttributeSpecs& specs) {
-    const AttributeReader read(layer, specs);
-    return {{"units", read.whole("units", 1)}, {"bias", read.flag("bias", true) ? 1 : 0}};
-}
 
 Shape infer_dense(const LayerView& layer) {
     need_flat(layer);
-    return {layer.input_shape()[0], layer.node.attribute("units")};
+    return {layer.input_shape()[0], layer.node.whole("units")};
 }
 
 Parameters dense_parameters(const LayerView& layer) {
-    return weight_and_bias(layer, {layer.node.attribute("units"), layer.input_shape()[1]});
+    return weight_and_bias(layer, {layer.node.whole("units"), layer.input_shape()[1]});
 }
 
 std::int64_t dense_products(const LayerView& layer) {
@@ -98,63 +94,62 @@ std::int64_t dense_products(const LayerView& layer) {
 
 // ---- conv2d
 
-Attributes normalize_conv2d(const LayerView& layer, const AttributeSpecs& specs) {
-    const AttributeReader read(layer, specs);
-    Attributes attributes{{"channels", read.whole("channels", 1)}};
-    const auto kernel = read.pair("kernel", 1);
-    const auto stride = read.pair("stride", 1, std::array<std::int64_t, 2>{1, 1});
-    std::array<std::int64_t, 2> padding{};
-    if (read.is_word("padding", "same")) {
-        if (stride[0] != 1 || stride[1] != 1 || kernel[0] % 2 == 0 || kernel[1] % 2 == 0)
-            layer.refuse(
-                "has padding = \"same\", which needs stride 1 and an odd kernel: give numbers instead");
-        padding = {kernel[0] / 2, kernel[1] / 2};
-    } else {
-        padding = read.pair("padding", 0, std::array<std::int64_t, 2>{0, 0});
-    }
-    append_pair(attributes, "kernel", kernel);
-    append_pair(attributes, "stride", stride);
-    append_pair(attributes, "padding", padding);
-    attributes.push_back({"bias", read.flag("bias", true) ? 1 : 0});
-    return attributes;
+const std::vector<AttributeRule>& conv2d_attributes() {
+    static const std::vector<AttributeRule> rules = [] {
+        AttributeRule padding = pair("padding", 0, 0.0);
+        padding.words = {"same"};
+        return std::vector{whole("channels"), pair("kernel", 1), pair("stride", 1, 1.0), padding,
+                           flag("bias", true)};
+    }();
+    return rules;
+}
+
+// padding = "same": the output is as large as the input.
+AttributeSpecs conv2d_padding(const LayerView& layer, const AttributeSpecs& specs) {
+    const auto padding = specs.find("padding");
+    if (padding == specs.end() || padding->second != AttributeValue("same")) return specs;
+    const auto numbers = [&](std::size_t rule) {
+        std::array<std::int64_t, 2> both{};
+        const auto read = read_attribute(layer, conv2d_attributes()[rule], specs);
+        for (std::size_t i = 0; i < 2; ++i) both[i] = std::get<std::int64_t>(read[i].value);
+        return both;
+    };
+    const auto kernel = numbers(1), stride = numbers(2);
+    if (stride[0] != 1 || stride[1] != 1 || kernel[0] % 2 == 0 || kernel[1] % 2 == 0)
+        layer.refuse("has padding = \"same\", which needs stride 1 and an odd kernel: give numbers instead");
+    AttributeSpecs translated = specs;
+    translated["padding"] =
+        std::vector{static_cast<double>(kernel[0] / 2), static_cast<double>(kernel[1] / 2)};
+    return translated;
 }
 
 Shape infer_conv2d(const LayerView& layer) {
     need_images(layer);
     const auto output = slide(layer);
-    return {layer.input_shape()[0], layer.node.attribute("channels"), output[0], output[1]};
+    return {layer.input_shape()[0], layer.node.whole("channels"), output[0], output[1]};
 }
 
 Parameters conv2d_parameters(const LayerView& layer) {
     const Node& node = layer.node;
-    return weight_and_bias(layer, {node.attribute("channels"), layer.input_shape()[1],
-                                   node.attribute("kernel_h"), node.attribute("kernel_w")});
+    return weight_and_bias(layer, {node.whole("channels"), layer.input_shape()[1], node.whole("kernel_h"),
+                                   node.whole("kernel_w")});
 }
 
 // Products with padded zeros count: they are part of the plain algorithm.
 std::int64_t conv2d_products(const LayerView& layer) {
     const Node& node = layer.node;
-    return element_count(node.shape) * layer.input_shape()[1] * node.attribute("kernel_h") *
-           node.attribute("kernel_w");
+    return element_count(node.shape) * layer.input_shape()[1] * node.whole("kernel_h") *
+           node.whole("kernel_w");
 }
 
 // ---- max_pool2d, avg_pool2d
 
-Attributes normalize_pool2d(const LayerView& layer, const AttributeSpecs& specs) {
-    const AttributeReader read(layer, specs);
-    const auto kernel = read.pair("kernel", 1);
-    const auto padding = read.pair("padding", 0, std::array<std::int64_t, 2>{0, 0});
-    if (2 * padding[0] > kernel[0] || 2 * padding[1] > kernel[1])
-        layer.refuse(
-            "has a padding of more than half its kernel: some windows would see nothing but padding");
-    Attributes attributes;
-    append_pair(attributes, "kernel", kernel);
-    append_pair(attributes, "stride", read.pair("stride", 1, kernel));
-    append_pair(attributes, "padding", padding);
-    return attributes;
-}
-
 Shape infer_pool2d(const LayerView& layer) {
+    for (const char* axis : {"_h", "_w"})
+        if (2 * layer.node.whole(std::string("padding") + axis) >
+            layer.node.whole(std::string("kernel") + axis))
+            layer.refuse(
+                "has a padding of more than half its kernel: some windows would see nothing but padding");
     need_images(layer);
     const auto output = slide(layer);
     return {layer.input_shape()[0], layer.input_shape()[1], output[0], output[1]};
@@ -222,155 +217,144 @@ Shape infer_error(const LayerView& layer) {
     return {};
 }
 
-std::vector<std::string> keys_with_pairs(std::vector<std::string> keys,
-                                         const std::vector<std::string>& pairs) {
-    for (const std::string& key : pairs)
-        for (const char* suffix : {"", "_h", "_w"}) keys.push_back(key + suffix);
-    return keys;
+std::int64_t label_classes(const LayerView& layer) { return layer.input_shape()[1]; }
+
+// ---- registered kinds
+
+// A deque, so that what was found stays where it is; the last of a name counts.
+struct Registered {
+    std::shared_mutex guard;
+    std::deque<LayerKind> kinds;
+};
+
+Registered& registered() {
+    static Registered all;
+    return all;
 }
 
 }  // namespace
 
+std::vector<Parameter> no_parameters(const LayerView&) { return {}; }
+std::int64_t no_products(const LayerView&) { return 0; }
+Shape same_shape(const LayerView& layer) { return layer.input_shape(); }
+
 const std::vector<LayerKind>& layer_kinds() {
     using enum BackwardReads;
     using enum Takes;
-    static const std::vector<std::string> windows{"kernel", "stride", "padding"};
-    static constexpr std::string_view vision = "Dumoulin and Visin, A guide to convolution arithmetic, 2016";
-    static constexpr std::string_view book = "Goodfellow, Bengio and Courville, Deep Learning, 2016";
+    static const std::string vision = "Dumoulin and Visin, A guide to convolution arithmetic, 2016";
+    static const std::string book = "Goodfellow, Bengio and Courville, Deep Learning, 2016";
+    static const std::vector<AttributeRule> window{pair("kernel", 1), pair_as("stride", 1, "kernel"),
+                                                   pair("padding", 0, 0.0)};
     static const std::vector<LayerKind> kinds{
-        {"dense",
-         kOne,
-         kNothing,
-         {"units", "bias"},
-         normalize_dense,
-         infer_dense,
-         dense_parameters,
-         dense_products,
-         "`units`, `bias` (true)",
-         "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`",
-         book},
-        {"conv2d", kOne, kNothing, keys_with_pairs({"channels", "bias"}, windows), normalize_conv2d,
-         infer_conv2d, conv2d_parameters, conv2d_products,
-         "`channels`, `kernel`, `stride` (1), `padding` (0, or `\"same\"`), `bias` (true)",
-         "`y[n,o,i,j] = b[o] + sum over c, k, l of w[o,c,k,l] x[n,c,i s+k-p,j s+l-p]`, zeros outside",
-         vision},
-        {"max_pool2d", kOne, kInput, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
-         no_parameters, no_products, "`kernel`, `stride` (the kernel), `padding` (0)",
-         "the largest value in the window; padding never wins, the first of equals has the gradient", vision},
-        {"avg_pool2d", kOne, kNothing, keys_with_pairs({}, windows), normalize_pool2d, infer_pool2d,
-         no_parameters, no_products, "`kernel`, `stride` (the kernel), `padding` (0)",
-         "the mean of the window; padded zeros count", vision},
-        {"relu",
-         kOne,
-         kOutput,
-         {},
-         no_attributes,
-         same_shape,
-         no_parameters,
-         no_products,
-         "",
-         "`y = max(x, 0)`, with derivative 0 at 0",
-         "Nair and Hinton, ICML 2010"},
-        {"tanh",
-         kOne,
-         kOutput,
-         {},
-         no_attributes,
-         same_shape,
-         no_parameters,
-         no_products,
-         "",
-         "`y = tanh(x)`",
-         book},
-        {"sigmoid",
-         kOne,
-         kOutput,
-         {},
-         no_attributes,
-         same_shape,
-         no_parameters,
-         no_products,
-         "",
-         "`y = 1 / (1 + exp(-x))`",
-         book},
-        {"flatten",
-         kOne,
-         kNothing,
-         {},
-         no_attributes,
-         infer_flatten,
-         no_parameters,
-         no_products,
-         "",
-         "`(N, C, H, W)` as `(N, C H W)`",
-         "row-major, as in the shapes of this table"},
-        {"add",
-         kSeveral,
-         kNothing,
-         {},
-         no_attributes,
-         infer_add,
-         no_parameters,
-         no_products,
-         "",
-         "`y = x1 + x2 + ...`: two or more inputs of one shape. Each has the gradient of `y`",
-         "He, Zhang, Ren and Sun, CVPR 2016"},
-        {"concat",
-         kSeveral,
-         kNothing,
-         {},
-         no_attributes,
-         infer_concat,
-         no_parameters,
-         no_products,
-         "",
-         "the inputs one behind the other along axis 1: the channels of `(N, C, H, W)`, the features of "
-         "`(N, F)`. Two or more inputs that are alike in the rest; each has its own part of the gradient of "
-         "`y`",
-         "Huang, Liu, van der Maaten and Weinberger, CVPR 2017"},
-        {"softmax_cross_entropy",
-         kPredictionAndTarget,
-         kInput,
-         {},
-         no_attributes,
-         infer_loss,
-         no_parameters,
-         no_products,
-         "",
-         "the loss: mean over `N` of `-log softmax(x)[label]`",
-         book},
-        {"squared_error",
-         kPredictionAndTarget,
-         kInput,
-         {},
-         no_attributes,
-         infer_loss,
-         no_parameters,
-         no_products,
-         "",
-         "the loss: mean over `N` and `F` of `(x - onehot(label))^2`",
-         book},
-        {"mean_squared_error",
-         kPredictionAndTarget,
-         kInput,
-         {},
-         no_attributes,
-         infer_error,
-         no_parameters,
-         no_products,
-         "",
-         "the loss: mean over `N` and `F` of `(x - t)^2`, where `t` is an input of the network with as many "
-         "numbers as there are predicted",
-         book},
+        {.name = "dense",
+         .attributes = {whole("units"), flag("bias", true)},
+         .infer_shape = infer_dense,
+         .parameters = dense_parameters,
+         .multiply_accumulates = dense_products,
+         .formula = "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`",
+         .source = book},
+        {.name = "conv2d",
+         .attributes = conv2d_attributes(),
+         .infer_shape = infer_conv2d,
+         .parameters = conv2d_parameters,
+         .multiply_accumulates = conv2d_products,
+         .formula =
+             "`y[n,o,i,j] = b[o] + sum over c, k, l of w[o,c,k,l] x[n,c,i s+k-p,j s+l-p]`, zeros outside",
+         .source = vision,
+         .translate = conv2d_padding},
+        {.name = "max_pool2d",
+         .backward_reads = kInput,
+         .attributes = window,
+         .infer_shape = infer_pool2d,
+         .formula =
+             "the largest value in the window; padding never wins, the first of equals has the gradient",
+         .source = vision},
+        {.name = "avg_pool2d",
+         .attributes = window,
+         .infer_shape = infer_pool2d,
+         .formula = "the mean of the window; padded zeros count",
+         .source = vision},
+        {.name = "relu",
+         .backward_reads = kOutput,
+         .formula = "`y = max(x, 0)`, with derivative 0 at 0",
+         .source = "Nair and Hinton, ICML 2010"},
+        {.name = "tanh", .backward_reads = kOutput, .formula = "`y = tanh(x)`", .source = book},
+        {.name = "sigmoid", .backward_reads = kOutput, .formula = "`y = 1 / (1 + exp(-x))`", .source = book},
+        {.name = "flatten",
+         .infer_shape = infer_flatten,
+         .formula = "`(N, C, H, W)` as `(N, C H W)`",
+         .source = "row-major, as in the shapes of this table"},
+        {.name = "add",
+         .takes = kSeveral,
+         .infer_shape = infer_add,
+         .formula = "`y = x1 + x2 + ...`: two or more inputs of one shape. Each has the gradient of `y`",
+         .source = "He, Zhang, Ren and Sun, CVPR 2016"},
+        {.name = "concat",
+         .takes = kSeveral,
+         .infer_shape = infer_concat,
+         .formula = "the inputs one behind the other along axis 1: the channels of `(N, C, H, W)`, the "
+                    "features of `(N, F)`. Two or more inputs that are alike in the rest; each has its own "
+                    "part of the gradient of `y`",
+         .source = "Huang, Liu, van der Maaten and Weinberger, CVPR 2017"},
+        {.name = "softmax_cross_entropy",
+         .takes = kPredictionAndTarget,
+         .backward_reads = kInput,
+         .infer_shape = infer_loss,
+         .formula = "the loss: mean over `N` of `-log softmax(x)[label]`",
+         .source = book,
+         .integers_below = label_classes},
+        {.name = "squared_error",
+         .takes = kPredictionAndTarget,
+         .backward_reads = kInput,
+         .infer_shape = infer_loss,
+         .formula = "the loss: mean over `N` and `F` of `(x - onehot(label))^2`",
+         .source = book,
+         .integers_below = label_classes},
+        {.name = "mean_squared_error",
+         .takes = kPredictionAndTarget,
+         .backward_reads = kInput,
+         .infer_shape = infer_error,
+         .formula = "the loss: mean over `N` and `F` of `(x - t)^2`, where `t` is an input of the network "
+                    "with as many numbers as there are predicted",
+         .source = book},
     };
     return kinds;
 }
 
 const LayerKind* find_layer_kind(std::string_view name) {
+    const auto has_name = [&](const LayerKind& kind) { return kind.name == name; };
     const auto& kinds = layer_kinds();
-    const auto found =
-        std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) { return kind.name == name; });
-    return found == kinds.end() ? nullptr : &*found;
+    const auto found = std::find_if(kinds.begin(), kinds.end(), has_name);
+    if (found != kinds.end()) return &*found;
+    Registered& own = registered();
+    const std::shared_lock lock(own.guard);
+    const auto last = std::find_if(own.kinds.rbegin(), own.kinds.rend(), has_name);
+    return last == own.kinds.rend() ? nullptr : &*last;
+}
+
+std::vector<std::string> layer_kind_names() {
+    std::vector<std::string> names;
+    for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
+    Registered& own = registered();
+    const std::shared_lock lock(own.guard);
+    for (const LayerKind& kind : own.kinds)
+        if (std::find(names.begin(), names.end(), kind.name) == names.end()) names.push_back(kind.name);
+    return names;
+}
+
+void register_layer_kind(LayerKind kind) {
+    const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    if (kind.name.empty() || kind.name.size() > 64 || kind.name == "input" ||
+        !std::all_of(kind.name.begin(), kind.name.end(), is_word))
+        throw NetworkError("a kind of layers cannot be called '" + kind.name +
+                           "'; expected 1 to 64 letters, digits and '_'");
+    for (const LayerKind& own : layer_kinds())
+        if (own.name == kind.name)
+            throw NetworkError("'" + kind.name + "' is a kind of layers already, and means the same to " +
+                               "everybody: take another name");
+    Registered& own = registered();
+    const std::unique_lock lock(own.guard);
+    own.kinds.push_back(std::move(kind));
 }
 
 void LayerView::refuse(const std::string& words) const {

@@ -1,12 +1,17 @@
-// The kinds of layers. Everything the core knows about a kind is one entry of the table in layers.cpp.
+// The kinds of layers. Everything the core knows about a kind is one entry of the table in layers.cpp, or one
+// that a user registered.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "network/attributes.h"
 #include "network/node.h"
+#include "timetrial/backend.h"
 
 namespace timetrial {
 
@@ -27,33 +32,56 @@ struct LayerView {
     [[noreturn]] void refuse(const std::string& words) const;
 };
 
+// What a layer of a registered kind computes, in double, for whoever judges. `digest`: another one for
+// another definition. `owner` keeps alive what `c_form` points to.
+struct Definition {
+    tt_definition c_form{};
+    std::string digest;
+    std::shared_ptr<const void> owner;
+};
+
+std::vector<Parameter> no_parameters(const LayerView& layer);
+std::int64_t no_products(const LayerView& layer);
+Shape same_shape(const LayerView& layer);
+
 struct LayerKind {
-    std::string_view name;
-    Takes takes;
-    BackwardReads backward_reads;
-    // Keys that a user may write, in user form and in normalized form.
-    std::vector<std::string> keys;
-    // User form to normalized form. `node` has name and kind only.
-    std::vector<Attribute> (*normalize)(const LayerView& layer, const AttributeSpecs& specs);
-    // Shape of the output; throws NetworkError if the inputs do not fit.
-    Shape (*infer_shape)(const LayerView& layer);
-    std::vector<Parameter> (*parameters)(const LayerView& layer);
+    std::string name;
+    Takes takes = Takes::kOne;
+    BackwardReads backward_reads = BackwardReads::kNothing;
+    std::vector<AttributeRule> attributes = {};
+    // Shape of the output; throws NetworkError if the inputs or the attributes do not fit.
+    std::function<Shape(const LayerView&)> infer_shape = same_shape;
+    std::function<std::vector<Parameter>(const LayerView&)> parameters = no_parameters;
     // Of the forward pass over the whole batch. Backward, the product with the weights and the product with
     // the data each take as many.
-    std::int64_t (*multiply_accumulates)(const LayerView& layer);
+    std::function<std::int64_t(const LayerView&)> multiply_accumulates = no_products;
 
-    // For people: the attributes with their defaults, what it computes, and whence the definition. x is the
-    // input, y the output, N the batch, C channels, F features of flat values, w and b weight and bias.
-    std::string_view attributes;
-    std::string_view formula;
-    std::string_view source;
+    // For people: what it computes, and whence the definition. x is the input, y the output, N the batch, C
+    // channels, F features of flat values, w and b weight and bias.
+    std::string formula;
+    std::string source;
+
+    // Whole numbers that it reads lie in 0 to this - 1; empty where it reads none.
+    std::function<std::int64_t(const LayerView&)> integers_below = nullptr;
+    // Words of attributes (padding = "same") as the numbers that they stand for; empty: there are none.
+    std::function<AttributeSpecs(const LayerView&, const AttributeSpecs&)> translate = nullptr;
+    // Of a registered kind only.
+    std::shared_ptr<const Definition> definition = nullptr;
 
     bool is_loss() const { return takes == Takes::kPredictionAndTarget; }
 };
 
+// Those of the core, without registered ones.
 const std::vector<LayerKind>& layer_kinds();
 
-// nullptr if there is no such kind.
+// Of the core, or registered; nullptr if there is no such kind. What is found stays.
 const LayerKind* find_layer_kind(std::string_view name);
+
+// Names of all kinds, those of the core first.
+std::vector<std::string> layer_kind_names();
+
+// Adds a kind with a definition. Who registers a name again means the new one from then on. NetworkError for
+// a kind of the core, and a name that is no word.
+void register_layer_kind(LayerKind kind);
 
 }  // namespace timetrial

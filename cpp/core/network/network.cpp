@@ -5,6 +5,8 @@
 #include <numeric>
 #include <string>
 
+#include "network/attributes.h"
+#include "network/initial.h"
 #include "network/layers.h"
 #include "text/text.h"
 
@@ -35,19 +37,27 @@ void check_name(const std::string& name) {
         throw NetworkError("layer name '" + name + "': expected 1 to 64 letters, digits, '_' or '-'");
 }
 
-void check_keys(const LayerView& layer, const LayerKind& kind, const AttributeSpecs& specs) {
-    for (const auto& [key, value] : specs) {
-        if (std::find(kind.keys.begin(), kind.keys.end(), key) != kind.keys.end()) continue;
-        layer.refuse("has no attribute '" + key + "'." +
-                     (kind.keys.empty() ? " This kind has none." : nearest(key, kind.keys)));
+// What another process inferred already.
+std::vector<Attribute> stated_attributes(const AttributeSpecs& specs) {
+    std::vector<Attribute> attributes;
+    for (const auto& [name, value] : specs) {
+        if (const auto* flag = std::get_if<bool>(&value))
+            attributes.push_back({name, std::int64_t{*flag}});
+        else if (const auto* number = std::get_if<double>(&value))
+            attributes.push_back({name, *number});
+        else if (const auto* word = std::get_if<std::string>(&value))
+            attributes.push_back({name, *word});
+        else
+            attributes.push_back({name, std::get<std::vector<double>>(value)});
     }
+    return attributes;
 }
 
 // "softmax_cross_entropy or squared_error"
 std::string loss_kinds() {
     std::vector<std::string> names;
     for (const LayerKind& kind : layer_kinds())
-        if (kind.is_loss()) names.emplace_back(kind.name);
+        if (kind.is_loss()) names.push_back(kind.name);
     return join(names, " or ");
 }
 
@@ -124,11 +134,15 @@ tt_role input_role(const std::string& word) {
     throw NetworkError("an input cannot be for '" + word + "'." + nearest(word, known));
 }
 
-std::int64_t Node::attribute(std::string_view attribute_name) const {
+const NormalizedValue& Node::attribute(std::string_view attribute_name) const {
     for (const Attribute& attribute : attributes)
         if (attribute.name == attribute_name) return attribute.value;
     throw NetworkError("layer '" + name + "' (" + kind + ") has no attribute '" +
                        std::string(attribute_name) + "'");
+}
+
+std::int64_t Node::whole(std::string_view attribute_name) const {
+    return std::get<std::int64_t>(attribute(attribute_name));
 }
 
 Network::Network(const std::vector<NodeSpec>& specs, std::int64_t batch_size,
@@ -180,10 +194,13 @@ std::vector<std::uint32_t> Network::inputs() const {
 
 std::int64_t Network::values_below(std::uint32_t input) const {
     if (nodes_[input].dtype != TT_I64) return 0;
-    for (const Node& node : nodes_)
-        if (node.inputs.size() == 2 && node.inputs[1] == input && find_layer_kind(node.kind)->is_loss())
-            return nodes_[node.inputs[0]].shape[1];
-    return 0;
+    std::int64_t least = 0;  // of all who look something up
+    for (const Node& node : nodes_) {
+        if (std::find(node.inputs.begin(), node.inputs.end(), input) == node.inputs.end()) continue;
+        if (node.integers_below > 0 && (least == 0 || node.integers_below < least))
+            least = node.integers_below;
+    }
+    return least;
 }
 
 void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) {
@@ -193,37 +210,49 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
             throw NetworkError("two nodes are called '" + spec.name + "': names must differ" +
                                (node.is_input() ? " ('" + spec.name + "' is an input of the network)" : ""));
     const LayerKind* kind = find_layer_kind(spec.kind);
-    if (kind == nullptr) {
-        std::vector<std::string> known;
-        for (const LayerKind& entry : layer_kinds()) known.emplace_back(entry.name);
+    if (kind == nullptr && !spec.stated) {
         throw NetworkError(
             "layer '" + spec.name + "' has the unknown kind '" + spec.kind + "'." +
-            nearest(spec.kind, known) +
+            nearest(spec.kind, layer_kind_names()) +
             " What is not here can be raced today: write the training step in your framework, and "
-            "name the function that makes it, callable=\"package.module:make_step\".");
+            "name the function that makes it, callable=\"package.module:make_step\". A kind for a backend of "
+            "your own is registered with timetrial.layer_kind.");
     }
     Node node{spec.name, spec.kind, {}, {}, {}, TT_F32, {}};
     std::vector<const Node*> inputs;
     const LayerView layer{node, inputs};
     // A loss names its inputs; another layer may leave that out and follows the node before.
-    if (!spec.inputs && kind->is_loss()) layer.refuse("needs inputs = [prediction, target]");
+    if (!spec.inputs && kind != nullptr && kind->is_loss())
+        layer.refuse("needs inputs = [prediction, target]");
     const std::string before = nodes_.size() == n_inputs_ ? nodes_.front().name : nodes_.back().name;
-    node.inputs = find_inputs(layer, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
+    node.inputs =
+        find_inputs(layer, kind, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
     inputs = inputs_of(nodes_, node);
-    check_keys(layer, *kind, spec.attributes);
-    node.attributes = kind->normalize(layer, spec.attributes);
-    node.shape = kind->infer_shape(layer);
-    node.parameters = kind->parameters(layer);
+    if (kind == nullptr) {
+        node.attributes = stated_attributes(spec.attributes);
+        node.shape = spec.stated->shape;
+        node.parameters = spec.stated->parameters;
+        node.integers_below = spec.stated->integers_below;
+    } else {
+        node.attributes =
+            read_attributes(layer, kind->attributes,
+                            kind->translate ? kind->translate(layer, spec.attributes) : spec.attributes);
+        node.shape = kind->infer_shape(layer);
+        node.parameters = kind->parameters(layer);
+        if (kind->integers_below) node.integers_below = kind->integers_below(layer);
+        node.definition = kind->definition;
+    }
     element_count(node.shape);
+    for (const Parameter& parameter : node.parameters) check_initializer(parameter);
     bool trains = !node.parameters.empty();
     for (const std::uint32_t index : node.inputs) trains = trains || trains_[index];
     nodes_.push_back(std::move(node));
     trains_.push_back(trains);
 }
 
-std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const std::vector<std::string>& names,
+std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const LayerKind* kind,
+                                                const std::vector<std::string>& names,
                                                 const std::vector<NodeSpec>& all) const {
-    const LayerKind& kind = *find_layer_kind(layer.node.kind);
     std::vector<std::uint32_t> found;
     for (const std::string& name : names) {
         const std::uint32_t count = static_cast<std::uint32_t>(nodes_.size());
@@ -232,24 +261,27 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const st
         if (index == count) refuse_input(layer, name, all, nodes_);
         if (nodes_[index].shape.empty())
             layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss");
-        if (nodes_[index].dtype == TT_I64 && !kind.is_loss())
-            layer.refuse("has '" + name + "' as input, which are whole numbers: only a loss can");
+        if (nodes_[index].dtype == TT_I64 && kind != nullptr && !kind->is_loss() && !kind->integers_below)
+            layer.refuse("has '" + name + "' as input, which are whole numbers: it computes with real ones");
         found.push_back(index);
     }
     const std::string has =
         "has " + std::to_string(found.size()) + (found.size() == 1 ? " input" : " inputs");
     const std::string named = names.empty() ? "" : " ('" + join(names, "', '") + "')";
-    if (kind.takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
-    if (kind.takes == Takes::kSeveral && found.size() < 2)
+    if (kind == nullptr) return found;
+    if (kind->takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
+    if (kind->takes == Takes::kSeveral && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
-    if (kind.is_loss() && found.size() != 2) layer.refuse(has + named + "; expected 2: [prediction, target]");
+    if (kind->is_loss() && found.size() != 2)
+        layer.refuse(has + named + "; expected 2: [prediction, target]");
     return found;
 }
 
 void Network::find_loss_and_output() {
     std::vector<std::string> losses;
     for (std::uint32_t index = n_inputs_; index < nodes_.size(); ++index) {
-        if (!find_layer_kind(nodes_[index].kind)->is_loss()) continue;
+        const LayerKind* kind = find_layer_kind(nodes_[index].kind);
+        if (kind == nullptr || !kind->is_loss()) continue;
         losses.push_back(nodes_[index].name);
         loss_ = index;
         output_ = nodes_[index].inputs[0];

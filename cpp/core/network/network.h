@@ -9,6 +9,7 @@
 
 namespace timetrial {
 
+struct LayerKind;
 struct LayerView;
 
 // Work of one node on one whole batch, by pass. Bytes are the least that must move: each f32 tensor that the
@@ -57,7 +58,9 @@ class Network {
     void check_input_specs(const std::vector<NodeSpec>& specs) const;
     void refuse_unused() const;
     void add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all);
-    std::vector<std::uint32_t> find_inputs(const LayerView& layer, const std::vector<std::string>& names,
+    // `kind` NULL: one that the core does not know.
+    std::vector<std::uint32_t> find_inputs(const LayerView& layer, const LayerKind* kind,
+                                           const std::vector<std::string>& names,
                                            const std::vector<NodeSpec>& all) const;
     void find_loss_and_output();
     std::int64_t elements_of(std::uint32_t index) const;

@@ -23,23 +23,6 @@ void uniform(std::uint64_t seed, std::string_view stream, float low, float high,
     }
 }
 
-double glorot_limit(std::span<const std::int64_t> shape) {
-    if (shape.size() < 2)
-        throw std::invalid_argument(
-            "glorot_uniform needs a weight of shape (outputs, inputs, kernel...); got " +
-            std::to_string(shape.size()) + " extents");
-    double kernel = 1;
-    for (const std::int64_t extent : shape.subspan(2)) kernel *= static_cast<double>(extent);
-    const double fans = static_cast<double>(shape[0] + shape[1]) * kernel;
-    return std::sqrt(6.0 / fans);
-}
-
-void glorot_uniform(std::uint64_t seed, std::string_view parameter, std::span<const std::int64_t> shape,
-                    std::span<float> values) {
-    const auto limit = static_cast<float>(glorot_limit(shape));
-    uniform(seed, parameter, -limit, limit, values);
-}
-
 std::vector<std::int64_t> permutation(std::uint64_t seed, std::string_view stream, std::int64_t n) {
     if (n < 0) throw std::invalid_argument("permutation needs n >= 0; got " + std::to_string(n));
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));

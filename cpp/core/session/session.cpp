@@ -68,7 +68,7 @@ void Session::build(Network network, const ParameterValues& values, OptimizerSpe
     c_network_.emplace(*network_, values);
     optimizer_ = std::move(optimizer);
     for (const auto& [name, number] : optimizer_.attributes)
-        optimizer_attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr});
+        optimizer_attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr, 0, nullptr});
     c_optimizer_ = {sizeof(tt_optimizer),
                     optimizer_.name.c_str(),
                     static_cast<std::uint32_t>(optimizer_attributes_.size()),
@@ -82,6 +82,8 @@ void Session::build(Network network, const ParameterValues& values, OptimizerSpe
     build.network = c_network_->get();
     build.optimizer = optimizer_.name.empty() ? nullptr : &c_optimizer_;
     build.dtype = dtype;
+    build.n_definitions = static_cast<std::uint32_t>(c_network_->definitions().size());
+    build.definitions = c_network_->definitions().data();
     context_.build(build);
     batch_.emplace(*network_);
 }

@@ -76,12 +76,15 @@ typedef struct tt_tensor {
     void* data;
 } tt_tensor;
 
-/* A number (text is NULL) or a word. Integers are exact in `number` up to 2^53. */
+/* A number, a word (text is not NULL) or a list of numbers (n_numbers, also 0, where `numbers` is not NULL).
+ * Integers are exact in `number` up to 2^53; a flag is 0 or 1. */
 typedef struct tt_attribute {
     uint32_t size;
     const char* name;
     double number;
     const char* text;
+    uint64_t n_numbers;
+    const double* numbers;
 } tt_attribute;
 
 /* One layer. Attributes arrive complete and normalized (kernel_h, kernel_w, stride_h, ...): see
@@ -126,13 +129,34 @@ typedef struct tt_optimizer {
     const double* rates;
 } tt_optimizer;
 
+/* What a layer of a kind computes that a user registered: for a backend that judges, in double. Others have
+ * the kind built in, or not at all. Arrays are dense, in the order of the node's inputs and parameters, with
+ * the shapes that network and node give them; whole numbers come as doubles. Both functions return NULL, or
+ * why they failed: words that are valid until the next call. */
+typedef struct tt_definition {
+    uint32_t size;
+    const char* kind;
+    void* user;
+    /* The node's output from its inputs and parameters. */
+    const char* (*forward)(void* user, const tt_network* network, uint32_t node, const double* const* inputs,
+                           const double* const* parameters, double* output);
+    /* Adds to the gradients what the output's gradient makes of them: the chain rule. That of an input of
+     * whole numbers is NULL. */
+    const char* (*backward)(void* user, const tt_network* network, uint32_t node, const double* const* inputs,
+                            const double* const* parameters, const double* output,
+                            const double* output_gradient, double* const* input_gradients,
+                            double* const* parameter_gradients);
+} tt_definition;
+
 typedef struct tt_build {
     uint32_t size;
     uint32_t tasks; /* mask: what steps will be asked for */
     int64_t batch_size;
     const tt_network* network;
     const tt_optimizer* optimizer;
-    uint32_t dtype; /* of the arithmetic: one that description->dtypes lists (TT_F32, TT_F64) */
+    uint32_t dtype;         /* of the arithmetic: one that description->dtypes lists (TT_F32, TT_F64) */
+    uint32_t n_definitions; /* of the registered kinds among the network's; readable until close() */
+    const tt_definition* definitions;
 } tt_build;
 
 /* The tensors of one batch, in the order of the network's input nodes, as these name and shape them. */

@@ -125,6 +125,7 @@ struct Attribute {
     std::string name;
     double number;
     std::string text;
+    std::vector<double> numbers;
 };
 
 // The attributes of a layer or an optimizer. `owner` is for error messages.
@@ -134,13 +135,16 @@ class Attributes {
     Attributes(std::string owner, const tt_attribute* array, std::size_t count) : owner_(std::move(owner)) {
         for (std::size_t i = 0; i < count; ++i) {
             const tt_attribute& attribute = element(array, i);
-            all_.push_back({attribute.name, attribute.number, attribute.text ? attribute.text : ""});
+            Attribute one{attribute.name, attribute.number, attribute.text ? attribute.text : "", {}};
+            // A host from before lists passes a shorter struct.
+            const bool knows_lists =
+                attribute.size >= offsetof(tt_attribute, numbers) + sizeof attribute.numbers;
+            if (knows_lists && attribute.numbers)
+                one.numbers.assign(attribute.numbers, attribute.numbers + attribute.n_numbers);
+            all_.push_back(std::move(one));
         }
     }
-    double number(std::string_view name) const {
-        if (const Attribute* found = find(name)) return found->number;
-        throw std::invalid_argument(owner_ + " lacks the attribute '" + std::string(name) + "'");
-    }
+    double number(std::string_view name) const { return get(name).number; }
     double number(std::string_view name, double otherwise) const {
         const Attribute* found = find(name);
         return found ? found->number : otherwise;
@@ -150,7 +154,15 @@ class Attributes {
         return static_cast<int64_t>(number(name, static_cast<double>(otherwise)));
     }
 
+    // "" for an attribute that is no word.
+    const std::string& word(std::string_view name) const { return get(name).text; }
+    const std::vector<double>& numbers(std::string_view name) const { return get(name).numbers; }
+
   private:
+    const Attribute& get(std::string_view name) const {
+        if (const Attribute* found = find(name)) return *found;
+        throw std::invalid_argument(owner_ + " lacks the attribute '" + std::string(name) + "'");
+    }
     const Attribute* find(std::string_view name) const {
         for (const Attribute& attribute : all_)
             if (attribute.name == name) return &attribute;

@@ -7,6 +7,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "network/initial.h"
 #include "random/draws.h"
 #include "support/inputs.h"
 
@@ -28,7 +29,7 @@ Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
         std::vector<float>& values = weights[parameter.name];
         values.resize(static_cast<std::size_t>(element_count(parameter.shape)));
         if (numbers == Numbers::kReal && parameter.shape.size() > 1) {
-            glorot_uniform(seed, parameter.name, parameter.shape, values);
+            draw_initial(seed, parameter, values);
         } else {
             fill(values, numbers, seed, parameter.name);
         }
@@ -47,12 +48,12 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
     ParameterValues values;
     for (const auto& [name, weight] : problem.weights) values[name] = weight.data();
     c_network_ = std::make_unique<CNetwork>(problem.network, values);
-    attributes_ = {{sizeof(tt_attribute), "learning_rate", sgd.learning_rate, nullptr},
-                   {sizeof(tt_attribute), "momentum", sgd.momentum, nullptr},
-                   {sizeof(tt_attribute), "weight_decay", sgd.weight_decay, nullptr}};
+    attributes_ = {{sizeof(tt_attribute), "learning_rate", sgd.learning_rate, nullptr, 0, nullptr},
+                   {sizeof(tt_attribute), "momentum", sgd.momentum, nullptr, 0, nullptr},
+                   {sizeof(tt_attribute), "weight_decay", sgd.weight_decay, nullptr, 0, nullptr}};
     sgd_ = sgd;
     for (const auto& [name, number] : sgd_.more)
-        attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr});
+        attributes_.push_back({sizeof(tt_attribute), name.c_str(), number, nullptr, 0, nullptr});
     optimizer_ = {sizeof(tt_optimizer), sgd_.rule.c_str(), static_cast<std::uint32_t>(attributes_.size()),
                   attributes_.data(),   sgd_.rates.size(), sgd_.rates.data()};
     build_ = {sizeof(tt_build),
@@ -60,7 +61,9 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
               problem.network.batch_size(),
               c_network_->get(),
               &optimizer_,
-              dtype};
+              dtype,
+              0,
+              nullptr};
     context_ = std::make_unique<PluginContext>(Plugin(plugin_path));
     for (const auto& [name, value] : settings) context_->configure(name, value);
     context_->build(build_);

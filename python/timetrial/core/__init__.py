@@ -23,6 +23,14 @@ from timetrial.core.native import (  # noqa: E402
 )
 from timetrial.core.network import Input, Network, images_and_labels, layer_kinds  # noqa: E402
 from timetrial.core.observer import MappedLibrary, Observation, Observer, Thread  # noqa: E402
+from timetrial.core.own_kinds import (  # noqa: E402
+    Attribute,
+    Layer,
+    LayerDefinition,
+    LayerParameter,
+    layer_kind,
+    own_kinds,
+)
 from timetrial.core.recorder import (  # noqa: E402
     Recorder,
     create_recorder_file,
@@ -32,11 +40,15 @@ from timetrial.core.recorder import (  # noqa: E402
 )
 
 __all__ = [
+    "Attribute",
     "Backend",
     "BackendDescription",
     "BackendError",
     "BackendManifest",
     "Input",
+    "Layer",
+    "LayerDefinition",
+    "LayerParameter",
     "Loop",
     "MappedLibrary",
     "Network",
@@ -55,10 +67,12 @@ __all__ = [
     "create_recorder_file",
     "exec_path",
     "images_and_labels",
+    "layer_kind",
     "layer_kinds",
     "measure_peak_flops",
     "native_dir",
     "now_ns",
+    "own_kinds",
     "random",
     "read_window",
     "runtime_dir",

@@ -23,7 +23,8 @@ __all__: list[str] = [
     "clock_cost_ns",
     "create_recorder_file",
     "float_mode_of",
-    "glorot_uniform",
+    "initial_values",
+    "initializer_names",
     "layer_kinds",
     "measure_peak_flops",
     "now_ns",
@@ -31,6 +32,7 @@ __all__: list[str] = [
     "openblas_core_problem",
     "permutation",
     "read_window",
+    "register_layer_kind",
     "tree_cpu_ns",
     "uniform",
 ]
@@ -191,11 +193,15 @@ def create_recorder_file(
     windows: typing.SupportsInt | typing.SupportsIndex, capacity: typing.SupportsInt | typing.SupportsIndex
 ) -> int: ...
 def float_mode_of(tid: typing.SupportsInt | typing.SupportsIndex) -> str: ...
-def glorot_uniform(
+def initial_values(
     seed: typing.SupportsInt | typing.SupportsIndex,
     parameter: str,
     shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    initializer: str,
+    fan_in: typing.SupportsInt | typing.SupportsIndex,
+    fan_out: typing.SupportsInt | typing.SupportsIndex,
 ) -> numpy.typing.NDArray[numpy.float32]: ...
+def initializer_names() -> list[str]: ...
 def layer_kinds() -> list[typing.Annotated[list[str], "FixedSize(4)"]]: ...
 def measure_peak_flops(
     threads: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex
@@ -209,6 +215,24 @@ def permutation(
 def read_window(
     fd: typing.SupportsInt | typing.SupportsIndex, window: typing.SupportsInt | typing.SupportsIndex
 ) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64]]: ...
+def register_layer_kind(
+    name: str,
+    several: bool,
+    reads_integers: bool,
+    attributes: collections.abc.Sequence[
+        tuple[
+            str,
+            str,
+            typing.Any | None,
+            typing.SupportsFloat | typing.SupportsIndex | None,
+            collections.abc.Sequence[str],
+        ]
+    ],
+    formula: str,
+    source: str,
+    digest: str,
+    functions: typing.Any,
+) -> None: ...
 def tree_cpu_ns(pid: typing.SupportsInt | typing.SupportsIndex) -> int: ...
 def uniform(
     seed: typing.SupportsInt | typing.SupportsIndex,

@@ -41,20 +41,27 @@ class Parameter(TypedDict):
 
     name: str  # "<node>.weight", "<node>.bias"
     shape: list[int]
+    initializer: str  # what it is before the first step: random.initial_values
+    fan_in: int
+    fan_out: int
 
 
-class _OfInputs(TypedDict, total=False):
+class _OfSome(TypedDict, total=False):
     dtype: Literal["f32", "i64"]
     role: Role
+    definition: str
+    integers_below: int
 
 
-class Node(_OfInputs):
-    """A node as the job file carries it; those of the kind `input` have a `dtype` and a `role` too."""
+class Node(_OfSome):
+    """A node as the job file carries it. Those of the kind `input` have a `dtype` and a `role` too; those of
+    a kind that a user registered a digest of its `definition`, and the bound of whole numbers that it reads.
+    """
 
     name: str
     kind: str
     inputs: list[str]
-    attributes: dict[str, int]  # normalized: kernel_h, kernel_w, stride_h, ...
+    attributes: dict[str, Any]  # normalized: whole numbers (kernel_h, bias), real ones, words, lists
     shape: list[int]  # of its output, the batch first; [] for a loss
     parameters: list[Parameter]
 
@@ -103,6 +110,11 @@ class Network:
             for node in self._nodes
             if node["kind"] == "input"
         ]
+
+    @property
+    def has_own_kinds(self) -> bool:
+        """Whether a layer is of a kind that a user registered."""
+        return any("definition" in node for node in self._nodes)
 
     @property
     def native(self) -> _core.Network:

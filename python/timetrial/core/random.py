@@ -7,7 +7,8 @@ draw depends on seed, stream and place only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,14 @@ def uniform(
     return _core.uniform(_seed(seed), stream, list(shape), low, high)
 
 
-def glorot_uniform(seed: int, parameter_name: str, shape: Sequence[int]) -> NDArray[np.float32]:
-    """A weight of shape (outputs, inputs) or (outputs, inputs, kernel...), in +-sqrt(6 / (fan_in + fan_out)).
-
-    fan_in = inputs * kernel and fan_out = outputs * kernel, as in torch.nn.init (Glorot and Bengio 2010).
-    """
-    return _core.glorot_uniform(_seed(seed), parameter_name, list(shape))
+def initial_values(seed: int, parameter: Mapping[str, Any]) -> NDArray[np.float32]:
+    """What a parameter of a network (`Network.parameters`) is before the first step, by its initializer:
+    `zeros`, `ones`, `glorot_uniform` (in +-sqrt(6 / (fan_in + fan_out)), Glorot and Bengio 2010) or
+    `he_uniform` (in +-sqrt(6 / fan_in), He et al. 2015)."""
+    keys = ("initializer", "fan_in", "fan_out")
+    return _core.initial_values(
+        _seed(seed), parameter["name"], list(parameter["shape"]), *(parameter[key] for key in keys)
+    )
 
 
 def permutation(seed: int, stream: str, n: int) -> NDArray[np.int64]:

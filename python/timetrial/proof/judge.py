@@ -187,8 +187,9 @@ def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
 
 
 def choose_judge(network: Network) -> JudgingBackend:
-    """By the work of a gradient step."""
-    return SMALL if network.multiply_accumulates("gradient") <= REFERENCE_LIMIT else LARGE
+    """By the work of a gradient step. Kinds that a user registered are known to `reference` alone."""
+    is_small = network.multiply_accumulates("gradient") <= REFERENCE_LIMIT
+    return SMALL if is_small or network.has_own_kinds else LARGE
 
 
 def reference_images(network: Network) -> int:

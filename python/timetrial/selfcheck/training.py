@@ -35,12 +35,7 @@ def _updates(count: int) -> Callable[[], None]:
     library = max(fitting, key=lambda one: one.rank).library
     assert library is not None
     network = Network(load_network("lenet5").nodes_for(CLASSES), BATCH, images_and_labels((1, 28, 28)))
-    weights = {
-        one["name"]: random.glorot_uniform(1, one["name"], one["shape"])
-        if len(one["shape"]) > 1
-        else np.zeros(one["shape"], np.float32)
-        for one in network.parameters
-    }
+    weights = {one["name"]: random.initial_values(1, one) for one in network.parameters}
     backend = Backend(library)
     backend.configure("threads", "1")
     # So slow a rate that weights stay what they are: the thousandth step has the numbers of the first.

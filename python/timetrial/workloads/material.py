@@ -66,23 +66,12 @@ def channels_last(file: Path) -> Path:
 
 
 def weights_entry(parameters: Sequence[Mapping[str, Any]], seed: int) -> Entry:
-    """One array per parameter, under its name: Glorot-uniform weights, zero biases.
-
-    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward networks" (2010).
-    """
-    shapes = {
-        str(parameter["name"]): [int(extent) for extent in parameter["shape"]] for parameter in parameters
-    }
+    """One array per parameter, under its name: what its initializer draws."""
 
     def make() -> Content:
-        return {
-            name: np.zeros(shape, dtype=np.float32)
-            if len(shape) < 2
-            else random.glorot_uniform(seed, name, tuple(shape))
-            for name, shape in shapes.items()
-        }
+        return {one["name"]: random.initial_values(seed, one) for one in parameters}
 
-    return cached("weights", {"parameters": shapes, "seed": seed, "scheme": "glorot_uniform"}, make)
+    return cached("weights-2", {"parameters": [dict(one) for one in parameters], "seed": seed}, make)
 
 
 def order_entry(samples: int, batch_size: int, epochs: int, seed: int) -> Entry:

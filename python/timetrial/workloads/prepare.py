@@ -11,6 +11,7 @@ from timetrial.core import Input, Network
 from timetrial.errors import InputError
 from timetrial.optimizers import check_optimizer, options_of, rates
 from timetrial.workloads.cache import Entry
+from timetrial.workloads.gradient_check import check_gradients
 from timetrial.workloads.material import (
     PROOF_ORDERS,
     data_entry,
@@ -82,6 +83,7 @@ def check(workload: Workload) -> Checked:
     classes = int(data.table("dataset")["classes"])
     nodes = definition.nodes_for(classes)
     network = Network(nodes, size, _read_by(nodes, inputs))
+    check_gradients(network)
     predicts_classes = _predicts_classes(network)
     if predicts_classes:
         _check_output(network, workload, classes)
