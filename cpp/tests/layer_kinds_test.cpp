@@ -18,10 +18,7 @@ using Specs = std::vector<NodeSpec>;
 
 const NodeSpec kLoss{"loss", "squared_error", {{"x", "labels"}}, {}};
 
-const char* nothing(void*, const tt_network*, std::uint32_t, const double* const*, const double* const*,
-                    double*) {
-    return nullptr;
-}
+const char* nothing(void*, const tt_layer_call*, double*) { return nullptr; }
 
 // Of flat values, with an attribute of each type.
 LayerKind every_type() {
@@ -35,10 +32,11 @@ LayerKind every_type() {
                        {"step", AttributeType::kPair, {}, "window", 1},
                        {"axes", AttributeType::kList, std::vector<double>{}}};
     kind.parameters = [](const LayerView& layer) -> std::vector<Parameter> {
-        return {{layer.node.name + ".scale", {layer.input_shape()[1]}, {"ones", 0, 0}}};
+        return {{layer.node.name + ".scale", {layer.input_shape()[1]}, {"ones", 0, 0}},
+                {layer.node.name + ".mean", {3}, {}, TT_STATE}};
     };
     auto definition = std::make_shared<Definition>();
-    definition->c_form = {sizeof(tt_definition), "every_type", nullptr, nothing, nullptr};
+    definition->c_form = {sizeof(tt_definition), "every_type", nullptr, nothing, nullptr, nullptr};
     definition->digest = "1";
     kind.definition = definition;
     return kind;
@@ -111,13 +109,20 @@ TEST(LayerKinds, ReachAPluginTyped) {
     attributes["form"] = "fast";
     attributes["axes"] = std::vector<double>{1, 2};
     const Network known = with(attributes);
-    NodeSpec stated{"x", "unheard_of", {{"images"}}, {}, StatedNode{{2, 4}, {{"x.scale", {4}, {}}}, 0}};
+    NodeSpec stated{"x",
+                    "unheard_of",
+                    {{"images"}},
+                    {},
+                    StatedNode{{2, 4}, {{"x.scale", {4}, {}}, {"x.mean", {3}, {}, TT_STATE}}, 0}};
     stated.attributes = {{"form", "fast"}, {"axes", std::vector<double>{1, 2}}, {"count", 2.0}};
     const Network told({stated, kLoss}, 2, images_and_labels({4}));
     for (const Network* network : {&known, &told}) {
         const CNetwork c(*network, {});
         const tt_node& node = c.get()->nodes[2];
-        EXPECT_EQ(node.n_parameters, 1u);
+        ASSERT_EQ(node.n_parameters, 2u);
+        EXPECT_EQ(node.parameters[0].role, std::uint32_t{TT_PARAMETER});
+        EXPECT_EQ(node.parameters[1].role, std::uint32_t{TT_STATE});
+        EXPECT_EQ(network->parameter_count(), 4) << "states are not trained";
         int seen = 0;
         for (std::uint32_t i = 0; i < node.n_attributes; ++i) {
             const tt_attribute& one = node.attributes[i];

@@ -14,13 +14,14 @@ HEADERS = HERE.parents[1] / "cpp" / "include"
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Compiles a file of this folder away from the tree, with warnings as errors: the headers must be clean
     in a user's build."""
-    plugins: dict[str, Path] = {}
+    plugins: dict[tuple[str, ...], Path] = {}
 
-    def build(name: str) -> Path:
-        if name not in plugins:
+    def build(name: str, *more: str) -> Path:
+        key = (name, *more)
+        if key not in plugins:
             plugin = tmp_path_factory.mktemp(name) / f"{name}.so"
             flags = [
                 "-std=c++20",
@@ -35,9 +36,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             source = str(HERE / f"{name}.cpp")
             compiler = os.environ.get("CXX", "g++")
             subprocess.run(
-                [compiler, *flags, f"-I{HEADERS}", source, "-o", str(plugin)], check=True, cwd=plugin.parent
+                [compiler, *flags, *more, f"-I{HEADERS}", source, "-o", str(plugin)],
+                check=True,
+                cwd=plugin.parent,
             )
-            plugins[name] = plugin
-        return plugins[name]
+            plugins[key] = plugin
+        return plugins[key]
 
     return build

@@ -1,4 +1,4 @@
-"""A kind of layers that timetrial does not have, as a user would add it."""
+"""Kinds of layers that timetrial does not have, as a user would add them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,31 @@ class Gate(tt.LayerDefinition):
         return 1 / (1 + np.exp(-slope * x)) if layer.attributes["form"] == "smooth" else slope
 
 
+@tt.layer_kind
+class Center(tt.LayerDefinition):
+    """Without their mean: a layer that keeps a state, and has two modes."""
+
+    kind = "center"
+    formula = "`y[n,f] = x[n,f] - m[f]`, m the mean over N in training, and the running mean in inference"
+    kept = 0.9
+
+    def parameters(self, layer: tt.Layer) -> list[tt.LayerParameter]:
+        """The running mean."""
+        return [tt.LayerParameter("mean", (layer.input_shapes[0][1],), is_state=True)]
+
+    def forward(self, layer: tt.Layer, inputs: Any, parameters: Any) -> Any:
+        """The formula."""
+        return inputs[0] - (inputs[0].mean(axis=0) if layer.training else layer.states[0])
+
+    def backward(self, layer: tt.Layer, inputs: Any, parameters: Any, output: Any, gradient: Any) -> Any:
+        """Every image is part of the mean."""
+        return [gradient - gradient.mean(axis=0)], []
+
+    def next_states(self, layer: tt.Layer, inputs: Any, parameters: Any) -> Any:
+        """A tenth of the way to the mean of the batch."""
+        return [self.kept * layer.states[0] + (1 - self.kept) * inputs[0].mean(axis=0)]
+
+
 def network() -> list[dict[str, Any]]:
     """One that fans out, through two gates, and joins."""
 
@@ -63,3 +88,11 @@ def network() -> list[dict[str, Any]]:
         layer("fc2", "dense", ["sum"], units="classes"),
         layer("loss", "softmax_cross_entropy", ["fc2", "labels"]),
     ]
+
+
+def centered() -> list[dict[str, Any]]:
+    """The same without means. The gradient of a bias before them would be next to nothing: all rounding."""
+    nodes = network()
+    nodes[1]["attributes"]["bias"] = False
+    nodes[-2]["inputs"] = ["center"]
+    return [*nodes[:-2], {"name": "center", "kind": "center", "inputs": ["sum"]}, *nodes[-2:]]

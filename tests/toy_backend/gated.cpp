@@ -1,12 +1,17 @@
-// A backend outside the tree with a kind of layers of its own, `gate`, in networks that fan out and join.
-// What a gate computes is registered in Python (gate.py), where the judge finds it; here it is once more, in
-// f32.
+// A backend outside the tree with kinds of layers of its own, `gate` and `center`, in networks that fan out
+// and join. What they compute is registered in Python (gate.py), where the judge finds it; here it is once
+// more, in f32.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "timetrial/kinds.hpp"
 #include "timetrial/optimizer.hpp"
+
+// A defect, for tests: 1: inference moves the running mean; 2: reset() leaves it; 3: nothing moves it.
+#ifndef PLANTED
+#define PLANTED 0
+#endif
 
 namespace {
 
@@ -16,7 +21,8 @@ using Floats = std::vector<float>;
 struct Node {
     Layer is;
     Floats y, gy;                  // output, and the gradient of the loss with respect to it
-    std::vector<Floats> w, gw, v;  // of each parameter: value, gradient, velocity
+    std::vector<Floats> w, gw, v;  // of each parameter: value, gradient, velocity; of a state its value
+    bool training = false;
 };
 using Nodes = std::vector<Node>;
 
@@ -49,12 +55,15 @@ void each_product(const Node& x, const Node& node, Product&& product) {
 }
 void dense_forward(Nodes& nodes, Node& node) {
     const Node& x = input(nodes, node);
-    for (std::size_t i = 0; i < node.y.size(); ++i) node.y[i] = node.w[1][i % node.w[1].size()];
+    const bool has_bias = node.w.size() > 1;
+    for (std::size_t i = 0; i < node.y.size(); ++i)
+        node.y[i] = has_bias ? node.w[1][i % node.w[1].size()] : 0;
     each_product(x, node, [&](auto y, auto w, auto i) { node.y[y] += node.w[0][w] * x.y[i]; });
 }
 void dense_backward(Nodes& nodes, Node& node) {
     Node& x = input(nodes, node);
-    for (std::size_t i = 0; i < node.y.size(); ++i) node.gw[1][i % node.w[1].size()] += node.gy[i];
+    for (std::size_t i = 0; node.w.size() > 1 && i < node.y.size(); ++i)
+        node.gw[1][i % node.w[1].size()] += node.gy[i];
     each_product(x, node, [&](auto y, auto w, auto i) {
         node.gw[0][w] += node.gy[y] * x.y[i];
         x.gy[i] += node.gy[y] * node.w[0][w];
@@ -87,6 +96,30 @@ void gate_backward(Nodes& nodes, Node& node) {
     }
 }
 
+// y = x - mean: of the batch in training, which moves the running mean; in inference the running one.
+void center_forward(Nodes& nodes, Node& node) {
+    const Floats& x = input(nodes, node).y;
+    Floats& running = node.w[0];
+    const std::size_t features = running.size(), batch = x.size() / features;
+    for (std::size_t f = 0; f < features; ++f) {
+        float mean = running[f];
+        float of_batch = 0;
+        for (std::size_t n = 0; n < batch; ++n) of_batch += x[n * features + f] / float(batch);
+        if (PLANTED != 3 && (node.training || PLANTED == 1)) running[f] = 0.9f * mean + 0.1f * of_batch;
+        if (node.training) mean = of_batch;
+        for (std::size_t n = 0; n < batch; ++n) node.y[n * features + f] = x[n * features + f] - mean;
+    }
+}
+void center_backward(Nodes& nodes, Node& node) {
+    Node& x = input(nodes, node);
+    const std::size_t features = node.w[0].size(), batch = node.y.size() / features;
+    for (std::size_t f = 0; f < features; ++f) {
+        float mean = 0;
+        for (std::size_t n = 0; n < batch; ++n) mean += node.gy[n * features + f] / float(batch);
+        for (std::size_t n = 0; n < batch; ++n) x.gy[n * features + f] += node.gy[n * features + f] - mean;
+    }
+}
+
 struct Work {
     void (*forward)(Nodes&, Node&);
     void (*backward)(Nodes&, Node&);
@@ -94,7 +127,8 @@ struct Work {
 constexpr std::array layer_kinds{Kind<Work>{"flatten", {flatten_forward, flatten_backward}},
                                  Kind<Work>{"dense", {dense_forward, dense_backward}},
                                  Kind<Work>{"add", {add_forward, add_backward}},
-                                 Kind<Work>{"gate", {gate_forward, gate_backward}}};
+                                 Kind<Work>{"gate", {gate_forward, gate_backward}},
+                                 Kind<Work>{"center", {center_forward, center_backward}}};
 constexpr std::array losses{Kind<Work>{"softmax_cross_entropy", {}}};
 constexpr auto kinds = kind_words(layer_kinds, losses);
 
@@ -132,6 +166,7 @@ class Gated final : public Backend {
 
     void reset() override {
         for (Node& node : nodes_) {
+            if (PLANTED == 2 && node.is.kind == "center" && !node.w.empty()) continue;
             node.w.clear();
             for (const ParameterSpec& p : node.is.parameters)
                 node.w.emplace_back(p.initial, p.initial + elements(p.shape));
@@ -143,6 +178,7 @@ class Gated final : public Backend {
     double step(uint32_t task, const tt_batch& batch) override {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             Node& node = nodes_[i];
+            node.training = task != TT_FORWARD;
             if (work_[i].forward) work_[i].forward(nodes_, node);
             if (node.is.kind != "input" || !node.is.is_read_by_a_layer) continue;
             std::copy_n(static_cast<const float*>(batch_tensor(batch, node.is.name).data), node.y.size(),
@@ -168,14 +204,19 @@ class Gated final : public Backend {
 
     std::vector<tt_tensor> tensors(uint32_t role) override {
         std::vector<tt_tensor> found;
+        for (std::size_t i = 0; role == TT_ACTIVATION && i < nodes_.size(); ++i)
+            if (Node& node = nodes_[i]; work_[i].forward)
+                found.push_back(
+                    make_tensor(node.is.name.c_str(), role, TT_F32, node.is.shape, node.y.data()));
         for (Node& node : nodes_)
             for (std::size_t p = 0; p < node.is.parameters.size(); ++p) {
                 const ParameterSpec& is = node.is.parameters[p];
                 const auto show = [&](Floats& values) {
                     found.push_back(make_tensor(is.name.c_str(), role, TT_F32, is.shape, values.data()));
                 };
-                if (role == TT_PARAMETER) show(node.w[p]);
-                if (role == TT_ROLE_GRADIENT && !node.gw.empty()) show(node.gw[p]);
+                const bool is_trained = is.role == TT_PARAMETER;
+                if (role == is.role) show(node.w[p]);
+                if (role == TT_ROLE_GRADIENT && is_trained && !node.gw.empty()) show(node.gw[p]);
             }
         return found;
     }
@@ -200,7 +241,8 @@ class Gated final : public Backend {
     void update() {
         for (Node& node : nodes_)
             for (std::size_t p = 0; p < node.w.size(); ++p)
-                for (std::size_t i = 0; i < node.w[p].size(); ++i) {
+                for (std::size_t i = 0; node.is.parameters[p].role == TT_PARAMETER && i < node.w[p].size();
+                     ++i) {
                     float &w = node.w[p][i], &v = node.v[p][i];
                     v = float(sgd_.momentum) * v + node.gw[p][i] + float(sgd_.weight_decay) * w;
                     w -= float(sgd_.learning_rate) * v;

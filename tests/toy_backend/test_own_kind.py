@@ -31,17 +31,21 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     module = importlib.import_module("gate")
     yield module
     tt.layer_kind(module.Gate)
+    tt.layer_kind(module.Center)
 
 
 @pytest.fixture
-def gated(built: Callable[[str], Path]) -> Path:
+def gated(built: Callable[..., Path]) -> Path:
     return built("gated")
 
 
-def launch(folder: Path, backend: object, purpose: str = "proof") -> LaunchRecord:
-    return run_launch(
-        make_plan(folder, str(backend), network="gate:network", purpose=purpose, learning_rate=0.002)
+def launch(
+    folder: Path, backend: object, purpose: str = "proof", network: str = "network", task: str = "train"
+) -> LaunchRecord:
+    plan = make_plan(
+        folder, str(backend), network=f"gate:{network}", purpose=purpose, task=task, learning_rate=0.002
     )
+    return run_launch(plan)
 
 
 @pytest.mark.parametrize("purpose", ["proof", "speed"])
@@ -74,6 +78,54 @@ def test_whoever_computes_something_else_is_wrong(tmp_path: Path, gate: ModuleTy
     record = launch(tmp_path / "launch", gated)
     assert record.outcome == "wrong", words(record)
     assert "relative" in (record.reason or "")
+
+
+@pytest.mark.parametrize("purpose", ["proof", "speed"])
+@pytest.mark.parametrize("task", ["train", "gradient", "forward"])
+def test_states_of_layers_are_judged(
+    tmp_path: Path, gate: ModuleType, gated: Path, task: str, purpose: str
+) -> None:
+    record = launch(tmp_path / "launch", gated, purpose, "centered", task)
+    assert record.outcome == "ok", words(record)
+    judged = record.parity if purpose == "proof" else record.end
+    assert judged is not None
+    assert judged.status == "passed"
+    if task == "train":
+        assert any(one.tensor.endswith("state center.mean") for one in judged.comparisons)
+
+
+WRONG_STATES = {
+    "state center.mean": {"kept": 0.89},  # moves a tenth more than it should
+    "output": {"forward": lambda _self, _layer, inputs, _parameters: inputs[0] - inputs[0].mean(axis=0)},
+}
+
+
+@pytest.mark.parametrize("tensor", ["state center.mean", "output"])
+@pytest.mark.parametrize("purpose", ["proof", "speed"])
+def test_whoever_keeps_another_state_is_wrong(
+    tmp_path: Path, gate: ModuleType, gated: Path, tensor: str, purpose: str
+) -> None:
+    """Here the definition is another one."""
+    tt.layer_kind(type("Center", (gate.Center,), WRONG_STATES[tensor]))
+    record = launch(tmp_path / "launch", gated, purpose, "centered")
+    assert record.outcome == "wrong", words(record)
+    assert tensor in (record.reason or "")
+
+
+PLANTED = {
+    1: "first evaluation: state center.mean that it changed",
+    2: "initial value center.mean",
+    3: "step 1: state center.mean",
+}
+
+
+@pytest.mark.parametrize("defect", PLANTED)
+def test_states_that_are_not_kept_are_caught(
+    tmp_path: Path, gate: ModuleType, built: Callable[..., Path], defect: int
+) -> None:
+    record = launch(tmp_path / "launch", built("gated", f"-DPLANTED={defect}"), network="centered")
+    assert record.outcome == "wrong", words(record)
+    assert PLANTED[defect] in (record.reason or "")
 
 
 def test_a_backend_without_it_says_so(tmp_path: Path, gate: ModuleType) -> None:
@@ -152,6 +204,16 @@ SPOILED = {
     },
     "glorot_uniform needs to know its fans; fan_in = 0": {
         "parameters": lambda *_: [tt.LayerParameter("w", (3,), "glorot_uniform")]
+    },
+    "parameters gave 'w' behind a state; expected states last": {
+        "parameters": lambda *_: [tt.LayerParameter("m", (3,), is_state=True), tt.LayerParameter("w", (3,))]
+    },
+    "next_states failed: NotImplementedError": {
+        "parameters": lambda *_: [tt.LayerParameter("m", (3,), is_state=True)]
+    },
+    "next_states gave shapes [(2,)]; expected [(3,)]": {
+        "parameters": lambda *_: [tt.LayerParameter("m", (3,), is_state=True)],
+        "next_states": lambda *_: [np.zeros(2)],
     },
 }
 

@@ -18,7 +18,7 @@ from timetrial.launch import run_launch
 
 
 @pytest.fixture
-def toy(built: Callable[[str], Path]) -> Path:
+def toy(built: Callable[..., Path]) -> Path:
     return built("toy")
 
 

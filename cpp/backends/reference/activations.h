@@ -35,7 +35,7 @@ struct Sigmoid {
 template <class Formula>
 class Elementwise final : public Function {
   public:
-    void forward(std::span<Tensor* const> x, Tensor& y) override {
+    void forward(std::span<Tensor* const> x, Tensor& y, Mode) override {
         for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = Formula::of(x[0]->value[i]);
     }
     void backward(std::span<Tensor* const> x, Tensor& y) override {

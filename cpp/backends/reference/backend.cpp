@@ -78,8 +78,11 @@ class Reference final : public Backend {
             if (layer.kind == "input") continue;
             nodes_[i].function = make(build, layer, i);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
-            for (const ParameterSpec& spec : layer.parameters)
-                nodes_[i].function->parameters.push_back(std::make_unique<Parameter>(spec));
+            for (const ParameterSpec& spec : layer.parameters) {
+                Function& made = *nodes_[i].function;
+                (spec.role == TT_STATE ? made.states : made.parameters)
+                    .push_back(std::make_unique<Parameter>(spec));
+            }
         }
         prediction_ = build.network->output;
         const Layer& loss = layers[build.network->loss];
@@ -99,12 +102,14 @@ class Reference final : public Backend {
             std::copy_n(parameter.initial, parameter.size(), parameter.value.begin());
             for (auto& [name, values] : parameter.states) std::fill(values.begin(), values.end(), 0.0);
         });
+        for_each_state(
+            [](Parameter& state) { std::copy_n(state.initial, state.size(), state.value.begin()); });
         steps_ = 0;
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
         NoTimer timer;
-        forward(batch, timer);
+        forward(batch, timer, task == TT_FORWARD ? Mode::kInference : Mode::kTraining);
         if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
         const double loss = lose(batch, timer);
         backward(batch, timer);
@@ -115,7 +120,7 @@ class Reference final : public Backend {
     double part(uint32_t part, const tt_batch& batch) override {
         NoTimer timer;
         double loss = std::numeric_limits<double>::quiet_NaN();
-        if (part == TT_PART_FORWARD) forward(batch, timer);
+        if (part == TT_PART_FORWARD) forward(batch, timer, Mode::kTraining);
         if (part == TT_PART_LOSS) loss = lose(batch, timer);
         if (part == TT_PART_BACKWARD) backward(batch, timer);
         if (part == TT_PART_UPDATE) update(timer);
@@ -124,7 +129,7 @@ class Reference final : public Backend {
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
         LayerTimer timer;
-        forward(batch, timer);
+        forward(batch, timer, Mode::kTraining);
         lose(batch, timer);
         backward(batch, timer);
         update(timer);
@@ -133,7 +138,7 @@ class Reference final : public Backend {
 
     void evaluate(const tt_batch& batch, float* output) override {
         NoTimer timer;
-        forward(batch, timer);
+        forward(batch, timer, Mode::kInference);
         for (const double value : nodes_[prediction_].output.value) *output++ = static_cast<float>(value);
     }
 
@@ -148,6 +153,10 @@ class Reference final : public Backend {
                 if (role == TT_OPTIMIZER)
                     found.push_back(make_tensor(name.c_str(), role, TT_F64, p.shape, values.data()));
         });
+        if (role == TT_STATE)
+            for_each_state([&](Parameter& s) {
+                found.push_back(make_tensor(s.name.c_str(), role, TT_F64, s.shape, s.value.data()));
+            });
         for (Node& node : nodes_) {
             Tensor& t = node.output;
             if (role == TT_ACTIVATION && node.function)
@@ -186,12 +195,12 @@ class Reference final : public Backend {
 
     // In the order of the nodes, in which each stands behind the one it reads.
     template <class Timer>
-    void forward(const tt_batch& batch, Timer& timer) {
+    void forward(const tt_batch& batch, Timer& timer, Mode mode) {
         for (Node& node : nodes_) {
             if (!has_values(node)) continue;
             timer.time(node.name.c_str(), TT_DIRECTION_FORWARD, [&] {
                 if (node.function) {
-                    node.function->forward(node.inputs, node.output);
+                    node.function->forward(node.inputs, node.output, mode);
                     for (std::size_t i = 0; i < node.nudge.size(); ++i) node.output.value[i] += node.nudge[i];
                 } else {
                     const void* values = batch_tensor(batch, node.name).data;
@@ -230,8 +239,10 @@ class Reference final : public Backend {
                    [&] { loss_->backward(nodes_[prediction_].output, target_.of(batch)); });
         for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
             if (!node->function) continue;
-            timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD,
-                       [&] { node->function->backward(node->inputs, node->output); });
+            timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD, [&] {
+                node->function->backward(node->inputs, node->output);
+                node->function->keep_states(node->inputs);
+            });
         }
     }
 
@@ -259,6 +270,13 @@ class Reference final : public Backend {
     template <class Call>
     void for_each_parameter(Call&& call) {
         for (Node& node : nodes_) for_each_parameter(node, call);
+    }
+
+    template <class Call>
+    void for_each_state(Call&& call) {
+        for (Node& node : nodes_)
+            if (node.function)
+                for (auto& state : node.function->states) call(*state);
     }
 
     std::vector<Node> nodes_;

@@ -14,15 +14,21 @@
 
 namespace timetrial::reference {
 
+// A layer may compute something else where nothing is learned (batch normalization does).
+enum class Mode { kTraining, kInference };
+
 class Function {
   public:
     virtual ~Function() = default;
     // y.value from the values of x.
-    virtual void forward(std::span<Tensor* const> x, Tensor& y) = 0;
+    virtual void forward(std::span<Tensor* const> x, Tensor& y, Mode mode) = 0;
     // Adds to the gradients of x and of the parameters what y.gradient makes of them: the chain rule.
     virtual void backward(std::span<Tensor* const> x, Tensor& y) = 0;
+    // The states behind a training step; its forward and backward passes see those before it.
+    virtual void keep_states(std::span<Tensor* const>) {}
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
+    std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
 
   protected:
     Tensor& weight() const { return *parameters[0]; }

@@ -42,11 +42,12 @@ py::dict attribute_dict(const std::vector<Attribute>& attributes) {
     return found;
 }
 
-// (name, attributes, shapes of the inputs, shape of the output): () while that is not known.
+// Name, attributes, shapes of the inputs, shape of the output (() while that is not known); not at work.
 py::tuple layer_tuple(const LayerView& layer) {
     std::vector<Shape> inputs;
     for (const Node* input : layer.inputs) inputs.push_back(input->shape);
-    return py::make_tuple(layer.node.name, attribute_dict(layer.node.attributes), inputs, layer.node.shape);
+    return py::make_tuple(layer.node.name, attribute_dict(layer.node.attributes), inputs, layer.node.shape,
+                          false, py::list());
 }
 
 // Whole numbers of the ABI are doubles; the user's side knows by the rules which of them are whole.
@@ -79,46 +80,50 @@ py::array view(const tt_tensor& tensor, const double* values) {
     return array;
 }
 
-// The user's forward and backward, as C calls them.
+// The user's functions, as C calls them.
 class PythonDefinition {
   public:
     PythonDefinition(std::string kind, py::object functions)
         : kind_(std::move(kind)), functions_(std::move(functions)) {}
 
     tt_definition c_form() {
-        return {sizeof(tt_definition), kind_.c_str(), this, &PythonDefinition::forward,
-                &PythonDefinition::backward};
+        return {sizeof(tt_definition), kind_.c_str(), this, forward, backward, next_states};
     }
 
   private:
-    struct Call {
-        const tt_network* network;
-        const tt_node& node;
-        const double* const* inputs;
-        const double* const* parameters;
+    // What a call is about.
+    struct View {
+        const tt_layer_call& call;
+        const tt_node& node = call.network->nodes[call.node];
 
-        const tt_tensor& input(std::uint32_t i) const { return network->nodes[node.inputs[i]].output; }
+        const tt_tensor& input(std::uint32_t i) const { return call.network->nodes[node.inputs[i]].output; }
+        const tt_tensor& parameter(std::uint32_t i) const { return node.parameters[i]; }
+        // Of its parameters, how many are trained; the others are states.
+        std::uint32_t trained() const {
+            std::uint32_t count = 0;
+            while (count < node.n_parameters && node.parameters[count].role == TT_PARAMETER) ++count;
+            return count;
+        }
+        py::list inputs() const {
+            py::list views;
+            for (std::uint32_t i = 0; i < node.n_inputs; ++i) views.append(view(input(i), call.inputs[i]));
+            return views;
+        }
+        py::list parameters(std::uint32_t from, std::uint32_t to) const {
+            py::list views;
+            for (std::uint32_t i = from; i < to; ++i) views.append(view(parameter(i), call.parameters[i]));
+            return views;
+        }
     };
 
-    py::object layer(const Call& call) const {
+    // The layer, its inputs and its parameters: what every function of a definition is given.
+    py::tuple arguments(const View& of) const {
         std::vector<Shape> shapes;
-        for (std::uint32_t i = 0; i < call.node.n_inputs; ++i) shapes.push_back(shape_of(call.input(i)));
-        return functions_.attr("layer")(call.node.name, attribute_dict(call.node), shapes,
-                                        shape_of(call.node.output));
-    }
-
-    static py::list input_views(const Call& call) {
-        py::list views;
-        for (std::uint32_t i = 0; i < call.node.n_inputs; ++i)
-            views.append(view(call.input(i), call.inputs[i]));
-        return views;
-    }
-
-    static py::list parameter_views(const Call& call) {
-        py::list views;
-        for (std::uint32_t i = 0; i < call.node.n_parameters; ++i)
-            views.append(view(call.node.parameters[i], call.parameters[i]));
-        return views;
+        for (std::uint32_t i = 0; i < of.node.n_inputs; ++i) shapes.push_back(shape_of(of.input(i)));
+        const py::object layer = functions_.attr("layer")(of.node.name, attribute_dict(of.node), shapes,
+                                                          shape_of(of.node.output), of.call.training != 0,
+                                                          of.parameters(of.trained(), of.node.n_parameters));
+        return py::make_tuple(layer, of.inputs(), of.parameters(0, of.trained()));
     }
 
     // What a function gave for a tensor, checked.
@@ -136,59 +141,69 @@ class PythonDefinition {
         return values;
     }
 
-    void add_each(const Call& call, const char* what, const py::sequence& given, std::uint32_t count,
-                  double* const* gradients, bool of_inputs) const {
+    static void expect_count(const char* what, const py::sequence& given, std::size_t count) {
         if (given.size() != count)
-            throw NetworkError("backward gave " + std::to_string(given.size()) + " gradients of " + what +
-                               "; expected " + std::to_string(count));
-        for (std::uint32_t i = 0; i < count; ++i) {
-            if (gradients[i] == nullptr) continue;  // of whole numbers
-            const tt_tensor& tensor = of_inputs ? call.input(i) : call.node.parameters[i];
-            const Doubles values =
-                checked(std::string("the gradient of '") + tensor.name + "'", given[i], tensor);
-            for (std::size_t k = 0; k < size_of(tensor); ++k) gradients[i][k] += values.data()[k];
-        }
+            throw NetworkError(std::string(what) + ": " + std::to_string(given.size()) +
+                               " were given; expected " + std::to_string(count));
+    }
+
+    void add(const py::handle& given, const tt_tensor& tensor, double* gradient) const {
+        if (gradient == nullptr) return;  // of whole numbers
+        const Doubles values = checked(std::string("the gradient of '") + tensor.name + "'", given, tensor);
+        for (std::size_t k = 0; k < size_of(tensor); ++k) gradient[k] += values.data()[k];
     }
 
     // Runs `work` under Python's lock; its exception in words.
     template <class Work>
-    const char* guarded(const Call& call, Work&& work) {
+    static const char* guarded(void* user, const tt_layer_call* call, Work&& work) {
+        auto* self = static_cast<PythonDefinition*>(user);
+        const View of{*call};
         const py::gil_scoped_acquire acquire;
         try {
-            work();
+            work(*self, of);
             return nullptr;
         } catch (const std::exception& error) {  // an exception of Python's too
-            words_ = "layer '" + std::string(call.node.name) + "' (" + kind_ + "): " + error.what();
+            self->words_ = "layer '" + std::string(of.node.name) + "' (" + self->kind_ + "): " + error.what();
         }
-        return words_.c_str();
+        return self->words_.c_str();
     }
 
-    static const char* forward(void* user, const tt_network* network, std::uint32_t node,
-                               const double* const* inputs, const double* const* parameters, double* output) {
-        auto* self = static_cast<PythonDefinition*>(user);
-        const Call call{network, network->nodes[node], inputs, parameters};
-        return self->guarded(call, [&] {
-            const py::object given =
-                self->functions_.attr("forward")(self->layer(call), input_views(call), parameter_views(call));
-            const Doubles values = self->checked("what forward gave", given, call.node.output);
-            std::copy_n(values.data(), size_of(call.node.output), output);
+    static const char* forward(void* user, const tt_layer_call* call, double* output) {
+        return guarded(user, call, [&](const PythonDefinition& self, const View& of) {
+            const py::object given = self.functions_.attr("forward")(*self.arguments(of));
+            const Doubles values = self.checked("what forward gave", given, of.node.output);
+            std::copy_n(values.data(), size_of(of.node.output), output);
         });
     }
 
-    static const char* backward(void* user, const tt_network* network, std::uint32_t node,
-                                const double* const* inputs, const double* const* parameters,
-                                const double* output, const double* output_gradient,
-                                double* const* input_gradients, double* const* parameter_gradients) {
-        auto* self = static_cast<PythonDefinition*>(user);
-        const Call call{network, network->nodes[node], inputs, parameters};
-        return self->guarded(call, [&] {
-            const py::object given = self->functions_.attr("backward")(
-                self->layer(call), input_views(call), parameter_views(call), view(call.node.output, output),
-                view(call.node.output, output_gradient));
+    static const char* backward(void* user, const tt_layer_call* call, const double* output,
+                                const double* output_gradient, double* const* input_gradients,
+                                double* const* parameter_gradients) {
+        return guarded(user, call, [&](const PythonDefinition& self, const View& of) {
+            const py::object given = self.functions_.attr("backward")(
+                *self.arguments(of), view(of.node.output, output), view(of.node.output, output_gradient));
             const auto [of_inputs, of_parameters] = given.cast<std::pair<py::sequence, py::sequence>>();
-            self->add_each(call, "inputs", of_inputs, call.node.n_inputs, input_gradients, true);
-            self->add_each(call, "parameters", of_parameters, call.node.n_parameters, parameter_gradients,
-                           false);
+            expect_count("gradients of inputs", of_inputs, of.node.n_inputs);
+            expect_count("gradients of parameters", of_parameters, of.trained());
+            for (std::uint32_t i = 0; i < of.node.n_inputs; ++i)
+                self.add(of_inputs[i], of.input(i), input_gradients[i]);
+            for (std::uint32_t i = 0; i < of.trained(); ++i)
+                self.add(of_parameters[i], of.parameter(i), parameter_gradients[i]);
+        });
+    }
+
+    static const char* next_states(void* user, const tt_layer_call* call, double* const* states) {
+        return guarded(user, call, [&](const PythonDefinition& self, const View& of) {
+            const py::object given = self.functions_.attr("next_states")(*self.arguments(of));
+            const auto found = given.cast<py::sequence>();
+            expect_count("states", found, of.node.n_parameters - of.trained());
+            for (std::uint32_t i = of.trained(); i < of.node.n_parameters; ++i) {
+                const tt_tensor& state = of.parameter(i);
+                const std::size_t number = i - of.trained();
+                const Doubles values =
+                    self.checked(std::string("the state '") + state.name + "'", found[number], state);
+                std::copy_n(values.data(), size_of(state), states[number]);
+            }
         });
     }
 
@@ -210,11 +225,10 @@ AttributeRule attribute_rule(const RuleTuple& rule) {
     return made;
 }
 
-// Name behind the node's, shape, initializer, its fans.
-using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t, std::int64_t>;
+// Name behind the node's, shape, initializer, its fans, whether it is a state.
+using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t, std::int64_t, bool>;
 
-// `functions` has layer(), shape(), parameters(), multiply_accumulates(), integers_below(), forward() and
-// backward().
+// `functions`: _Functions in own_kinds.py.
 void register_kind(const std::string& name, bool several, bool reads_integers,
                    const std::vector<RuleTuple>& rules, const std::string& formula, const std::string& source,
                    const std::string& digest, py::object functions) {
@@ -235,8 +249,12 @@ void register_kind(const std::string& name, bool several, bool reads_integers,
         const py::gil_scoped_acquire acquire;
         std::vector<Parameter> parameters;
         const py::object given = held->attr("parameters")(held->attr("layer")(*layer_tuple(layer)));
-        for (auto& [word, shape, initializer, fan_in, fan_out] : given.cast<std::vector<ParameterTuple>>())
-            parameters.push_back({layer.node.name + "." + word, shape, {initializer, fan_in, fan_out}});
+        for (const auto& [word, shape, initializer, fan_in, fan_out, is_state] :
+             given.cast<std::vector<ParameterTuple>>())
+            parameters.push_back({layer.node.name + "." + word,
+                                  shape,
+                                  {initializer, fan_in, fan_out},
+                                  is_state ? TT_STATE : TT_PARAMETER});
         return parameters;
     };
     const auto whole = [held](const char* what) {

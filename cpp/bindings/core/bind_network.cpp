@@ -72,6 +72,7 @@ py::dict parameter_dict(const Parameter& parameter) {
     py::dict entry;
     entry["name"] = parameter.name;
     entry["shape"] = shape_list(parameter.shape);
+    entry["role"] = parameter.role == TT_STATE ? "state" : "parameter";
     entry["initializer"] = parameter.initializer.name;
     entry["fan_in"] = parameter.initializer.fan_in;
     entry["fan_out"] = parameter.initializer.fan_out;

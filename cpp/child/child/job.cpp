@@ -37,8 +37,13 @@ InputSpec read_input(const Json& node) {
 StatedNode stated_node(const Json& node) {
     StatedNode stated;
     stated.shape = node.at("shape").get<Shape>();
-    for (const Json& parameter : node.at("parameters"))
-        stated.parameters.push_back({parameter.at("name"), parameter.at("shape").get<Shape>(), {}});
+    for (const Json& given : node.at("parameters")) {
+        Parameter parameter;
+        parameter.name = given.at("name");
+        parameter.shape = given.at("shape").get<Shape>();
+        parameter.role = given.at("role") == "state" ? TT_STATE : TT_PARAMETER;
+        stated.parameters.push_back(std::move(parameter));
+    }
     stated.integers_below = node.value("integers_below", std::int64_t{0});
     return stated;
 }

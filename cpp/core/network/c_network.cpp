@@ -56,7 +56,7 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
             // The ABI has one tensor struct for reading and writing; a backend only reads initial values.
             auto* data = found == values.end() ? nullptr : const_cast<float*>(found->second);
             arrays.parameters.push_back(
-                c_tensor(parameter.name, TT_PARAMETER, TT_F32, parameter.shape, data));
+                c_tensor(parameter.name, parameter.role, TT_F32, parameter.shape, data));
         }
         tt_node entry{};
         entry.size = sizeof entry;

@@ -63,7 +63,8 @@ std::string loss_kinds() {
 
 std::int64_t parameter_elements(const Node& node) {
     std::int64_t elements = 0;
-    for (const Parameter& parameter : node.parameters) elements += element_count(parameter.shape);
+    for (const Parameter& parameter : node.parameters)
+        if (parameter.role == TT_PARAMETER) elements += element_count(parameter.shape);
     return elements;
 }
 
@@ -244,7 +245,7 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     }
     element_count(node.shape);
     for (const Parameter& parameter : node.parameters) check_initializer(parameter);
-    bool trains = !node.parameters.empty();
+    bool trains = parameter_elements(node) > 0;
     for (const std::uint32_t index : node.inputs) trains = trains || trains_[index];
     nodes_.push_back(std::move(node));
     trains_.push_back(trains);
@@ -351,7 +352,8 @@ PassWork Network::multiply_accumulates(std::uint32_t index) const {
     if (kind == nullptr) return {};  // an input
     const std::vector<const Node*> inputs = inputs_of(nodes_, node);
     const std::int64_t products = kind->multiply_accumulates({node, inputs});
-    return {products, needs_data_gradient(index) ? products : 0, node.parameters.empty() ? 0 : products};
+    return {products, needs_data_gradient(index) ? products : 0,
+            parameter_elements(node) == 0 ? 0 : products};
 }
 
 PassWork Network::bytes(std::uint32_t index) const {

@@ -47,9 +47,9 @@ class Network {
     std::int64_t batch_size() const { return batch_size_; }
     std::int64_t classes() const { return nodes_[output_].shape[1]; }
 
-    std::vector<Parameter> parameters() const;
-    std::int64_t parameter_count() const;   // numbers, not tensors
-    std::int64_t activation_bytes() const;  // of all outputs of layers, f32
+    std::vector<Parameter> parameters() const;  // of all layers, states too
+    std::int64_t parameter_count() const;       // numbers that are trained, not tensors
+    std::int64_t activation_bytes() const;      // of all outputs of layers, f32
     PassWork multiply_accumulates(std::uint32_t index) const;
     PassWork bytes(std::uint32_t index) const;
 

@@ -60,10 +60,13 @@ struct Initializer {
     std::int64_t fan_out = 0;  // how many outputs each value is part of
 };
 
+// A tensor of a layer that begins with given values: TT_PARAMETER is trained, TT_STATE changed by training
+// steps and read by inference.
 struct Parameter {
     std::string name;  // "<node>.weight", "<node>.bias"
     Shape shape;
     Initializer initializer;
+    tt_role role = TT_PARAMETER;
 };
 
 // What a node is beyond its name, kind, inputs and attributes, said by whoever inferred it: for a kind that
@@ -94,9 +97,9 @@ struct Node {
     std::vector<Attribute> attributes;
     Shape shape;  // of its output
     tt_dtype dtype = TT_F32;
-    std::vector<Parameter> parameters;
-    tt_role role = TT_ACTIVATION;     // of its output: TT_ACTIVATION, or what an input is for
-    std::int64_t integers_below = 0;  // whole numbers that it reads are; 0: it looks nothing up by them
+    std::vector<Parameter> parameters;  // those that are trained, then states
+    tt_role role = TT_ACTIVATION;       // of its output: TT_ACTIVATION, or what an input is for
+    std::int64_t integers_below = 0;    // whole numbers that it reads are; 0: it looks nothing up by them
     std::shared_ptr<const Definition> definition = nullptr;  // of a registered kind
 
     bool is_input() const { return role != TT_ACTIVATION; }

@@ -99,7 +99,9 @@ typedef struct tt_node {
     const tt_attribute* attributes;
     tt_tensor output; /* shape with N as first extent; data is NULL */
     uint32_t n_parameters;
-    const tt_tensor* parameters; /* names, shapes and initial values (f32), readable until close() */
+    /* Names, roles, shapes and initial values (f32), readable until close(): those that are trained
+     * (TT_PARAMETER), then states of the layer (TT_STATE). */
+    const tt_tensor* parameters;
 } tt_node;
 
 /* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input", in the
@@ -129,23 +131,32 @@ typedef struct tt_optimizer {
     const double* rates;
 } tt_optimizer;
 
+/* A layer at work, for a tt_definition. Arrays are dense, in the order of the node's inputs and parameters
+ * (states behind them), with the shapes that network and node give them; whole numbers come as doubles. */
+typedef struct tt_layer_call {
+    uint32_t size;
+    uint32_t node;     /* index */
+    uint32_t training; /* 1 in a step that has a loss, 0 in inference */
+    const tt_network* network;
+    const double* const* inputs;
+    const double* const* parameters;
+} tt_layer_call;
+
 /* What a layer of a kind computes that a user registered: for a backend that judges, in double. Others have
- * the kind built in, or not at all. Arrays are dense, in the order of the node's inputs and parameters, with
- * the shapes that network and node give them; whole numbers come as doubles. Both functions return NULL, or
- * why they failed: words that are valid until the next call. */
+ * the kind built in, or not at all. Functions return NULL, or why they failed: words that are valid until the
+ * next call. */
 typedef struct tt_definition {
     uint32_t size;
     const char* kind;
     void* user;
-    /* The node's output from its inputs and parameters. */
-    const char* (*forward)(void* user, const tt_network* network, uint32_t node, const double* const* inputs,
-                           const double* const* parameters, double* output);
+    const char* (*forward)(void* user, const tt_layer_call* call, double* output);
     /* Adds to the gradients what the output's gradient makes of them: the chain rule. That of an input of
-     * whole numbers is NULL. */
-    const char* (*backward)(void* user, const tt_network* network, uint32_t node, const double* const* inputs,
-                            const double* const* parameters, const double* output,
+     * whole numbers, and of a state, is NULL. */
+    const char* (*backward)(void* user, const tt_layer_call* call, const double* output,
                             const double* output_gradient, double* const* input_gradients,
                             double* const* parameter_gradients);
+    /* The states behind a training step, one array each. Not called for a node without. */
+    const char* (*next_states)(void* user, const tt_layer_call* call, double* const* states);
 } tt_definition;
 
 typedef struct tt_build {

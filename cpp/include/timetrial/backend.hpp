@@ -201,7 +201,8 @@ inline tt_tensor make_tensor(const char* name, uint32_t role, uint32_t dtype, co
 struct ParameterSpec {
     std::string name;
     Shape shape;
-    const float* initial;  // nullptr if the host passes none (the backend reads no data)
+    const float* initial;          // nullptr if the host passes none (the backend reads no data)
+    uint32_t role = TT_PARAMETER;  // or TT_STATE
 };
 
 // A node of the network in C++ dress. Shapes begin with the batch size.
@@ -229,7 +230,7 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
         for (std::size_t p = 0; p < node.n_parameters; ++p) {
             const tt_tensor& tensor = element(node.parameters, p);
             layer.parameters.push_back(
-                {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data)});
+                {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data), tensor.role});
         }
         if (i != network.loss)
             for (const std::size_t input : layer.inputs) layers[input].is_read_by_a_layer = true;

@@ -37,10 +37,11 @@ def images_and_labels(shape: Sequence[int]) -> list[Input]:
 
 
 class Parameter(TypedDict):
-    """A trained tensor."""
+    """A tensor of a layer that is trained, or a state that training steps change."""
 
     name: str  # "<node>.weight", "<node>.bias"
     shape: list[int]
+    role: Literal["parameter", "state"]
     initializer: str  # what it is before the first step: random.initial_values
     fan_in: int
     fan_out: int
@@ -133,8 +134,18 @@ class Network:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """All parameters, in the order of their nodes, weight before bias."""
-        return [parameter for node in self._nodes for parameter in node["parameters"]]
+        """All that are trained, in the order of their nodes, weight before bias."""
+        return [one for one in self.initial_tensors if one["role"] == "parameter"]
+
+    @property
+    def states(self) -> list[Parameter]:
+        """What training steps change besides: running means."""
+        return [one for one in self.initial_tensors if one["role"] == "state"]
+
+    @property
+    def initial_tensors(self) -> list[Parameter]:
+        """Both: all that begins with given values."""
+        return [one for node in self._nodes for one in node["parameters"]]
 
     @property
     def parameter_count(self) -> int:

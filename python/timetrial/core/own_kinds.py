@@ -53,29 +53,34 @@ class Attribute:
     words: tuple[str, ...] = ()
 
 
+Doubles = NDArray[Any]  # f64
+
+
 @dataclass(frozen=True)
 class LayerParameter:
-    """A trained tensor of a layer: its name behind the node's, its shape, and how it begins (`zeros`, `ones`,
-    `glorot_uniform` with both fans, `he_uniform` with `fan_in`)."""
+    """A tensor of a layer: its name behind the node's, its shape, and how it begins (`zeros`, `ones`,
+    `glorot_uniform` with both fans, `he_uniform` with `fan_in`). It is trained, unless it is a state, which
+    training steps change (`next_states`) and inference reads: a running mean."""
 
     name: str
     shape: tuple[int, ...]
     initializer: str = "zeros"
     fan_in: int = 0
     fan_out: int = 0
+    is_state: bool = False
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a kind. Shapes have the batch first; `shape`, of the output, is () until it is known."""
+    """One layer of a kind. Shapes have the batch first; `shape`, of the output, is () until it is known.
+    `training`: in a step that has a loss, not in inference. `states`: their values before the step."""
 
     name: str
     attributes: Mapping[str, Any]
     input_shapes: Sequence[tuple[int, ...]]
     shape: tuple[int, ...]
-
-
-Doubles = NDArray[Any]  # f64
+    training: bool = False
+    states: Sequence[Doubles] = ()
 
 
 class LayerDefinition:
@@ -94,7 +99,7 @@ class LayerDefinition:
         return layer.input_shapes[0]
 
     def parameters(self, layer: Layer) -> Sequence[LayerParameter]:
-        """In the order in which forward gets them."""
+        """In the order in which forward gets them, states last: those are in `layer.states`."""
         return ()
 
     def multiply_accumulates(self, layer: Layer) -> int:
@@ -118,7 +123,13 @@ class LayerDefinition:
         gradient: Doubles,
     ) -> tuple[Sequence[ArrayLike], Sequence[ArrayLike]]:
         """Of the loss with respect to each input and to each parameter, from that with respect to the
-        output."""
+        output, in training. Of an input of whole numbers None."""
+        raise NotImplementedError
+
+    def next_states(
+        self, layer: Layer, inputs: Sequence[Doubles], parameters: Sequence[Doubles]
+    ) -> Sequence[ArrayLike]:
+        """What the states are behind a training step."""
         raise NotImplementedError
 
 
@@ -170,6 +181,8 @@ class _Functions:
         attributes: dict[str, Any],
         input_shapes: list[list[int]],
         shape: list[int],
+        training: bool,
+        states: list[Doubles],
     ) -> Layer:
         """Of the core's words."""
         return Layer(
@@ -177,6 +190,8 @@ class _Functions:
             {key: self._typed(key, value) for key, value in attributes.items()},
             [tuple(one) for one in input_shapes],
             tuple(shape),
+            training,
+            states,
         )
 
     def shape(self, layer: Layer) -> list[int]:
@@ -190,16 +205,21 @@ class _Functions:
             )
         return shape
 
-    def parameters(self, layer: Layer) -> list[tuple[str, list[int], str, int, int]]:
+    def parameters(self, layer: Layer) -> list[tuple[str, list[int], str, int, int, bool]]:
         """As the definition says."""
-        found = []
+        found: list[tuple[str, list[int], str, int, int, bool]] = []
         for one in self._call("parameters", layer):
             if not isinstance(one, LayerParameter):
                 raise NetworkError(
                     f"layer '{layer.name}' ({self._definition.kind}): parameters gave {one!r}; expected "
                     "timetrial.LayerParameter."
                 )
-            found.append((one.name, list(one.shape), one.initializer, one.fan_in, one.fan_out))
+            if found and found[-1][-1] and not one.is_state:
+                raise NetworkError(
+                    f"layer '{layer.name}' ({self._definition.kind}): parameters gave '{one.name}' behind a "
+                    "state; expected states last."
+                )
+            found.append((one.name, list(one.shape), one.initializer, one.fan_in, one.fan_out, one.is_state))
         return found
 
     def multiply_accumulates(self, layer: Layer) -> int:
@@ -217,6 +237,10 @@ class _Functions:
     def backward(self, *arguments: Any) -> Any:
         """As the definition says."""
         return self._definition.backward(*arguments)
+
+    def next_states(self, *arguments: Any) -> Any:
+        """As the definition says."""
+        return self._definition.next_states(*arguments)
 
     def _call(self, what: str, layer: Layer) -> Any:
         try:

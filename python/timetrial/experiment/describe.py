@@ -126,7 +126,9 @@ def _layer_work(network: Network) -> list[LayerWork]:
         LayerWork(
             name=node["name"],
             kind=node["kind"],
-            parameters=sum(math.prod(parameter["shape"]) for parameter in node["parameters"]),
+            parameters=sum(
+                math.prod(one["shape"]) for one in node["parameters"] if one["role"] == "parameter"
+            ),
             **network.work(node["name"]),
         )
         for node in network.nodes

@@ -36,7 +36,8 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
     samples = samples_of(streams["proof"])
     count = sample_count(samples)
     per_image = prepared.network.multiply_accumulates("forward") / prepared.network.batch_size
-    is_chosen = per_image * count <= CHOICE_LIMIT
+    # One image says nothing about a layer that looks at the whole batch.
+    is_chosen = per_image * count <= CHOICE_LIMIT and not prepared.network.states
     part = part_of(prepared.network)
     if not is_chosen and part == prepared.network.batch_size:
         return prepared

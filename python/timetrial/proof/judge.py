@@ -37,15 +37,16 @@ TIES: tuple[Ties, ...] = get_args(Ties)
 
 @dataclass(frozen=True)
 class Answer:
-    """In double precision. `activation`: of those nodes that the judge keeps."""
+    """In double precision. `activation`: of those nodes that the judge keeps. `state`: of layers, behind."""
 
     loss: float
     gradient: Tensors
     activation: Tensors = dataclasses.field(default_factory=dict)
+    state: Tensors = dataclasses.field(default_factory=dict)
 
 
 class Judge(Protocol):
-    """Whose numbers count."""
+    """Whose numbers count. With the parameters it is given the states of layers, where there are any."""
 
     name: str
 
@@ -122,7 +123,8 @@ class NativeJudge:
         self._backend = Backend(contender.path, preload=contender.preload)
         for name, value in job_settings(case, contender).items():
             self._backend.configure(name, value)
-        shapes = {one["name"]: tuple(one["shape"]) for one in network.parameters}
+        self._states = {one["name"] for one in network.states}
+        shapes = {one["name"]: tuple(one["shape"]) for one in network.initial_tensors}
         zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
         self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
 
@@ -131,7 +133,8 @@ class NativeJudge:
         self._load(parameters)
         loss = self._backend.step("gradient", batch)
         shown = self._backend.tensors("activation") if activations else {}
-        return Answer(loss, self._backend.tensors("gradient"), shown)
+        kept = self._backend.tensors("state") if self._states else {}
+        return Answer(loss, self._backend.tensors("gradient"), shown, kept)
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
@@ -144,7 +147,7 @@ class NativeJudge:
 
     def _load(self, parameters: Tensors) -> None:
         for name, tensor in parameters.items():
-            self._backend.write_tensor(name, tensor)
+            self._backend.write_tensor(name, tensor, role="state" if name in self._states else "parameter")
 
 
 class ReferenceWitness:

@@ -34,11 +34,12 @@ def sample_count(samples: Tensors) -> int:
 
 @dataclass(frozen=True)
 class Look:
-    """Parameters, and the states of the optimizer ("<parameter>.velocity"), at one moment; a contender may
-    show no state."""
+    """Parameters, the states of the optimizer ("<parameter>.velocity"), and those of layers (running means),
+    at one moment; a contender may show no state of its optimizer."""
 
     parameter: Tensors
     state: Tensors = field(default_factory=dict)
+    layer_state: Tensors = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Contact(Protocol):
 
 def look(contact: Contact) -> Look:
     """Parameters and states now."""
-    return Look(contact.dump("parameter"), contact.dump("optimizer"))
+    return Look(contact.dump("parameter"), contact.dump("optimizer"), contact.dump("state"))
 
 
 class Batches:

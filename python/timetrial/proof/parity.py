@@ -21,7 +21,7 @@ from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.passes import GROWTH
-from timetrial.proof.rule import Rule, changes, implied_gradient, lacking, norm
+from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm
 from timetrial.proof.ways import LOSS_TOLERANCE, Guide
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
@@ -41,10 +41,11 @@ def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the workload says: parameters with their initial values, and layers with their shapes, both in
-    the network's order; the optimizer as in the job file; the batches of its streams."""
+    """What the workload says: parameters and states of layers with their initial values, and layers with
+    their shapes, in the network's order; the optimizer as in the job file; the batches of its streams."""
 
     initial: Tensors
+    states: Tensors
     nodes: Mapping[str, tuple[int, ...]]
     optimizer: Mapping[str, Any]
     batches: Batches
@@ -53,12 +54,18 @@ class Expected:
 def expected_of(prepared: Prepared) -> Expected:
     """What a prepared workload says."""
     nodes = prepared.job["network"]["nodes"]
-    return Expected(
-        initial={
-            parameter["name"]: np.load(parameter["file"], mmap_mode="r", allow_pickle=False)
+
+    def initial(role: str) -> Tensors:
+        return {
+            one["name"]: np.load(one["file"], mmap_mode="r", allow_pickle=False)
             for node in nodes
-            for parameter in node["parameters"]
-        },
+            for one in node["parameters"]
+            if one["role"] == role
+        }
+
+    return Expected(
+        initial=initial("parameter"),
+        states=initial("state"),
         nodes={node["name"]: tuple(node["shape"]) for node in nodes if node["kind"] != "input"},
         optimizer=prepared.job["optimizer"],
         batches=Batches(prepared.job["streams"]),
@@ -147,25 +154,33 @@ class _Court:
 
     def hear(self, seen: Observation) -> None:
         if seen.fresh:
-            self.comparisons += _start(seen, self._expected.initial)
+            self.comparisons += _start(seen, self._expected)
         if seen.gradient is not None or seen.after is not None:
             self._hear_gradient(seen)
         if seen.kept is not None:
             self.comparisons += _kept(seen, seen.kept)
         if seen.output is not None:
             batch = self._expected.batches.batch(seen.stream, seen.row)
-            judged = self._judge.output(_ordered(seen.before.parameter, self._expected.initial), batch)
+            judged = self._judge.output(self._values(seen.before), batch)
             self.comparisons.append(_tensor(_name(seen, "output"), seen.output, judged, GRADIENT_TOLERANCE))
+
+    def _values(self, seen: Look) -> Tensors:
+        """What the judge computes at."""
+        return {
+            **_ordered(seen.parameter, self._expected.initial),
+            **_ordered(seen.layer_state, self._expected.states),
+        }
 
     def _hear_gradient(self, seen: Observation) -> None:
         batch = self._expected.batches.batch(seen.stream, seen.row)
-        parameters = _ordered(seen.before.parameter, self._expected.initial)
+        parameters = self._values(seen.before)
         answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
         found = self._gradient_comparisons(seen, answer)
         failed = any(not one.passed and one.error is not None for one in found)
-        # What failed before has no excuse any more; looking for one takes as long as all the judging.
-        if failed and all(one.passed for one in self.comparisons):
+        # What failed before has no excuse any more; looking for one takes as long as all the judging. A layer
+        # that keeps states looks at the whole batch: what one image turned cannot be told apart.
+        if failed and not self._expected.states and all(one.passed for one in self.comparisons):
             for ties in sorted(TIES, key=lambda one: one != self._ties):
                 explained, words = self._explained(seen, answer, parameters, batch, ties)
                 again = self._gradient_comparisons(seen, explained) if words else found
@@ -208,6 +223,8 @@ class _Court:
                 size = change.size if change.size > 0 else 1.0
                 name = _name(seen, f"{change.kind} {change.name}")
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
+            for name in self._expected.states:
+                found.append(_layer_state(seen, seen.after, name, answer.state[name]))
         return found
 
     def _explained(
@@ -256,8 +273,11 @@ class _Court:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
         start = self._start()
         if constant:
-            batches = [self._expected.batches.batch("train", step) for step in range(steps)]
-            judged = [self._judge.gradient(start, batch).loss for batch in batches]
+            judged, now = [], {**start, **_wide(self._expected.states)}
+            for step in range(steps):
+                answer = self._judge.gradient(now, self._expected.batches.batch("train", step))
+                judged.append(answer.loss)
+                now |= answer.state
         else:
             way = self._guide(start).way_of("train", losses[:steps])
             self.turned += [f"workload: {words}" for words in way.words]
@@ -267,10 +287,11 @@ class _Court:
             self.comparisons.append(_loss(f"workload: loss of step {step + 1}", mine, theirs, growth))
 
     def _start(self) -> Tensors:
-        return {name: np.asarray(values, np.float64) for name, values in self._expected.initial.items()}
+        return _wide(self._expected.initial)
 
     def _guide(self, start: Tensors) -> Guide:
-        return Guide(self._judge, self._expected.batches, self._rule, start, self._ties)
+        states = _wide(self._expected.states)
+        return Guide(self._judge, self._expected.batches, self._rule, start, self._ties, states)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
@@ -298,6 +319,19 @@ def _prefixed(comparisons: Sequence[Comparison], prefix: str) -> list[Comparison
     return [one.model_copy(update={"tensor": prefix + one.tensor}) for one in comparisons]
 
 
+def _wide(tensors: Tensors) -> Tensors:
+    return {name: np.asarray(values, np.float64) for name, values in tensors.items()}
+
+
+def _layer_state(seen: Observation, after: Look, name: str, judged: NDArray[Any]) -> Comparison:
+    """Change against change; a state that is kept in f32 is off by rounding."""
+    before = np.asarray(seen.before.layer_state[name], np.float64)
+    mine = np.asarray(after.layer_state[name], np.float64)
+    size = norm(judged - before) or 1.0
+    limit = GRADIENT_TOLERANCE * size + 4 * UNIT * (norm(judged) + norm(before))
+    return _comparison(_name(seen, f"state {name}"), "relative_l2", norm(mine - judged) / size, limit / size)
+
+
 def _ordered(mine: Tensors, initial: Tensors) -> Tensors:
     return {name: mine[name] for name in initial}
 
@@ -310,13 +344,15 @@ def _is_of_gradient(one: Comparison) -> bool:
     return any(f"{word} " in one.tensor for word in ("gradient", "parameter", *state_names()))
 
 
-def _start(seen: Observation, initial: Tensors) -> Iterator[Comparison]:
+def _start(seen: Observation, expected: Expected) -> Iterator[Comparison]:
     """Right after a reset everything is as the workload says, to the last bit; only what differs is
     listed."""
-    for name, values in initial.items():
-        if not np.array_equal(seen.before.parameter[name], values):
-            error = relative_l2(seen.before.parameter[name], values)
-            yield _comparison(_name(seen, f"initial value {name}"), "relative_l2", error, 0.0)
+    groups = ((seen.before.parameter, expected.initial), (seen.before.layer_state, expected.states))
+    for mine, initial in groups:
+        for name, values in initial.items():
+            if not np.array_equal(mine[name], values):
+                error = relative_l2(mine[name], values)
+                yield _comparison(_name(seen, f"initial value {name}"), "relative_l2", error, 0.0)
     for name, values in seen.before.state.items():
         if np.any(values):
             error = norm(values.astype(np.float64))
@@ -351,8 +387,17 @@ def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
         extra = [name for name in mine if name not in shapes]
         if extra:
             return extra[0], f"{extra[0]}: the contender has this {kind}, the network does not"
-    for moment in (seen.before, seen.after):
-        for name, tensor in (moment.state if moment else {}).items():
+    for moment in [one for one in (seen.before, seen.after) if one is not None]:
+        for name, values in expected.states.items():
+            if name not in moment.layer_state:
+                words = "the contender does not show this state of a layer: no step can be judged without"
+                return name, f"{name}: {words}"
+            if moment.layer_state[name].shape != values.shape:
+                return (
+                    name,
+                    f"{name}: shape {moment.layer_state[name].shape}, expected {values.shape} (state)",
+                )
+        for name, tensor in moment.state.items():
             parameter, _, state = name.rpartition(".")
             if parameter in shapes and tensor.shape != shapes[parameter]:
                 words = f"{parameter}: shape {tensor.shape}, expected {shapes[parameter]} ({state})"
@@ -369,6 +414,7 @@ def _kept(seen: Observation, kept: Look) -> Iterator[Comparison]:
     groups = (
         ("parameter", seen.before.parameter, kept.parameter),
         ("", seen.before.state, kept.state),
+        ("state", seen.before.layer_state, kept.layer_state),
     )
     for kind, before, behind in groups:
         for name, values in before.items():

@@ -45,8 +45,10 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
     contact.reset()
     first = look(contact)
     proof = Proof(_gradients(contact, first))
+    first = _back_to(contact, first)
     if task == "gradient":
         proof.observations += timed_observations(task, contact, "")
+        first = _back_to(contact, first)
         proof.observations.append(_evaluated(contact, first, fresh=True))
         if own_data:
             contact.stream("train")
@@ -112,11 +114,13 @@ def forced_steps(
 def timed_observations(task: str, contact: Contact, prefix: str) -> list[Observation]:
     """Of the tasks gradient and forward: what two batches gave through the verb that is timed."""
     found = []
-    before = _initial(contact)
     for stream in ("proof", "proof2"):
         contact.stream(stream)
+        before = _initial(contact)
         losses = contact.run(1)
-        plain = Observation(f"{prefix}timed step on {stream}", stream, 0, before, fresh=True)
+        plain = Observation(
+            f"{prefix}timed step on {stream}", stream, 0, before, fresh=not before.layer_state
+        )
         if task == "forward":
             found.append(replace(plain, output=contact.predicted()))
         else:
@@ -144,12 +148,21 @@ def end_observations(
 
 
 def _initial(contact: Contact) -> Look:
-    return Look(contact.dump("parameter"))
+    return Look(contact.dump("parameter"), layer_state=contact.dump("state"))
+
+
+def _back_to(contact: Contact, first: Look) -> Look:
+    """To the initial values, where a gradient without update has moved something: what is there then."""
+    if not first.layer_state:
+        return first
+    contact.reset()
+    return look(contact)
 
 
 def _gradients(contact: Contact, first: Look) -> list[Observation]:
     found = []
     for stream, name in GRADIENT_BATCHES.items():
+        first = _back_to(contact, first)
         contact.stream(stream)
         loss = contact.gradient()
         # Only of the first batch: the layers are the same.

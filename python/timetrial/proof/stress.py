@@ -86,6 +86,7 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     part = part_of(prepared.network)  # enough of the batch to find a rate by
     with JUDGING:
         gradient = judge.gradient(parameters, rows_of(batch, slice(part))).gradient
+    parameters = {name: parameters[name] for name in gradient}
     sizes = [
         (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
         for name in parameters
@@ -134,19 +135,24 @@ def _rounded(number: float) -> float:
 
 
 def _shaken(nodes: list[Mapping[str, Any]], seed: int) -> Entry:
-    files = {one["name"]: (one["file"], one["shape"]) for node in nodes for one in node["parameters"]}
+    all_of = [one for node in nodes for one in node["parameters"]]
 
     def make() -> Mapping[str, Any]:
         content = {}
-        for name, (file, shape) in files.items():
-            noise = random.uniform(seed, f"stress/{name}", tuple(shape), -1.0, 1.0)
-            values = np.load(file, allow_pickle=False)
-            is_bias = len(shape) < 2
-            content[name] = (BIAS * noise if is_bias else values * (1 + SHAKE * noise)).astype(np.float32)
+        for one in all_of:
+            noise = random.uniform(seed, f"stress/{one['name']}", tuple(one["shape"]), -1.0, 1.0)
+            values = np.load(one["file"], allow_pickle=False)
+            if one["role"] == "state":  # a variance stays above 0
+                shaken = values * (1 + SHAKE * noise) + BIAS * np.abs(noise)
+            elif len(one["shape"]) < 2:
+                shaken = BIAS * noise
+            else:
+                shaken = values * (1 + SHAKE * noise)
+            content[one["name"]] = shaken.astype(np.float32)
         return content
 
     recipe = {
-        "of": {name: file for name, (file, _) in files.items()},
+        "of": {one["name"]: one["file"] for one in all_of},
         "seed": seed,
         "shake": SHAKE,
         "bias": BIAS,

@@ -47,19 +47,29 @@ def _distance(mine: float, theirs: float) -> float:
 
 
 class Guide:
-    """Goes the judge's way through the batches of a workload, for a contender that takes ties this way."""
+    """Goes the judge's way through the batches of a workload, for a contender that takes ties this way.
+    `states`: of layers, at the start."""
 
-    def __init__(self, judge: Judge, batches: Batches, rule: Rule, start: Tensors, ties: Ties = "first"):
+    def __init__(
+        self,
+        judge: Judge,
+        batches: Batches,
+        rule: Rule,
+        start: Tensors,
+        ties: Ties = "first",
+        states: Tensors | None = None,
+    ):
         self._judge = judge
         self._batches = batches
         self._rule = rule
         self._start = start
+        self._states = states or {}
         self._ties = ties
 
     def way(self, stream: str, steps: int, turned: Mapping[int, Tensors] | None = None) -> Way:
         """So many steps; `turned`: what is added to the gradient of a step."""
         gradients: list[Tensors] = []
-        losses, before, now = [], [], self._start
+        losses, before, now = [], [], {**self._start, **self._states}
         for step in range(steps):
             batch = self._batches.batch(stream, step)
             answer = self._judge.gradient(now, batch)
@@ -69,13 +79,15 @@ class Guide:
             if self._ties == "all":
                 gradient = _added(gradient, every_tie(self._judge, now, batch).difference)
             gradients.append(gradient)
-            now = follow(self._start, gradients, self._rule)
+            now = {**follow(self._start, gradients, self._rule), **answer.state}
         return Way(losses, before, now)
 
     def way_of(self, stream: str, losses: Sequence[float]) -> Way:
         """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
+        if self._states:  # what a single image turns changes nothing that could be told apart
+            return own
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:

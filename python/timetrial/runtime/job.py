@@ -12,7 +12,8 @@ DTYPES = {"f32": np.float32, "i64": np.int64}
 
 class Node(object):
     """A layer: name, kind, names of its inputs, normalized attributes (whole numbers), shape of its output
-    with N first, and its parameters as a list of (name, shape). An input of the network has a dtype, a role
+    with N first, its parameters as a list of (name, shape), and its states (changed by training steps, but
+    not trained) likewise. An input of the network has a dtype, a role
     ("input", "target", "mask", "lengths"), and `batch_shape`: the same in the layout of this contender."""
 
     def __init__(self, table):
@@ -21,10 +22,15 @@ class Node(object):
         self.inputs = list(table["inputs"])
         self.attributes = dict(table["attributes"])
         self.shape = tuple(table["shape"])
-        self.parameters = [(p["name"], tuple(p["shape"])) for p in table["parameters"]]
+        self.parameters = _of_role(table, "parameter")
+        self.states = _of_role(table, "state")
         self.dtype = DTYPES.get(table.get("dtype"))
         self.role = table.get("role")
         self.batch_shape = self.shape
+
+
+def _of_role(node, role):
+    return [(one["name"], tuple(one["shape"])) for one in node["parameters"] if one["role"] == role]
 
 
 class Job(object):
@@ -36,7 +42,7 @@ class Job(object):
     sources: names of the inputs that layers read. target: name of the one that the loss holds the prediction
     against: i64 (N), below `classes`, or as many numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
-    parameters: initial values, name -> f32 array; copy them, they are mapped read-only.
+    parameters, states: initial values, name -> f32 array; copy them, they are mapped read-only.
     optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}; flags that are on,
     and "clip_norm", only where they are asked for: then "options" lists them.
     """
@@ -74,7 +80,7 @@ class Job(object):
         self.nodes = [node for node in nodes if node.kind != "input"]
         self.output = network["output"]
         self.loss = network["loss"]
-        self.parameters = {}
+        self.parameters, self.states = {}, {}
         self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
         if nodes:
             self.target = self.node(self.loss).inputs[1]
@@ -93,7 +99,7 @@ class Job(object):
                         table["file"], values.dtype, values.shape, tuple(table["shape"])
                     ),
                 )
-            self.parameters[table["name"]] = values
+            (self.states if table["role"] == "state" else self.parameters)[table["name"]] = values
 
     def rate(self, step):
         """The learning rate of the step behind so many since reset()."""

@@ -57,12 +57,14 @@ class BaseAdapter(object):
         return np.asarray(result)
 
     def tensors(self, role):
-        """Name -> array, by one method per role: parameters(), gradients(), activations(), states()."""
+        """Name -> array, by one method per role: parameters(), gradients(), activations(), states() of the
+        optimizer, layer_states()."""
         method = {
             "parameter": "parameters",
             "gradient": "gradients",
             "activation": "activations",
             "optimizer": "states",
+            "state": "layer_states",
         }.get(role)
         return getattr(self, method, dict)() if method else {}
 

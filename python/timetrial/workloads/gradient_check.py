@@ -47,13 +47,23 @@ class _Check:
         flags = [one.name for one in definition.attributes if one.type == "flag"]
         attributes = {k: bool(v) if k in flags else v for k, v in node["attributes"].items()}
         shapes = [tuple(one["shape"]) for one in inputs]
-        self._layer = Layer(node["name"], attributes, shapes, tuple(node["shape"]))
         self._rng = np.random.default_rng(1)
+        self._trained = [one for one in node["parameters"] if one["role"] == "parameter"]
+        states = [one for one in node["parameters"] if one["role"] == "state"]
+        self._layer = Layer(
+            node["name"],
+            attributes,
+            shapes,
+            tuple(node["shape"]),
+            training=True,
+            states=[self._rng.uniform(0.5, 1.5, one["shape"]) for one in states],
+        )
         self._inputs = [self._input(one) for one in inputs]
         self._whole = {one["name"] for one in inputs if one.get("dtype") == "i64"}
-        self._parameters = [self._rng.normal(0, 0.5, one["shape"]) for one in node["parameters"]]
+        self._parameters = [self._rng.normal(0, 0.5, one["shape"]) for one in self._trained]
 
     def run(self) -> None:
+        self._check_states()
         output = self._forward()
         if output.shape != tuple(self._node["shape"]):
             raise self._wrong(f"forward gave shape {output.shape}; expected {tuple(self._node['shape'])}")
@@ -62,7 +72,7 @@ class _Check:
         for name, value, gradient in (
             *zip(self._node["inputs"], self._inputs, of_inputs, strict=True),
             *zip(
-                [one["name"] for one in self._node["parameters"]],
+                [one["name"] for one in self._trained],
                 self._parameters,
                 of_parameters,
                 strict=True,
@@ -70,6 +80,18 @@ class _Check:
         ):
             if name not in self._whole:
                 self._compare(name, value, np.asarray(gradient, np.float64), weight)
+
+    def _check_states(self) -> None:
+        if not self._layer.states:
+            return
+        try:
+            given = self._definition.next_states(self._layer, self._inputs, self._parameters)
+            shapes = [np.shape(one) for one in given]
+        except Exception as error:
+            raise self._wrong(f"next_states failed: {type(error).__name__}: {error}") from error
+        expected = [np.shape(one) for one in self._layer.states]
+        if shapes != expected:
+            raise self._wrong(f"next_states gave shapes {shapes}; expected {expected}")
 
     def _compare(self, name: str, value: Doubles, gradient: Doubles, weight: Doubles) -> None:
         if gradient.shape != value.shape:

@@ -168,7 +168,7 @@ def _add_files(
     seed: int,
     epochs: int,
 ) -> None:
-    weights = weights_entry(network.parameters, seed)
+    weights = weights_entry(network.initial_tensors, seed)
     for node in job["network"]["nodes"]:
         for parameter in node["parameters"]:
             parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
