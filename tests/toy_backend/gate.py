@@ -96,3 +96,13 @@ def centered() -> list[dict[str, Any]]:
     nodes[1]["attributes"]["bias"] = False
     nodes[-2]["inputs"] = ["center"]
     return [*nodes[:-2], {"name": "center", "kind": "center", "inputs": ["sum"]}, *nodes[-2:]]
+
+
+def whitened() -> list[dict[str, Any]]:
+    """Softmax regression of images without their mean."""
+    return [
+        {"name": "flat", "kind": "flatten"},
+        {"name": "center", "kind": "center"},
+        {"name": "fc", "kind": "dense", "attributes": {"units": "classes"}},
+        {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc", "labels"]},
+    ]

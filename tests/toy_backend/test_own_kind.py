@@ -94,6 +94,16 @@ def test_states_of_layers_are_judged(
         assert any(one.tensor.endswith("state center.mean") for one in judged.comparisons)
 
 
+@pytest.mark.parametrize("purpose", ["proof", "speed"])
+def test_a_framework_may_have_the_kind(tmp_path: Path, gate: ModuleType, purpose: str) -> None:
+    record = launch(tmp_path / "launch", HERE / "numpy_framework", purpose, "whitened")
+    assert record.outcome == "ok", words(record)
+    judged = record.parity if purpose == "proof" else record.end
+    assert judged is not None
+    assert judged.status == "passed"
+    assert any(one.tensor.endswith("state center.mean") for one in judged.comparisons)
+
+
 WRONG_STATES = {
     "state center.mean": {"kept": 0.89},  # moves a tenth more than it should
     "output": {"forward": lambda _self, _layer, inputs, _parameters: inputs[0] - inputs[0].mean(axis=0)},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,10 +45,10 @@ class Expected:
     their shapes, in the network's order; the optimizer as in the job file; the batches of its streams."""
 
     initial: Tensors
-    states: Tensors
     nodes: Mapping[str, tuple[int, ...]]
     optimizer: Mapping[str, Any]
     batches: Batches
+    states: Tensors = field(default_factory=dict)
 
 
 def expected_of(prepared: Prepared) -> Expected:
@@ -65,10 +65,10 @@ def expected_of(prepared: Prepared) -> Expected:
 
     return Expected(
         initial=initial("parameter"),
-        states=initial("state"),
         nodes={node["name"]: tuple(node["shape"]) for node in nodes if node["kind"] != "input"},
         optimizer=prepared.job["optimizer"],
         batches=Batches(prepared.job["streams"]),
+        states=initial("state"),
     )
 
 
