@@ -36,7 +36,10 @@ BACKENDS = (*STEP_NS, *FAILS, *FLAGS, "wrong", "mismatched", "absent", "flaky")
 
 # A convolution without data gradient and a dense layer: 1,000,000 multiply-accumulates a step.
 NODES = [
-    {"name": name, "kind": kind, "parameters": [{"name": f"{name}.weight", "shape": shape}] if shape else []}
+    {
+        "name": name, "kind": kind,
+        "parameters": [{"name": f"{name}.weight", "shape": shape, "role": "parameter"}] if shape else [],
+    }  # fmt: skip
     for name, kind, shape in (
         ("images", "input", []), ("conv1", "conv2d", [2, 3]), ("relu1", "relu", []), ("fc1", "dense", [4]),
         ("loss", "softmax_cross_entropy", []),

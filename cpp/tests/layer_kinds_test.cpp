@@ -32,7 +32,7 @@ LayerKind every_type() {
                        {"step", AttributeType::kPair, {}, "window", 1},
                        {"axes", AttributeType::kList, std::vector<double>{}}};
     kind.parameters = [](const LayerView& layer) -> std::vector<Parameter> {
-        return {{layer.node.name + ".scale", {layer.input_shape()[1]}, {"ones", 0, 0}},
+        return {{layer.node.name + ".scale", {layer.input_shape()[1]}, {"ones", 0, 0}, TT_PARAMETER, false},
                 {layer.node.name + ".mean", {3}, {}, TT_STATE}};
     };
     auto definition = std::make_shared<Definition>();
@@ -109,11 +109,12 @@ TEST(LayerKinds, ReachAPluginTyped) {
     attributes["form"] = "fast";
     attributes["axes"] = std::vector<double>{1, 2};
     const Network known = with(attributes);
-    NodeSpec stated{"x",
-                    "unheard_of",
-                    {{"images"}},
-                    {},
-                    StatedNode{{2, 4}, {{"x.scale", {4}, {}}, {"x.mean", {3}, {}, TT_STATE}}, 0}};
+    NodeSpec stated{
+        "x",
+        "unheard_of",
+        {{"images"}},
+        {},
+        StatedNode{{2, 4}, {{"x.scale", {4}, {}, TT_PARAMETER, false}, {"x.mean", {3}, {}, TT_STATE}}, 0}};
     stated.attributes = {{"form", "fast"}, {"axes", std::vector<double>{1, 2}}, {"count", 2.0}};
     const Network told({stated, kLoss}, 2, images_and_labels({4}));
     for (const Network* network : {&known, &told}) {
@@ -122,6 +123,8 @@ TEST(LayerKinds, ReachAPluginTyped) {
         ASSERT_EQ(node.n_parameters, 2u);
         EXPECT_EQ(node.parameters[0].role, std::uint32_t{TT_PARAMETER});
         EXPECT_EQ(node.parameters[1].role, std::uint32_t{TT_STATE});
+        EXPECT_EQ(node.parameter_flags[0], std::uint32_t{TT_UNDECAYED});
+        EXPECT_EQ(node.parameter_flags[1], 0u);
         EXPECT_EQ(network->parameter_count(), 4) << "states are not trained";
         int seen = 0;
         for (std::uint32_t i = 0; i < node.n_attributes; ++i) {

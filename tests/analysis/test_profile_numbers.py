@@ -13,7 +13,7 @@ from timetrial.records.model import CaseRecord, LayerWork, ProfiledLayer
 
 CASE = CaseRecord(
     id="1", axes={}, backend="fast", network="mlp", dataset="digits28", batch_size=64, task="train",
-    optimizer={"momentum": 0.9}, settings={}, multiply_accumulates=1_000_000, parameters=10,
+    optimizer={"name": "sgd", "momentum": 0.9}, settings={}, multiply_accumulates=1_000_000, parameters=10,
     layers=[
         LayerWork(name=node["name"], kind=node["kind"], parameters=6, **fakes.WORK[str(node["name"])])
         for node in fakes.NODES
@@ -42,7 +42,7 @@ def test_a_gradient_that_nobody_needs_is_no_work() -> None:
 def test_updates_move_each_parameter_five_times_with_momentum() -> None:
     rows = profile([[40], [40]], [("fc1", "update"), ("*", "update")]).rows
     assert [row.bytes_per_s for row in rows] == [pytest.approx(5 * 4 * n / 40e-9) for n in (6, 10)]
-    plain = CASE.model_copy(update={"optimizer": {}})
+    plain = CASE.model_copy(update={"optimizer": {"name": "sgd"}})
     layers = [ProfiledLayer(node="fc1", direction="update")]
     (row,) = profile_of(plain, layers, np.array([[36]]), np.array([1]), None, None).rows
     assert row.bytes_per_s == pytest.approx(3 * 4 * 6 / 36e-9)

@@ -30,10 +30,13 @@ def test_nodes_are_complete(network: core.Network) -> None:
     }  # fmt: skip
     assert conv["parameters"] == [
         {
-            "name": "conv.weight", "shape": [4, 1, 3, 3],
+            "name": "conv.weight", "shape": [4, 1, 3, 3], "role": "parameter", "decays": True,
             "initializer": "glorot_uniform", "fan_in": 9, "fan_out": 36,
         },
-        {"name": "conv.bias", "shape": [4], "initializer": "zeros", "fan_in": 0, "fan_out": 0},
+        {
+            "name": "conv.bias", "shape": [4], "role": "parameter", "decays": True,
+            "initializer": "zeros", "fan_in": 0, "fan_out": 0,
+        },
     ]  # fmt: skip
     assert (network.output, network.loss, network.batch_size) == ("fc", "loss", 8)
     assert network.parameter_count == 4 * 9 + 4 + 3 * 16 + 3

@@ -29,7 +29,7 @@ class Gate(tt.LayerDefinition):
 
     def parameters(self, layer: tt.Layer) -> list[tt.LayerParameter]:
         """One weight for each feature."""
-        return [tt.LayerParameter("weight", (layer.input_shapes[0][1],), "ones")]
+        return [tt.LayerParameter("weight", (layer.input_shapes[0][1],), "ones", decays=False)]
 
     def forward(self, layer: tt.Layer, inputs: Any, parameters: Any) -> Any:
         """The formula."""

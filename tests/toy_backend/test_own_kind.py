@@ -43,7 +43,13 @@ def launch(
     folder: Path, backend: object, purpose: str = "proof", network: str = "network", task: str = "train"
 ) -> LaunchRecord:
     plan = make_plan(
-        folder, str(backend), network=f"gate:{network}", purpose=purpose, task=task, learning_rate=0.002
+        folder,
+        str(backend),
+        network=f"gate:{network}",
+        purpose=purpose,
+        task=task,
+        learning_rate=0.002,
+        weight_decay=0.01,
     )
     return run_launch(plan)
 
@@ -126,11 +132,12 @@ PLANTED = {
     1: "first evaluation: state center.mean that it changed",
     2: "initial value center.mean",
     3: "step 1: state center.mean",
+    4: "parameter right.weight",
 }
 
 
 @pytest.mark.parametrize("defect", PLANTED)
-def test_states_that_are_not_kept_are_caught(
+def test_what_a_layer_keeps_is_judged(
     tmp_path: Path, gate: ModuleType, built: Callable[..., Path], defect: int
 ) -> None:
     record = launch(tmp_path / "launch", built("gated", f"-DPLANTED={defect}"), network="centered")

@@ -12,7 +12,7 @@ namespace timetrial::reference {
 inline void descend(Parameter& p, const Optimizer& is, const UpdateStep& now) {
     for (std::size_t i = 0; i < p.size(); ++i) {
         double& w = p.value[i];
-        const double decay = is.decoupled ? 0 : is.weight_decay;
+        const double decay = is.decoupled || !p.decays ? 0 : is.weight_decay;
         const double g = now.scale * p.gradient[i] + decay * w;
         const auto state = [&](std::size_t which) -> double& { return p.states[which].second[i]; };
         double move = 0;
@@ -46,7 +46,7 @@ inline void descend(Parameter& p, const Optimizer& is, const UpdateStep& now) {
                 break;
             }
         }
-        w = now.keep * w - move;
+        w = (p.decays ? now.keep : 1) * w - move;
     }
 }
 

@@ -31,11 +31,12 @@ struct Tensor {
 struct Parameter : Tensor {
     std::string name;
     const float* initial;  // where reset() starts from
+    bool decays;
     // Of the optimizer, by their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Values>> states;
 
     explicit Parameter(const ParameterSpec& spec)
-        : Tensor(spec.shape), name(spec.name), initial(spec.initial) {
+        : Tensor(spec.shape), name(spec.name), initial(spec.initial), decays(spec.decays) {
         if (!initial) throw std::invalid_argument("parameter '" + name + "' has no initial values");
     }
 };

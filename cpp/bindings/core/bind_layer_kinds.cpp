@@ -225,8 +225,8 @@ AttributeRule attribute_rule(const RuleTuple& rule) {
     return made;
 }
 
-// Name behind the node's, shape, initializer, its fans, whether it is a state.
-using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t, std::int64_t, bool>;
+// Name behind the node's, shape, initializer, its fans, whether it is a state, whether it decays.
+using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t, std::int64_t, bool, bool>;
 
 // `functions`: _Functions in own_kinds.py.
 void register_kind(const std::string& name, bool several, bool reads_integers,
@@ -249,12 +249,13 @@ void register_kind(const std::string& name, bool several, bool reads_integers,
         const py::gil_scoped_acquire acquire;
         std::vector<Parameter> parameters;
         const py::object given = held->attr("parameters")(held->attr("layer")(*layer_tuple(layer)));
-        for (const auto& [word, shape, initializer, fan_in, fan_out, is_state] :
+        for (const auto& [word, shape, initializer, fan_in, fan_out, is_state, decays] :
              given.cast<std::vector<ParameterTuple>>())
             parameters.push_back({layer.node.name + "." + word,
                                   shape,
                                   {initializer, fan_in, fan_out},
-                                  is_state ? TT_STATE : TT_PARAMETER});
+                                  is_state ? TT_STATE : TT_PARAMETER,
+                                  decays});
         return parameters;
     };
     const auto whole = [held](const char* what) {

@@ -73,6 +73,7 @@ py::dict parameter_dict(const Parameter& parameter) {
     entry["name"] = parameter.name;
     entry["shape"] = shape_list(parameter.shape);
     entry["role"] = parameter.role == TT_STATE ? "state" : "parameter";
+    entry["decays"] = parameter.decays;
     entry["initializer"] = parameter.initializer.name;
     entry["fan_in"] = parameter.initializer.fan_in;
     entry["fan_out"] = parameter.initializer.fan_out;

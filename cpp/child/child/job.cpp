@@ -42,6 +42,7 @@ StatedNode stated_node(const Json& node) {
         parameter.name = given.at("name");
         parameter.shape = given.at("shape").get<Shape>();
         parameter.role = given.at("role") == "state" ? TT_STATE : TT_PARAMETER;
+        parameter.decays = given.at("decays");
         stated.parameters.push_back(std::move(parameter));
     }
     stated.integers_below = node.value("integers_below", std::int64_t{0});

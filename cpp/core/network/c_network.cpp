@@ -57,6 +57,7 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
             auto* data = found == values.end() ? nullptr : const_cast<float*>(found->second);
             arrays.parameters.push_back(
                 c_tensor(parameter.name, parameter.role, TT_F32, parameter.shape, data));
+            arrays.flags.push_back(parameter.decays ? 0 : std::uint32_t{TT_UNDECAYED});
         }
         tt_node entry{};
         entry.size = sizeof entry;
@@ -69,6 +70,7 @@ CNetwork::CNetwork(const Network& network, const ParameterValues& values) : arra
         entry.output = c_tensor(node.name, node.role, node.dtype, node.shape, nullptr);
         entry.n_parameters = static_cast<std::uint32_t>(arrays.parameters.size());
         entry.parameters = arrays.parameters.data();
+        entry.parameter_flags = arrays.flags.data();
         nodes_.push_back(entry);
         const auto has_its_kind = [&](const tt_definition& one) { return node.kind == one.kind; };
         if (node.definition && std::none_of(definitions_.begin(), definitions_.end(), has_its_kind))

@@ -28,6 +28,7 @@ class CNetwork {
     struct Arrays {
         std::vector<tt_attribute> attributes;
         std::vector<tt_tensor> parameters;
+        std::vector<std::uint32_t> flags;  // of the parameters
     };
     std::vector<Arrays> arrays_;
     std::vector<tt_definition> definitions_;

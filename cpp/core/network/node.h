@@ -67,6 +67,7 @@ struct Parameter {
     Shape shape;
     Initializer initializer;
     tt_role role = TT_PARAMETER;
+    bool decays = true;  // whether the optimizer's weight decay is for it
 };
 
 // What a node is beyond its name, kind, inputs and attributes, said by whoever inferred it: for a kind that

@@ -87,6 +87,8 @@ typedef struct tt_attribute {
     const double* numbers;
 } tt_attribute;
 
+enum { TT_UNDECAYED = 1 }; /* weight decay is not for this parameter */
+
 /* One layer. Attributes arrive complete and normalized (kernel_h, kernel_w, stride_h, ...): see
  * cpp/core/network/layers.cpp for the kinds and what each carries. */
 typedef struct tt_node {
@@ -102,6 +104,7 @@ typedef struct tt_node {
     /* Names, roles, shapes and initial values (f32), readable until close(): those that are trained
      * (TT_PARAMETER), then states of the layer (TT_STATE). */
     const tt_tensor* parameters;
+    const uint32_t* parameter_flags; /* of each of them: a mask, TT_UNDECAYED */
 } tt_node;
 
 /* Nodes in topological order: each node's inputs stand before it. The first nodes are of kind "input", in the

@@ -203,6 +203,7 @@ struct ParameterSpec {
     Shape shape;
     const float* initial;          // nullptr if the host passes none (the backend reads no data)
     uint32_t role = TT_PARAMETER;  // or TT_STATE
+    bool decays = true;
 };
 
 // A node of the network in C++ dress. Shapes begin with the batch size.
@@ -229,8 +230,12 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
                             node.n_attributes};
         for (std::size_t p = 0; p < node.n_parameters; ++p) {
             const tt_tensor& tensor = element(node.parameters, p);
+            // A host from before flags passes a shorter struct.
+            const bool has_flags =
+                node.size >= offsetof(tt_node, parameter_flags) + sizeof node.parameter_flags;
+            const bool decays = !has_flags || (node.parameter_flags[p] & TT_UNDECAYED) == 0;
             layer.parameters.push_back(
-                {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data), tensor.role});
+                {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data), tensor.role, decays});
         }
         if (i != network.loss)
             for (const std::size_t input : layer.inputs) layers[input].is_read_by_a_layer = true;

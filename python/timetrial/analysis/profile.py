@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from timetrial.analysis.summary import beyond_peak
 from timetrial.cautions import Caution
+from timetrial.optimizers import kept_states
 from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -171,9 +172,10 @@ def _least_bytes(layer: ProfiledLayer, work: LayerWork | None, case: CaseRecord)
     """What the row reads and writes at least; None where that is not known."""
     if layer.direction == "update":
         parameters = case.parameters if layer.node == ALL_LAYERS else work.parameters if work else None
-        # Reads gradient and weight, writes the weight; with momentum the velocity is read and written too.
-        touched = 5 if case.optimizer.get("momentum") else 3
-        return touched * _F32 * parameters if parameters else None
+        # Reads gradient and weight, writes the weight; each state is read and written too.
+        if not parameters:
+            return None
+        return (3 + 2 * len(kept_states(case.optimizer))) * _F32 * parameters
     if work is None or work.kind in _MOVES_NOTHING or work.multiply_accumulates.get("forward"):
         return None
     return sum(work.bytes.get(one, 0) for one in _PASSES.get(layer.direction, ())) or None

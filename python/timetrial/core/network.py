@@ -42,6 +42,7 @@ class Parameter(TypedDict):
     name: str  # "<node>.weight", "<node>.bias"
     shape: list[int]
     role: Literal["parameter", "state"]
+    decays: bool  # whether the optimizer's weight decay is for it
     initializer: str  # what it is before the first step: random.initial_values
     fan_in: int
     fan_out: int

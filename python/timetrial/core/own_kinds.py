@@ -60,7 +60,8 @@ Doubles = NDArray[Any]  # f64
 class LayerParameter:
     """A tensor of a layer: its name behind the node's, its shape, and how it begins (`zeros`, `ones`,
     `glorot_uniform` with both fans, `he_uniform` with `fan_in`). It is trained, unless it is a state, which
-    training steps change (`next_states`) and inference reads: a running mean."""
+    training steps change (`next_states`) and inference reads: a running mean. `decays`: whether the weight
+    decay of an optimizer is for it."""
 
     name: str
     shape: tuple[int, ...]
@@ -68,6 +69,7 @@ class LayerParameter:
     fan_in: int = 0
     fan_out: int = 0
     is_state: bool = False
+    decays: bool = True
 
 
 @dataclass(frozen=True)
@@ -205,22 +207,25 @@ class _Functions:
             )
         return shape
 
-    def parameters(self, layer: Layer) -> list[tuple[str, list[int], str, int, int, bool]]:
+    def parameters(self, layer: Layer) -> list[tuple[str, list[int], str, int, int, bool, bool]]:
         """As the definition says."""
-        found: list[tuple[str, list[int], str, int, int, bool]] = []
+        found: list[LayerParameter] = []
         for one in self._call("parameters", layer):
             if not isinstance(one, LayerParameter):
                 raise NetworkError(
                     f"layer '{layer.name}' ({self._definition.kind}): parameters gave {one!r}; expected "
                     "timetrial.LayerParameter."
                 )
-            if found and found[-1][-1] and not one.is_state:
+            if found and found[-1].is_state and not one.is_state:
                 raise NetworkError(
                     f"layer '{layer.name}' ({self._definition.kind}): parameters gave '{one.name}' behind a "
                     "state; expected states last."
                 )
-            found.append((one.name, list(one.shape), one.initializer, one.fan_in, one.fan_out, one.is_state))
-        return found
+            found.append(one)
+        return [
+            (one.name, list(one.shape), one.initializer, one.fan_in, one.fan_out, one.is_state, one.decays)
+            for one in found
+        ]
 
     def multiply_accumulates(self, layer: Layer) -> int:
         """As the definition says."""

@@ -214,6 +214,14 @@ OPTIMIZERS: dict[str, Optimizer] = {
 CLIP_NORM = Key(None, "above 0", 0.0, "the norm of all gradients together is at most this", low_allowed=False)
 
 
+def kept_states(optimizer: Mapping[str, Any]) -> list[str]:
+    """The names of the states that a rule keeps with these numbers: SGD without momentum keeps none."""
+    rule = OPTIMIZERS[optimizer["name"]]
+    if "momentum" in rule.keys and not optimizer.get("momentum"):
+        return []
+    return [state.name for state in rule.states]
+
+
 def check_optimizer(optimizer: object) -> dict[str, Any]:
     """The complete optimizer: every key of its rule, every number a float; of what may be left out (flags,
     `clip_norm`, `schedule`) what is on. Errors name key, value and range."""

@@ -42,13 +42,15 @@ def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
 @dataclass(frozen=True)
 class Expected:
     """What the workload says: parameters and states of layers with their initial values, and layers with
-    their shapes, in the network's order; the optimizer as in the job file; the batches of its streams."""
+    their shapes, in the network's order; the optimizer as in the job file; the batches of its streams.
+    `undecayed`: parameters that its weight decay is not for."""
 
     initial: Tensors
     nodes: Mapping[str, tuple[int, ...]]
     optimizer: Mapping[str, Any]
     batches: Batches
     states: Tensors = field(default_factory=dict)
+    undecayed: frozenset[str] = frozenset()
 
 
 def expected_of(prepared: Prepared) -> Expected:
@@ -69,6 +71,7 @@ def expected_of(prepared: Prepared) -> Expected:
         optimizer=prepared.job["optimizer"],
         batches=Batches(prepared.job["streams"]),
         states=initial("state"),
+        undecayed=frozenset(one["name"] for node in nodes for one in node["parameters"] if not one["decays"]),
     )
 
 
@@ -149,7 +152,7 @@ class _Court:
         self._judge = judge
         self._expected = expected
         # "gradient" has no optimizer to speak of.
-        self._rule = Rule.of(expected.optimizer)
+        self._rule = Rule.of(expected.optimizer, expected.undecayed)
         self._ties: Ties = "first"  # what explained this contender's gradients so far
 
     def hear(self, seen: Observation) -> None:

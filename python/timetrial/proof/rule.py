@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.errors import InputError
-from timetrial.optimizers import OPTIMIZERS, Optimizer
+from timetrial.optimizers import OPTIMIZERS, Optimizer, kept_states
 from timetrial.proof.observed import Look, Observation, Tensors
 
 UNIT = 2.0**-24  # half a unit in the last place of f32, relative
@@ -42,18 +42,26 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rule:
-    """An optimizer with its numbers. `rates`: of each step since a reset, then the last; empty: one."""
+    """An optimizer with its numbers. `rates`: of each step since a reset, then the last; empty: one.
+    `undecayed`: names of parameters that its decay is not for."""
 
     optimizer: Mapping[str, Any]
     rates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    undecayed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, optimizer: Mapping[str, Any]) -> Rule:
+    def of(cls, optimizer: Mapping[str, Any], undecayed: frozenset[str] = frozenset()) -> Rule:
         """Of an optimizer as in the job file."""
         if optimizer["name"] not in OPTIMIZERS:
             raise InputError(f"no update rule is known for the optimizer {optimizer['name']!r}")
         file = optimizer.get("rates")
-        return cls(optimizer, np.load(file, allow_pickle=False) if file else np.empty(0))
+        return cls(optimizer, np.load(file, allow_pickle=False) if file else np.empty(0), undecayed)
+
+    def for_parameter(self, name: str) -> Rule:
+        """As it is for this one."""
+        if name not in self.undecayed:
+            return self
+        return replace(self, optimizer={**self.optimizer, "weight_decay": 0.0})
 
     @property
     def kind(self) -> Optimizer:
@@ -62,10 +70,8 @@ class Rule:
 
     @property
     def states(self) -> list[str]:
-        """The names of the states that matter: SGD without momentum keeps none."""
-        if "momentum" in self.kind.keys and not self.optimizer.get("momentum"):
-            return []
-        return [state.name for state in self.kind.states]
+        """The names of the states that matter."""
+        return kept_states(self.optimizer)
 
     @property
     def may_hide(self) -> bool:
@@ -132,7 +138,7 @@ def follow(parameters: Tensors, gradients: list[Tensors], rule: Rule) -> Tensors
     for step, raw in enumerate(gradients):
         scale, numbers = rule.scale(raw), rule.numbers(step)
         for name, tensor in weights.items():
-            update = _Update(rule, numbers, tensor, states[name], {})
+            update = _Update(rule.for_parameter(name), numbers, tensor, states[name], {})
             after, moved = update.outcome(scale * _wide(raw[name]))
             weights[name], states[name] = tensor - moved, after
     return weights
@@ -284,6 +290,7 @@ def lacking(seen: Observation, rule: Rule) -> str | None:
 def _update(seen: Observation, name: str, rule: Rule) -> tuple[_Update, Doubles] | None:
     """The step of a parameter, and how far rounding may have moved its velocity before it."""
     assert seen.after is not None
+    rule = rule.for_parameter(name)
     weight = _wide(seen.before.parameter[name])
     before = {state.name: np.zeros_like(weight) for state in rule.kind.states}
     doubt = np.zeros_like(weight)

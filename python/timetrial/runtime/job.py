@@ -43,6 +43,7 @@ class Job(object):
     against: i64 (N), below `classes`, or as many numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters, states: initial values, name -> f32 array; copy them, they are mapped read-only.
+    undecayed: names of the parameters that weight decay is not for.
     optimizer: {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}; flags that are on,
     and "clip_norm", only where they are asked for: then "options" lists them.
     """
@@ -81,6 +82,9 @@ class Job(object):
         self.output = network["output"]
         self.loss = network["loss"]
         self.parameters, self.states = {}, {}
+        self.undecayed = {
+            p["name"] for node in network["nodes"] for p in node["parameters"] if not p["decays"]
+        }
         self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
         if nodes:
             self.target = self.node(self.loss).inputs[1]
