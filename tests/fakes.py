@@ -39,7 +39,7 @@ NODES = [
     {
         "name": name, "kind": kind,
         "parameters": [{"name": f"{name}.weight", "shape": shape, "role": "parameter"}] if shape else [],
-    }  # fmt: skip
+    }
     for name, kind, shape in (
         ("images", "input", []), ("conv1", "conv2d", [2, 3]), ("relu1", "relu", []), ("fc1", "dense", [4]),
         ("loss", "softmax_cross_entropy", []),
