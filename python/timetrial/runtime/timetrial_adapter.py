@@ -9,21 +9,8 @@ import numpy as np
 
 runtime = None  # the module _timetrial_runtime: set by main.py
 
-LAYERS = (
-    "dense",
-    "conv2d",
-    "max_pool2d",
-    "avg_pool2d",
-    "relu",
-    "tanh",
-    "sigmoid",
-    "flatten",
-    "softmax_cross_entropy",
-    "squared_error",
-)
-# An adapter that has more of what job files name says so, as in `layers = LAYERS + JOINS`.
-JOINS = ("add", "concat")  # of several inputs
-TENSOR_LOSSES = ("mean_squared_error",)  # against a tensor instead of labels
+# Layers whose output lies as their input does.
+_KEEP_PLACES = ("relu", "tanh", "sigmoid", "flatten")
 
 
 class BaseAdapter(object):
@@ -34,7 +21,7 @@ class BaseAdapter(object):
     dtypes = ("f32",)
     # Rules, and options: "nesterov", "decoupled", "rate_inside", "schedule" (Job.rate), "clip_norm".
     optimizers = ("sgd",)
-    layers = LAYERS
+    layers = ()  # kinds of layers and losses: the keys of the adapter's own tables, (*LAYERS, *LOSSES)
     several_inputs = False  # whether layers may read more than one input of the network
     version = ""
     library = ""
@@ -93,11 +80,11 @@ def channels_last_order(job, node):
 
 def keeps_order(job, name):
     """Whether the flatten `name` must give a sample's values in the job's order, (C, H, W), though images are
-    (H, W, C): where a join reads them, all that it joins must lie alike."""
+    (H, W, C): where others than dense layers read them, such as a join, whose inputs must lie alike."""
     for node in job.nodes:
-        if name in node.inputs:
-            passes = node.kind in ("relu", "tanh", "sigmoid", "flatten")
-            if node.kind in JOINS or (passes and keeps_order(job, node.name)):
+        if name in node.inputs and node.name != job.loss:
+            passes_on = node.kind in _KEEP_PLACES
+            if keeps_order(job, node.name) if passes_on else node.kind != "dense":
                 return True
     return False
 
@@ -106,7 +93,7 @@ def _order_of_flat(job, source):
     """The same for the layer `source`, whose output is flat."""
     while source not in job.inputs and job.node(source).kind != "flatten":
         kind = job.node(source).kind
-        if kind not in ("relu", "tanh", "sigmoid"):
+        if kind not in _KEEP_PLACES:
             return None
         source = job.node(source).inputs[0]
     if keeps_order(job, source):

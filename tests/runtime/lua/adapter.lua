@@ -4,9 +4,65 @@
 local ffi = require("ffi")
 local BaseAdapter = require("lua.base_adapter")
 
+-- A row of outputs from one of inputs.
+local function dense(layer, row, out)
+  for j = 0, layer.n_out - 1 do
+    local sum = layer.bias and layer.bias.data[j] or 0
+    for k = 0, layer.n_in - 1 do
+      sum = sum + layer.weight.data[j * layer.n_in + k] * row[k]
+    end
+    out[j] = sum
+  end
+end
+
+-- The same for derivatives: those of the inputs, and of the parameters.
+local function dense_backward(layer, deltas, row, into)
+  for j = 0, layer.n_out - 1 do
+    local delta = deltas[j]
+    layer.bias.gradient[j] = layer.bias.gradient[j] + delta
+    for k = 0, layer.n_in - 1 do
+      local at = j * layer.n_in + k
+      layer.weight.gradient[at] = layer.weight.gradient[at] + delta * row[k]
+      into[k] = into[k] + delta * layer.weight.data[at]
+    end
+  end
+end
+
+local function relu(layer, row, out)
+  for j = 0, layer.n_out - 1 do
+    out[j] = math.max(row[j], 0)
+  end
+end
+
+local function relu_backward(layer, deltas, row, into)
+  for j = 0, layer.n_out - 1 do
+    into[j] = row[j] > 0 and deltas[j] or 0
+  end
+end
+
+local LAYERS = {
+  dense = { forward = dense, backward = dense_backward },
+  relu = { forward = relu, backward = relu_backward },
+  flatten = {}, -- its values lie as they are
+}
+
+local LOSSES = {
+  -- Of one row, before the mean; the derivative of the mean of n by the prediction goes to `deltas`.
+  softmax_cross_entropy = function(row, label, classes, deltas, n)
+    local sum = 0
+    for j = 0, classes - 1 do
+      sum = sum + math.exp(row[j])
+    end
+    for j = 0, classes - 1 do
+      deltas[j] = (math.exp(row[j]) / sum - (j == label and 1 or 0)) / n
+    end
+    return math.log(sum) - row[label]
+  end,
+}
+
 local Adapter = BaseAdapter.extend()
 Adapter.parts = { "forward", "loss", "backward", "update" }
-Adapter.layers = { "flatten", "dense", "relu", "softmax_cross_entropy" }
+Adapter.layers = BaseAdapter.kinds(LAYERS, LOSSES)
 
 function Adapter:load()
   if os.getenv("FAIL") == "module" then
@@ -36,7 +92,7 @@ function Adapter:build(job, batch)
   self._layers, self._values, self._named = {}, {}, {}
   local shape, values = job.inputs.images.shape, batch.images
   for _, node in ipairs(job.nodes) do
-    if node.kind == "dense" or node.kind == "relu" then
+    if node.name ~= job.loss and LAYERS[node.kind].forward then
       local layer = { node = node, inputs = values, n_in = width(shape), n_out = width(node.shape) }
       layer.outputs = ffi.new("float[?]", self._n * layer.n_out)
       layer.deltas = ffi.new("float[?]", self._n * layer.n_in)
@@ -53,6 +109,7 @@ function Adapter:build(job, batch)
     end
     shape = node.name ~= job.loss and node.shape or shape
   end
+  self._loss = LOSSES[job:node(job.loss).kind]
   self:reset()
 end
 
@@ -66,18 +123,8 @@ end
 function Adapter:evaluate()
   for _, layer in ipairs(self._layers) do
     for i = 0, self._n - 1 do
-      local row, out = layer.inputs + i * layer.n_in, layer.outputs + i * layer.n_out
-      for j = 0, layer.n_out - 1 do
-        if layer.weight then
-          local sum = layer.bias and layer.bias.data[j] or 0
-          for k = 0, layer.n_in - 1 do
-            sum = sum + layer.weight.data[j * layer.n_in + k] * row[k]
-          end
-          out[j] = sum
-        else
-          out[j] = math.max(row[j], 0)
-        end
-      end
+      local forward = LAYERS[layer.node.kind].forward
+      forward(layer, layer.inputs + i * layer.n_in, layer.outputs + i * layer.n_out)
     end
   end
   return self._layers[#self._layers].outputs
@@ -87,39 +134,12 @@ function Adapter:forward()
   return self:evaluate()
 end
 
--- The loss; the derivative of it by the prediction goes to `deltas`.
-function Adapter:_loss(prediction, deltas)
-  local loss, classes = 0, self._job.classes
-  for i = 0, self._n - 1 do
-    local row, sum, label = prediction + i * classes, 0, tonumber(self._labels[i])
-    for j = 0, classes - 1 do
-      sum = sum + math.exp(row[j])
-    end
-    loss = loss + math.log(sum) - row[label]
-    for j = 0, classes - 1 do
-      deltas[i * classes + j] = (math.exp(row[j]) / sum - (j == label and 1 or 0)) / self._n
-    end
-  end
-  return loss / self._n
-end
-
 function Adapter:_backward(layer, deltas)
+  local backward = LAYERS[layer.node.kind].backward
   ffi.fill(layer.deltas, self._n * layer.n_in * 4)
   for i = 0, self._n - 1 do
     local row, into = layer.inputs + i * layer.n_in, layer.deltas + i * layer.n_in
-    for j = 0, layer.n_out - 1 do
-      local delta = deltas[i * layer.n_out + j]
-      if layer.weight then
-        layer.bias.gradient[j] = layer.bias.gradient[j] + delta
-        for k = 0, layer.n_in - 1 do
-          local at = j * layer.n_in + k
-          layer.weight.gradient[at] = layer.weight.gradient[at] + delta * row[k]
-          into[k] = into[k] + delta * layer.weight.data[at]
-        end
-      else
-        into[j] = row[j] > 0 and delta or 0
-      end
-    end
+    backward(layer, deltas + i * layer.n_out, row, into)
   end
 end
 
@@ -131,8 +151,14 @@ function Adapter:forward_part()
 end
 
 function Adapter:loss_part()
-  self._deltas = ffi.new("float[?]", self._n * self._job.classes)
-  return self:_loss(self._layers[#self._layers].outputs, self._deltas)
+  local loss, n, classes = 0, self._n, self._job.classes
+  local prediction = self._layers[#self._layers].outputs
+  self._deltas = ffi.new("float[?]", n * classes)
+  for i = 0, n - 1 do
+    local label, at = tonumber(self._labels[i]), i * classes
+    loss = loss + self._loss(prediction + at, label, classes, self._deltas + at, n)
+  end
+  return loss / n
 end
 
 function Adapter:backward_part()

@@ -6,13 +6,69 @@ import os
 import numpy as np
 from timetrial_adapter import BaseAdapter, bias_name, one_hot, pair
 
+
+def _dense(node, bottoms, *_):
+    units, bias = node.attributes["units"], bias_name(node) is not None
+    return caffe.layers.InnerProduct(*bottoms, num_output=units, bias_term=bias)
+
+
+def _conv2d(node, bottoms, *_):
+    channels, bias = node.attributes["channels"], bias_name(node) is not None
+    return caffe.layers.Convolution(*bottoms, num_output=channels, bias_term=bias, **_window(node))
+
+
+def _max_pool2d(node, bottoms, *_):
+    return _pool(node, bottoms, caffe.params.Pooling.MAX)
+
+
+def _avg_pool2d(node, bottoms, *_):
+    return _pool(node, bottoms, caffe.params.Pooling.AVE)
+
+
+def _pool(node, bottoms, method):
+    # By default Caffe rounds up: a last window that does not fit whole.
+    rounding = caffe.params.Pooling.FLOOR
+    return caffe.layers.Pooling(*bottoms, pool=method, round_mode=rounding, **_window(node))
+
+
+def _window(node):
+    return {
+        "{}_{}".format(word, axis): size
+        for key, word in (("kernel", "kernel"), ("stride", "stride"), ("padding", "pad"))
+        for axis, size in zip("hw", pair(node, key))
+    }
+
+
+def _activation(node, bottoms, in_place):
+    return getattr(caffe.layers, ACTIVATIONS[node.kind])(*bottoms, in_place=in_place)
+
+
+# What Caffe calls them.
+ACTIVATIONS = {"relu": "ReLU", "tanh": "TanH", "sigmoid": "Sigmoid"}
 # Their backward pass does not read their output, so an activation may overwrite it, as Caffe's own nets do.
-_MAY_BE_OVERWRITTEN = ("conv2d", "dense", "max_pool2d", "avg_pool2d")
-_ACTIVATIONS = {"relu": "ReLU", "tanh": "TanH", "sigmoid": "Sigmoid"}
+MAY_BE_OVERWRITTEN = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+}
+# Functions of (node, bottoms, whether to work in place).
+LAYERS = {
+    **MAY_BE_OVERWRITTEN,
+    **dict.fromkeys(ACTIVATIONS, _activation),
+    "flatten": lambda _, bottoms, *_more: caffe.layers.Flatten(*bottoms),
+}
+# Functions of (bottoms, by what the loss is multiplied).
+LOSSES = {
+    "softmax_cross_entropy": lambda bottoms, _: caffe.layers.SoftmaxWithLoss(*bottoms),
+    "squared_error": lambda bottoms, scale: caffe.layers.EuclideanLoss(*bottoms, loss_weight=scale),
+}
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports pycaffe; its BLAS has read its number of threads from the environment by then."""
@@ -143,10 +199,13 @@ class Adapter(BaseAdapter):
         self._tops = tops = {}
         for node in job.nodes:
             bottoms = [values[name] for name in node.inputs]
-            if node.kind == "squared_error":
-                bottoms[1] = values["target"]
             in_place = self._overwrites(node)
-            values[node.name] = net[node.name] = self._layer(node, bottoms, in_place)
+            if node.name != job.loss:
+                made = LAYERS[node.kind](node, bottoms, in_place)
+            else:
+                target = values["target"] if self._squared else bottoms[1]
+                made = LOSSES[node.kind]((bottoms[0], target), self._loss_scale)
+            values[node.name] = net[node.name] = made
             tops[node.name] = tops[node.inputs[0]] if in_place else node.name
         return net.to_proto()
 
@@ -155,35 +214,9 @@ class Adapter(BaseAdapter):
         source = node.inputs[0]
         readers = sum(source in other.inputs for other in self._job.nodes)
         return (
-            node.kind in _ACTIVATIONS
+            node.kind in ACTIVATIONS
             and source not in self._job.inputs
             and source != self._job.output
-            and self._job.node(source).kind in _MAY_BE_OVERWRITTEN
+            and self._job.node(source).kind in MAY_BE_OVERWRITTEN
             and readers == 1
         )
-
-    def _layer(self, node, bottoms, in_place):
-        layers = caffe.layers
-        if node.kind == "dense":
-            bias = bias_name(node) is not None
-            return layers.InnerProduct(*bottoms, num_output=node.attributes["units"], bias_term=bias)
-        if node.kind == "flatten":
-            return layers.Flatten(*bottoms)
-        if node.kind in _ACTIVATIONS:
-            return getattr(layers, _ACTIVATIONS[node.kind])(*bottoms, in_place=in_place)
-        if node.kind == "softmax_cross_entropy":
-            return layers.SoftmaxWithLoss(*bottoms)
-        if node.kind == "squared_error":
-            return layers.EuclideanLoss(*bottoms, loss_weight=self._loss_scale)
-        window = {
-            "{}_{}".format(word, axis): size
-            for key, word in (("kernel", "kernel"), ("stride", "stride"), ("padding", "pad"))
-            for axis, size in zip("hw", pair(node, key))
-        }
-        if node.kind == "conv2d":
-            bias = bias_name(node) is not None
-            channels = node.attributes["channels"]
-            return layers.Convolution(*bottoms, num_output=channels, bias_term=bias, **window)
-        method = caffe.params.Pooling.MAX if node.kind == "max_pool2d" else caffe.params.Pooling.AVE
-        # By default Caffe rounds up: a last window that does not fit whole.
-        return layers.Pooling(*bottoms, pool=method, round_mode=caffe.params.Pooling.FLOOR, **window)

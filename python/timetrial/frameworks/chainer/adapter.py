@@ -1,23 +1,14 @@
 """Chainer on the CPU: links and functions on NumPy, or with iDeep under them."""
 
 import numpy as np
-from timetrial_adapter import (
-    JOINS,
-    LAYERS,
-    BaseAdapter,
-    bias_name,
-    blas_threads,
-    one_hot,
-    openmp_threads,
-    pair,
-    weight_name,
-)
+from chainer_network import LAYERS, LOSSES, make_chain
+from timetrial_adapter import BaseAdapter, blas_threads, openmp_threads, weight_name
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports chainer. OpenBLAS and iDeep's OpenMP took their threads from the environment."""
@@ -46,12 +37,12 @@ class Adapter(BaseAdapter):
         images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self.images, self.labels = images, labels
-        self._is_squared = job.node(job.loss).kind == "squared_error"
+        self._loss = LOSSES[job.node(job.loss).kind]
         self.reset()
 
     def reset(self):
         """Initial weights, empty optimizer."""
-        self.model = _make_chain(self._job)
+        self.model = make_chain(chainer, self._job)
         if self.mode == "ideep":
             self.model.to_intel64()
         self._named = {}
@@ -74,7 +65,7 @@ class Adapter(BaseAdapter):
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
         self.model.cleargrads()
-        loss = self._loss(self._values()[self._job.output])
+        loss = self._loss(chainer.functions, self._values()[self._job.output], self.labels)
         loss.backward()
         return float(loss.array)
 
@@ -118,49 +109,6 @@ class Adapter(BaseAdapter):
         values = {self._job.sources[0]: self.images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                values[node.name] = _apply(self.model, node, *[values[name] for name in node.inputs])
+                inputs = [values[name] for name in node.inputs]
+                values[node.name] = LAYERS[node.kind](chainer.functions, self.model, node, *inputs)
         return values
-
-    def _loss(self, prediction):
-        if self._is_squared:
-            return chainer.functions.mean_squared_error(prediction, one_hot(self.labels, self._job.classes))
-        return chainer.functions.softmax_cross_entropy(prediction, self.labels)
-
-
-def _make_chain(job):
-    """The layers that have parameters, as links with their initial values."""
-    chain = chainer.Chain()
-    with chain.init_scope():
-        for node in job.nodes:
-            if not node.parameters:
-                continue
-            weight = np.array(job.parameters[weight_name(node)])
-            bias = bias_name(node)
-            given = {"nobias": bias is None, "initialW": weight}
-            if bias is not None:
-                given["initial_bias"] = np.array(job.parameters[bias])
-            if node.kind == "dense":
-                link = chainer.links.Linear(weight.shape[1], weight.shape[0], **given)
-            else:
-                ends = (weight.shape[1], weight.shape[0])
-                window = (pair(node, "kernel"), pair(node, "stride"), pair(node, "padding"))
-                link = chainer.links.Convolution2D(*(ends + window), **given)
-            setattr(chain, node.name, link)
-    return chain
-
-
-def _apply(chain, node, value, *more):
-    if node.kind == "add":
-        return chainer.functions.add(value, *more)
-    if node.kind == "concat":
-        return chainer.functions.concat((value, *more), axis=1)
-    if node.parameters:
-        return getattr(chain, node.name)(value)
-    if node.kind in ("max_pool2d", "avg_pool2d"):
-        window = (pair(node, "kernel"), pair(node, "stride"), pair(node, "padding"))
-        if node.kind == "avg_pool2d":
-            return chainer.functions.average_pooling_2d(value, *window)
-        return chainer.functions.max_pooling_2d(value, *window, cover_all=False)
-    if node.kind == "flatten":
-        return chainer.functions.reshape(value, (len(value), -1))
-    return getattr(chainer.functions, node.kind)(value)  # relu, tanh, sigmoid

@@ -4,8 +4,61 @@ import numpy as np
 from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
 
 
+def _dense(_, value, weight, bias):
+    product = cntk.times(value, weight)
+    return product if bias is None else product + bias
+
+
+def _conv2d(node, value, weight, bias):
+    strides = (1, *pair(node, "stride"))
+    product = cntk.convolution(weight, _padded(node, value, 0.0), strides=strides, auto_padding=[False])
+    return product if bias is None else product + cntk.reshape(bias, (-1, 1, 1))
+
+
+def _max_pool2d(node, value, *_):
+    lowest = float(np.finfo(np.float32).min)
+    return cntk.pooling(_padded(node, value, lowest), cntk.MAX_POOLING, *_window(node))
+
+
+def _avg_pool2d(node, value, *_):
+    return cntk.pooling(_padded(node, value, 0.0), cntk.AVG_POOLING, *_window(node))
+
+
+def _window(node):
+    return pair(node, "kernel"), pair(node, "stride")
+
+
+def _padded(node, value, constant):
+    """CNTK's own padding is all or nothing: ours is an operator before."""
+    h, w = pair(node, "padding")
+    if (h, w) == (0, 0):
+        return value
+    return cntk.pad(value, [(0, 0), (h, h), (w, w)], cntk.CONSTANT_PAD, constant)
+
+
+# Functions of (node, the layer's input, its weight or None, its bias or None).
+LAYERS = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+    "relu": lambda _node, value, *_: cntk.relu(value),
+    "tanh": lambda _node, value, *_: cntk.tanh(value),
+    "sigmoid": lambda _node, value, *_: cntk.sigmoid(value),
+    "flatten": lambda _node, value, *_: cntk.reshape(value, (-1,)),
+}
+
+# Functions of (prediction, one-hot labels, classes).
+LOSSES = {
+    "softmax_cross_entropy": lambda value, target, _: cntk.cross_entropy_with_softmax(value, target),
+    "squared_error": lambda value, target, classes: cntk.squared_error(value, target) / float(classes),
+}
+
+
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports cntk, which needs the Open MPI libraries in the folder that the user named.
@@ -38,10 +91,7 @@ class Adapter(BaseAdapter):
         }
         self._values = self._make_graph()
         self.model = self._values[job.output]
-        if job.node(job.loss).kind == "squared_error":
-            self.loss = cntk.squared_error(self.model, self._target) / float(job.classes)
-        else:
-            self.loss = cntk.cross_entropy_with_softmax(self.model, self._target)
+        self.loss = LOSSES[job.node(job.loss).kind](self.model, self._target, job.classes)
         self.reset()
 
     def reset(self):
@@ -107,39 +157,8 @@ class Adapter(BaseAdapter):
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))
-                values[node.name] = _layer(node, values[node.inputs[0]], weight, bias)
+                values[node.name] = LAYERS[node.kind](node, values[node.inputs[0]], weight, bias)
         return values
-
-
-def _layer(node, value, weight, bias):
-    if node.kind == "dense":
-        product = cntk.times(value, weight)
-        return product if bias is None else product + bias
-    if node.kind == "conv2d":
-        stride = pair(node, "stride")
-        product = cntk.convolution(
-            weight, _padded(node, value, 0.0), strides=(1, *stride), auto_padding=[False]
-        )
-        return product if bias is None else product + cntk.reshape(bias, (-1, 1, 1))
-    if node.kind in ("max_pool2d", "avg_pool2d"):
-        is_max = node.kind == "max_pool2d"
-        return cntk.pooling(
-            _padded(node, value, float(np.finfo(np.float32).min) if is_max else 0.0),
-            cntk.MAX_POOLING if is_max else cntk.AVG_POOLING,
-            pair(node, "kernel"),
-            pair(node, "stride"),
-        )
-    if node.kind == "flatten":
-        return cntk.reshape(value, (-1,))
-    return getattr(cntk, node.kind)(value)  # relu, tanh, sigmoid
-
-
-def _padded(node, value, constant):
-    """CNTK's own padding is all or nothing: ours is an operator before."""
-    h, w = pair(node, "padding")
-    if (h, w) == (0, 0):
-        return value
-    return cntk.pad(value, [(0, 0), (h, h), (w, w)], cntk.CONSTANT_PAD, constant)
 
 
 def _turned(array):

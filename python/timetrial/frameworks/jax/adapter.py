@@ -1,7 +1,8 @@
 """JAX on the CPU: functions of a dictionary of parameters, optax for the loss and the update."""
 
 import numpy as np
-from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, bias_name, pair, weight_name
+from jax_network import LAYERS, LOSSES
+from timetrial_adapter import BaseAdapter
 
 # The states of each rule, and what optax calls them. Optax's Adagrad has its epsilon inside the root.
 _STATES = {
@@ -16,7 +17,7 @@ _STATES = {
 class Adapter(BaseAdapter):
     """Modes: `jit` compiles each function as a whole, `eager` runs operation by operation."""
 
-    layers = LAYERS + JOINS + TENSOR_LOSSES
+    layers = (*LAYERS, *LOSSES)
     several_inputs = True
     optimizers = (*_STATES, "nesterov", "decoupled", "schedule", "clip_norm")
 
@@ -115,21 +116,15 @@ class Adapter(BaseAdapter):
 
     def _loss_function(self, weights, target, *inputs):
         prediction = self._layers(weights, *inputs)[self._job.output]
-        kind = self._job.node(self._job.loss).kind
-        if kind == "softmax_cross_entropy":
-            return optax.softmax_cross_entropy_with_integer_labels(prediction, target).mean()
-        if kind == "mean_squared_error":
-            target = target.reshape(prediction.shape)
-        else:
-            target = jax.nn.one_hot(target, prediction.shape[1])
-        return optax.squared_error(prediction, target).mean()
+        return LOSSES[self._job.node(self._job.loss).kind](jax, optax, prediction, target)
 
     def _layers(self, weights, *inputs):
         """Node -> its output; the inputs too."""
         values = dict(zip(self._job.sources, inputs))
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                values[node.name] = _layer(node, weights, *[values[name] for name in node.inputs])
+                inputs = [values[name] for name in node.inputs]
+                values[node.name] = LAYERS[node.kind](jax, node, weights, *inputs)
         return values
 
 
@@ -170,32 +165,3 @@ def _rule(rule):
             eps=lambda step: rule["epsilon"] / jnp.sqrt(1 - rule["beta2"] ** (step + 1)),
         )
     ]
-
-
-def _layer(node, weights, x, *more):
-    if node.kind == "add":
-        return sum(more, x)
-    if node.kind == "concat":
-        return jnp.concatenate((x, *more), axis=1)
-    if node.kind == "dense":
-        y = x @ weights[weight_name(node)].T
-        return y + weights[bias_name(node)] if bias_name(node) else y
-    if node.kind == "conv2d":
-        y = jax.lax.conv_general_dilated(x, weights[weight_name(node)], pair(node, "stride"), _padding(node))
-        return y + weights[bias_name(node)][:, None, None] if bias_name(node) else y
-    if node.kind == "max_pool2d":
-        return _window(node, x, -jnp.inf, jax.lax.max)
-    if node.kind == "avg_pool2d":
-        return _window(node, x, 0.0, jax.lax.add) / np.prod(pair(node, "kernel"))  # padded zeros count
-    if node.kind == "flatten":
-        return x.reshape(x.shape[0], -1)
-    return {"relu": jax.nn.relu, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}[node.kind](x)
-
-
-def _padding(node):
-    return [(size, size) for size in pair(node, "padding")]
-
-
-def _window(node, x, start, combine):
-    kernel, stride = (1, 1, *pair(node, "kernel")), (1, 1, *pair(node, "stride"))
-    return jax.lax.reduce_window(x, start, combine, kernel, stride, [(0, 0), (0, 0), *_padding(node)])

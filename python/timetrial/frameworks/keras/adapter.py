@@ -4,12 +4,27 @@ import os
 
 import keras_gradients
 import numpy as np
-from keras_network import build_model
+from keras_network import LAYERS, build_model
 from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+
+
+def _squared_error(labels, prediction):
+    """Per sample: the mean over F of (prediction - one-hot)^2."""
+    labels = keras.ops.cast(keras.ops.reshape(labels, (-1,)), "int32")
+    target = keras.ops.one_hot(labels, prediction.shape[-1])
+    return keras.ops.mean(keras.ops.square(prediction - target), axis=-1)
+
+
+LOSSES = {
+    "softmax_cross_entropy": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    "squared_error": lambda: _squared_error,
+}
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports Keras on its backend, which is told how many threads to use where it can be told."""
@@ -38,10 +53,7 @@ class Adapter(BaseAdapter):
         self._form = ChannelsLast(job)
         self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)
         self._optimizer = _make_optimizer(job.optimizer)
-        if job.node(job.loss).kind == "softmax_cross_entropy":
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        else:
-            loss = _squared_error
+        loss = LOSSES[job.node(job.loss).kind]()
         self._model.compile(optimizer=self._optimizer, loss=loss)
         self._optimizer.build(self._model.trainable_variables)
         self._variables = {}
@@ -158,10 +170,3 @@ def _make_optimizer(settings):
 def _lowest_padding(height, width):
     pads = ((0, 0), (height, height), (width, width), (0, 0))
     return lambda x: keras.ops.pad(x, pads, constant_values=-float("inf"))
-
-
-def _squared_error(labels, prediction):
-    """Per sample: the mean over F of (prediction - one-hot)^2."""
-    labels = keras.ops.cast(keras.ops.reshape(labels, (-1,)), "int32")
-    target = keras.ops.one_hot(labels, prediction.shape[-1])
-    return keras.ops.mean(keras.ops.square(prediction - target), axis=-1)

@@ -3,13 +3,29 @@
 import os
 
 import numpy as np
-from keras_network import build_model
+from keras_network import LAYERS, build_model
 from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+
+
+def _squared_error(classes):
+    def squared_error(labels, prediction):
+        target = keras.backend.one_hot(keras.backend.cast(keras.backend.flatten(labels), "int32"), classes)
+        return keras.backend.mean(keras.backend.square(prediction - target), axis=-1)
+
+    return squared_error
+
+
+# Functions of the number of classes.
+LOSSES = {
+    "softmax_cross_entropy": lambda _: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    "squared_error": _squared_error,
+}
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
+    layers = (*LAYERS, *LOSSES)
     backend = "tensorflow"
     data_format = "channels_last"
 
@@ -38,10 +54,7 @@ class Adapter(BaseAdapter):
         self._form = self._make_form(job)
         self._model, self._layers = build_model(keras, job, self.data_format, self._lowest_padding)
         self._optimizer = _make_optimizer(job.optimizer)
-        if job.node(job.loss).kind == "softmax_cross_entropy":
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        else:
-            loss = _squared_error(job.classes)
+        loss = LOSSES[job.node(job.loss).kind](job.classes)
         self._model.compile(optimizer=self._optimizer, loss=loss)
         self._variables = {}
         for node in job.nodes:
@@ -155,11 +168,3 @@ def _make_optimizer(settings):
             return [g + decay * p for g, p in zip(gradients, params)] if decay else gradients
 
     return DecayedSGD(learning_rate=settings["learning_rate"], momentum=settings["momentum"])
-
-
-def _squared_error(classes):
-    def squared_error(labels, prediction):
-        target = keras.backend.one_hot(keras.backend.cast(keras.backend.flatten(labels), "int32"), classes)
-        return keras.backend.mean(keras.backend.square(prediction - target), axis=-1)
-
-    return squared_error

@@ -17,7 +17,7 @@ def build_model(keras, job, data_format, lowest_padding):
             continue
         x = values[node.inputs[0]]
         padding = "valid"
-        if node.kind in ("conv2d", "max_pool2d", "avg_pool2d") and any(pair(node, "padding")):
+        if "padding_h" in node.attributes and any(pair(node, "padding")):
             height, width = pair(node, "padding")
             if _is_same(node):
                 padding = "same"
@@ -26,38 +26,54 @@ def build_model(keras, job, data_format, lowest_padding):
                 x = keras.layers.Lambda(lowest_padding(height, width), output_shape=shape)(x)
             else:
                 x = keras.layers.ZeroPadding2D((height, width), data_format=data_format)(x)
-        layers[node.name] = _layer(keras, node, padding, data_format)
+        layers[node.name] = LAYERS[node.kind](keras.layers, node, padding, data_format)
         values[node.name] = layers[node.name](x)
     return keras.models.Model(images, values[job.output]), layers
 
 
-def _layer(keras, node, padding, data_format):
-    kind, layers = node.kind, keras.layers
-    if kind == "dense":
-        return layers.Dense(node.attributes["units"], use_bias=bool(node.attributes["bias"]), name=node.name)
-    if kind == "conv2d":
-        return layers.Conv2D(
-            node.attributes["channels"],
-            pair(node, "kernel"),
-            strides=pair(node, "stride"),
-            padding=padding,
-            use_bias=bool(node.attributes["bias"]),
-            data_format=data_format,
-            name=node.name,
-        )
-    if kind in ("max_pool2d", "avg_pool2d"):
-        make = layers.MaxPooling2D if kind == "max_pool2d" else layers.AveragePooling2D
-        return make(
-            pair(node, "kernel"),
-            strides=pair(node, "stride"),
-            padding=padding,
-            data_format=data_format,
-            name=node.name,
-        )
-    if kind == "flatten":
-        # With "channels_first" it would transpose; without, it takes a sample's values as they lie.
-        return layers.Flatten(data_format="channels_last", name=node.name)
-    return layers.Activation(kind, name=node.name)
+def _dense(layers, node, _padding, _format):
+    return layers.Dense(node.attributes["units"], use_bias=bool(node.attributes["bias"]), name=node.name)
+
+
+def _conv2d(layers, node, padding, data_format):
+    channels, bias = node.attributes["channels"], bool(node.attributes["bias"])
+    given = _window(node, padding, data_format)
+    return layers.Conv2D(channels, pair(node, "kernel"), use_bias=bias, **given)
+
+
+def _max_pool2d(layers, node, padding, data_format):
+    return layers.MaxPooling2D(pair(node, "kernel"), **_window(node, padding, data_format))
+
+
+def _avg_pool2d(layers, node, padding, data_format):
+    return layers.AveragePooling2D(pair(node, "kernel"), **_window(node, padding, data_format))
+
+
+def _window(node, padding, data_format):
+    strides = pair(node, "stride")
+    return {"strides": strides, "padding": padding, "data_format": data_format, "name": node.name}
+
+
+def _activation(layers, node, _padding, _format):
+    return layers.Activation(node.kind, name=node.name)
+
+
+def _flatten(layers, node, _padding, _format):
+    # With "channels_first" it would transpose; without, it takes a sample's values as they lie.
+    return layers.Flatten(data_format="channels_last", name=node.name)
+
+
+# Functions of (keras.layers, node, padding in Keras' word, data format) that make a layer.
+LAYERS = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+    "relu": _activation,
+    "tanh": _activation,
+    "sigmoid": _activation,
+    "flatten": _flatten,
+}
 
 
 def _padded_shape(job, node, data_format):

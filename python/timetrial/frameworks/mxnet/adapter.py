@@ -1,14 +1,14 @@
 """MXNet on the CPU, in its three ways of programming: imperative and hybridized Gluon, and bound symbols."""
 
 import numpy as np
-from mxnet_network import layer_values, mean_loss
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, openmp_threads
+from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
+from timetrial_adapter import BaseAdapter, openmp_threads
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports mxnet, which takes the size of its OpenMP pool from OMP_NUM_THREADS once and for all."""

@@ -1,7 +1,8 @@
 """PaddlePaddle on the CPU: its layers, its SGD or Momentum; run as they come or as a static program."""
 
 import numpy as np
-from timetrial_adapter import JOINS, LAYERS, BaseAdapter, bias_name, openmp_threads, pair, weight_name
+from paddle_network import LAYERS, LOSSES, make_layers
+from timetrial_adapter import BaseAdapter, openmp_threads
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -11,7 +12,7 @@ _VELOCITY = "_velocity_0"  # what Momentum appends to a parameter's name
 class Adapter(BaseAdapter):
     """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
 
-    layers = LAYERS + JOINS
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports Paddle, which sets OMP_NUM_THREADS to 1 if it is not set."""
@@ -50,7 +51,7 @@ class Adapter(BaseAdapter):
             self._executor = paddle.static.Executor(paddle.CPUPlace())
             self._program({"train": "step"}.get(job.task, job.task))
         else:
-            self._layers = _make_layers(job)
+            self._layers = make_layers(paddle, job)
             self._named = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
         self.reset()
 
@@ -143,7 +144,7 @@ class Adapter(BaseAdapter):
         with paddle.static.program_guard(program, start):
             images = paddle.static.data("images", self._shapes["images"], "float32")
             labels = paddle.static.data("labels", self._shapes["labels"], "int64")
-            self._layers = _make_layers(job)
+            self._layers = make_layers(paddle, job)
             values = self._forward(images)
             loss = self._loss(values[job.output], labels)
             weights = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
@@ -168,10 +169,7 @@ class Adapter(BaseAdapter):
         return found and found.get_tensor()
 
     def _loss(self, prediction, labels):
-        if self._job.node(self._job.loss).kind == "softmax_cross_entropy":
-            return paddle.nn.functional.cross_entropy(prediction, labels)
-        target = paddle.nn.functional.one_hot(labels, self._job.classes)
-        return paddle.nn.functional.mse_loss(prediction, target)
+        return LOSSES[self._job.node(self._job.loss).kind](paddle.nn.functional, prediction, labels)
 
     def _forward(self, images):
         """Node -> its output."""
@@ -200,42 +198,3 @@ def _make_optimizer(rule, parameters):
     if not rule["momentum"]:
         return paddle.optimizer.SGD(rule["learning_rate"], **common)
     return paddle.optimizer.Momentum(rule["learning_rate"], rule["momentum"], **common)
-
-
-def _make_layers(job):
-    """Node -> layer, with the job's names for the parameters."""
-    return {node.name: _make_layer(node) for node in job.nodes if node.name != job.loss}
-
-
-class _Join(object):
-    """A layer of several inputs, without parameters."""
-
-    def __init__(self, function):
-        self._function = function
-
-    def __call__(self, *inputs):
-        return self._function(list(inputs))
-
-    def parameters(self):
-        return []
-
-
-def _make_layer(node):
-    nn = paddle.nn
-    if node.kind == "add":
-        return _Join(paddle.add_n)
-    if node.kind == "concat":
-        return _Join(lambda inputs: paddle.concat(inputs, axis=1))
-    if node.kind in ("dense", "conv2d"):
-        (out, into) = node.parameters[0][1][:2]
-        bias = paddle.ParamAttr(name=bias_name(node)) if bias_name(node) else False
-        common = {"weight_attr": paddle.ParamAttr(name=weight_name(node)), "bias_attr": bias}
-        if node.kind == "dense":
-            return nn.Linear(into, out, **common)
-        window = {"kernel_size": pair(node, "kernel"), "stride": pair(node, "stride")}
-        return nn.Conv2D(into, out, padding=pair(node, "padding"), **window, **common)
-    if node.kind in ("max_pool2d", "avg_pool2d"):
-        window = [list(pair(node, key)) for key in ("kernel", "stride", "padding")]
-        # Not exclusive: padded zeros count.
-        return nn.MaxPool2D(*window) if node.kind == "max_pool2d" else nn.AvgPool2D(*window, exclusive=False)
-    return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()

@@ -6,7 +6,8 @@ import re
 import time
 
 import numpy as np
-from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, bias_name, pair
+from pytorch_network import LAYERS, LOSSES, make_model
+from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -31,7 +32,7 @@ _STATES = {
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
-    layers = LAYERS + JOINS + TENSOR_LOSSES
+    layers = (*LAYERS, *LOSSES)
     several_inputs = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
     optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
@@ -80,12 +81,8 @@ class Adapter(BaseAdapter):
         self._job = job
         self.inputs = [torch.from_numpy(batch[name]) for name in job.sources]
         self.target = torch.from_numpy(batch[job.target])
-        self.model = _make_model(job)
-        self.loss_function = {
-            "softmax_cross_entropy": torch.nn.functional.cross_entropy,
-            "squared_error": _squared_error,
-            "mean_squared_error": _mean_squared_error,
-        }[job.node(job.loss).kind]
+        self.model = make_model(torch, job)
+        self.loss_function = LOSSES[job.node(job.loss).kind](torch)
         self._predict, self._loss = self.model, self._plain_loss
         if self.mode == "compiled":
             self._predict, self._loss = torch.compile(self.model), torch.compile(self._plain_loss)
@@ -277,73 +274,3 @@ def _timed(taken, node, direction):
     before = time.perf_counter_ns()
     yield
     taken.append((node, direction, time.perf_counter_ns() - before))
-
-
-def _squared_error(prediction, labels):
-    """Mean over N and F of (prediction - one-hot)^2."""
-    target = torch.nn.functional.one_hot(labels, prediction.shape[1]).to(prediction.dtype)
-    return torch.nn.functional.mse_loss(prediction, target)
-
-
-def _mean_squared_error(prediction, target):
-    """Mean over N and F of (prediction - target)^2."""
-    return torch.nn.functional.mse_loss(prediction, target.reshape(prediction.shape))
-
-
-def _make_model(job):
-    """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
-    nodes = [node for node in job.nodes if node.name != job.loss]
-    before = {node.name: previous for node, previous in zip(nodes, job.sources[:1] + [n.name for n in nodes])}
-    layers = {node.name: _make_layer(node) for node in nodes}
-    if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
-        model = torch.nn.Sequential(*layers.values())
-    else:
-        model = _graph_module(job.sources, [(node.name, node.inputs) for node in nodes], layers, job.output)
-    model.layers = layers
-    return model
-
-
-def _graph_module(sources, order, layers, output):
-    """A network that is no chain."""
-
-    class Graph(torch.nn.Module):
-        def __init__(self):
-            super(Graph, self).__init__()
-            self._all = torch.nn.ModuleList(list(layers.values()))
-
-        def forward(self, *batch):
-            values = dict(zip(sources, batch))
-            for name, inputs in order:
-                values[name] = layers[name](*[values[i] for i in inputs])
-            return values[output]
-
-    return Graph()
-
-
-def _join(function):
-    """A module of several inputs."""
-
-    class Join(torch.nn.Module):
-        def forward(self, *inputs):
-            return function(inputs)
-
-    return Join()
-
-
-def _make_layer(node):
-    nn = torch.nn
-    if node.kind == "add":
-        return _join(lambda inputs: sum(inputs[1:], inputs[0]))
-    if node.kind == "concat":
-        return _join(lambda inputs: torch.cat(inputs, 1))
-    if node.kind in ("dense", "conv2d"):
-        out, into = node.parameters[0][1][:2]
-        bias = bias_name(node) is not None
-        if node.kind == "dense":
-            return nn.Linear(into, out, bias=bias)
-        window = {key: pair(node, key) for key in ("stride", "padding")}
-        return nn.Conv2d(into, out, pair(node, "kernel"), bias=bias, **window)
-    if node.kind in ("max_pool2d", "avg_pool2d"):
-        make = nn.MaxPool2d if node.kind == "max_pool2d" else nn.AvgPool2d  # padded zeros count
-        return make(*[pair(node, key) for key in ("kernel", "stride", "padding")])
-    return {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "flatten": nn.Flatten}[node.kind]()

@@ -5,8 +5,75 @@ from singa_repair import repair
 from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
 
 
+def _dense(_kept, _node, value, weight, bias):
+    product = autograd.matmul(value, weight)
+    return product if bias is None else autograd.add_bias(product, bias)
+
+
+def _conv2d(kept, node, value, weight, bias):
+    if node.name not in kept:
+        ends = (value.shape[1], node.attributes["channels"])
+        kept[node.name] = singa_wrap.ConvHandle(value.data, *_window(node), *ends, bias is not None, 1)
+    return autograd.conv2d(kept[node.name], value, weight, bias)
+
+
+def _max_pool2d(kept, node, value, *_):
+    if node.name not in kept:
+        kept[node.name] = singa_wrap.PoolingHandle(value.data, *_window(node), True)
+    return autograd.pooling_2d(kept[node.name], value)
+
+
+def _avg_pool2d(kept, node, value, *_):
+    if node.name not in kept:
+        handle = singa_wrap.PoolingHandle(value.data, *_window(node), False)
+        kept[node.name] = handle, _shares(node, value)
+    handle, shares = kept[node.name]
+    mean = autograd.pooling_2d(handle, value)
+    return mean if shares is None else autograd.mul(mean, shares)
+
+
+def _window(node):
+    return pair(node, "kernel"), pair(node, "stride"), pair(node, "padding")
+
+
+def _shares(node, value):
+    """SINGA's average leaves padded zeros out, ours counts them: the share of each window that is image."""
+    if pair(node, "padding") == (0, 0):
+        return None
+    shares = 1.0
+    for axis in range(2):
+        kernel, stride, padding = (pair(node, key)[axis] for key in ("kernel", "stride", "padding"))
+        starts = np.arange(node.shape[2 + axis]) * stride - padding
+        inside = np.minimum(starts + kernel, value.shape[2 + axis]) - np.maximum(starts, 0)
+        shares = np.multiply.outer(shares, inside / float(kernel))
+    shares = np.ascontiguousarray(np.broadcast_to(shares, node.shape), np.float32)
+    return tensor.Tensor(data=shares, requires_grad=False)
+
+
+# Functions of (what lasts from step to step, node, the layer's input, its weight or None, its bias or None).
+LAYERS = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+    "relu": lambda _kept, _node, value, *_: autograd.relu(value),
+    "tanh": lambda _kept, _node, value, *_: autograd.tanh(value),
+    "sigmoid": lambda _kept, _node, value, *_: autograd.sigmoid(value),
+    "flatten": lambda _kept, _node, value, *_: autograd.flatten(value),
+}
+
+# Functions of the number of classes that give SINGA's loss, and by what it and its gradient are multiplied:
+# mse_loss halves the squares and divides them by N alone.
+LOSSES = {
+    "softmax_cross_entropy": lambda _: (autograd.softmax_cross_entropy, 1.0),
+    "squared_error": lambda classes: (autograd.mse_loss, 2.0 / classes),
+}
+
+
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
+
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports singa, which takes its threads from OMP_NUM_THREADS, and adds what the wheel lacks."""
@@ -33,11 +100,8 @@ class Adapter(BaseAdapter):
         self._images, self._labels = images, labels
         self.images = tensor.Tensor(data=images, requires_grad=False)
         self.targets = tensor.Tensor(data=one_hot(labels, job.classes), requires_grad=False)
-        # mse_loss halves the squares and divides them by N alone; its gradient is multiplied by this.
-        is_squared = job.node(job.loss).kind == "squared_error"
-        self._loss = autograd.mse_loss if is_squared else autograd.softmax_cross_entropy
-        self._scale = 2.0 / job.classes if is_squared else 1.0
-        self._windowed = {}
+        self._loss, self._scale = LOSSES[job.node(job.loss).kind](job.classes)
+        self._kept = {}
         self.reset()
 
     def reset(self):
@@ -111,51 +175,10 @@ class Adapter(BaseAdapter):
         values = {self._job.sources[0]: self.images}
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                values[node.name] = self._apply(node, values[node.inputs[0]])
+                weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))
+                layer = LAYERS[node.kind]
+                values[node.name] = layer(self._kept, node, values[node.inputs[0]], weight, bias)
         return values
-
-    def _apply(self, node, value):
-        weight, bias = self.weights.get(weight_name(node)), self.weights.get(bias_name(node))
-        if node.kind == "dense":
-            product = autograd.matmul(value, weight)
-            return product if bias is None else autograd.add_bias(product, bias)
-        if node.kind == "conv2d":
-            return autograd.conv2d(self._kept(node, value)[0], value, weight, bias)
-        if node.kind == "max_pool2d":
-            return autograd.pooling_2d(self._kept(node, value)[0], value)
-        if node.kind == "avg_pool2d":
-            handle, shares = self._kept(node, value)
-            mean = autograd.pooling_2d(handle, value)
-            return mean if shares is None else autograd.mul(mean, shares)
-        return getattr(autograd, node.kind)(value)  # relu, tanh, sigmoid, flatten
-
-    def _kept(self, node, value):
-        """What lasts from step to step of a windowed layer: SINGA's handle, and of an average the shares."""
-        if node.name not in self._windowed:
-            self._windowed[node.name] = (_handle(node, value), _shares(node, value))
-        return self._windowed[node.name]
-
-
-def _handle(node, value):
-    kernel, stride, padding = pair(node, "kernel"), pair(node, "stride"), pair(node, "padding")
-    if node.kind != "conv2d":
-        return singa_wrap.PoolingHandle(value.data, kernel, stride, padding, node.kind == "max_pool2d")
-    channels, has_bias = node.attributes["channels"], bool(node.attributes["bias"])
-    return singa_wrap.ConvHandle(value.data, kernel, stride, padding, value.shape[1], channels, has_bias, 1)
-
-
-def _shares(node, value):
-    """SINGA's average leaves padded zeros out, ours counts them: the share of each window that is image."""
-    if node.kind != "avg_pool2d" or pair(node, "padding") == (0, 0):
-        return None
-    shares = 1.0
-    for axis in range(2):
-        kernel, stride, padding = (pair(node, key)[axis] for key in ("kernel", "stride", "padding"))
-        starts = np.arange(node.shape[2 + axis]) * stride - padding
-        inside = np.minimum(starts + kernel, value.shape[2 + axis]) - np.maximum(starts, 0)
-        shares = np.multiply.outer(shares, inside / float(kernel))
-    shares = np.ascontiguousarray(np.broadcast_to(shares, node.shape), np.float32)
-    return tensor.Tensor(data=shares, requires_grad=False)
 
 
 def _turned(array):

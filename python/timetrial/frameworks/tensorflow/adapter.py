@@ -1,14 +1,14 @@
 """TensorFlow 2 on the CPU: variables, tf.nn, a GradientTape; in one tf.function unless eager."""
 
 import numpy as np
-from tensorflow_network import mean_loss, predict
-from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, ChannelsLast
+from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
+from timetrial_adapter import BaseAdapter, ChannelsLast
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS + TENSOR_LOSSES
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports TensorFlow and sizes both of its pools; after its first operation it would be too late."""

@@ -2,14 +2,14 @@
 
 import os
 
-from tensorflow_network import mean_loss, predict
-from timetrial_adapter import JOINS, LAYERS, TENSOR_LOSSES, BaseAdapter, ChannelsLast
+from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
+from timetrial_adapter import BaseAdapter, ChannelsLast
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
-    layers = LAYERS + JOINS + TENSOR_LOSSES
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports TensorFlow. Its pools get their sizes from the session's configuration."""

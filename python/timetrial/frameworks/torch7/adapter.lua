@@ -15,8 +15,58 @@ const char *openblas_get_corename(void);
 
 local WITH_THREADS_OF_ITS_OWN = 1 -- openblas_get_parallel(): pthreads
 
+local function window(a)
+  return a.kernel_w, a.kernel_h, a.stride_w, a.stride_h, a.padding_w, a.padding_h
+end
+
+-- Functions of (node, shape of its input) that make a module.
+local LAYERS = {
+  dense = function(node, inputs)
+    return nn.Linear(inputs[2], node.attributes.units, node.attributes.bias ~= 0)
+  end,
+  conv2d = function(node, inputs)
+    local module = nn.SpatialConvolution(inputs[2], node.attributes.channels, window(node.attributes))
+    return node.attributes.bias ~= 0 and module or module:noBias()
+  end,
+  max_pool2d = function(node)
+    return nn.SpatialMaxPooling(window(node.attributes))
+  end,
+  avg_pool2d = function(node) -- padded zeros count in the average
+    return nn.SpatialAveragePooling(window(node.attributes))
+  end,
+  flatten = function(node)
+    return nn.View(-1, node.shape[2])
+  end,
+  relu = function()
+    return nn.ReLU()
+  end,
+  tanh = function()
+    return nn.Tanh()
+  end,
+  sigmoid = function()
+    return nn.Sigmoid()
+  end,
+}
+
+-- Functions of the job that make a criterion, its target, and what fills that in. Torch counts classes from 1.
+local LOSSES = {
+  softmax_cross_entropy = function()
+    local target = torch.LongTensor()
+    return nn.CrossEntropyCriterion(), target, function(labels)
+      target:add(labels, 1)
+    end
+  end,
+  squared_error = function(job)
+    local target = torch.FloatTensor(job.batch_size, job.classes)
+    return nn.MSECriterion(), target, function(labels)
+      target:zero():scatter(2, torch.add(labels, 1):view(-1, 1), 1)
+    end
+  end,
+}
+
 local Adapter = BaseAdapter.extend()
 Adapter.parts = { "forward", "loss", "backward", "update" }
+Adapter.layers = BaseAdapter.kinds(LAYERS, LOSSES)
 
 -- Loads torch and nn, and applies the number of threads.
 function Adapter:load(settings)
@@ -65,46 +115,12 @@ local function tensor_at(kind, pointer, shape)
   return torch[kind .. "Tensor"](torch[kind .. "Storage"](count, address), 1, sizes(shape))
 end
 
-local function window(a)
-  return a.kernel_w, a.kernel_h, a.stride_w, a.stride_h, a.padding_w, a.padding_h
-end
-
-local MAKE = {
-  dense = function(node, inputs)
-    return nn.Linear(inputs[2], node.attributes.units, node.attributes.bias ~= 0)
-  end,
-  conv2d = function(node, inputs)
-    local module = nn.SpatialConvolution(inputs[2], node.attributes.channels, window(node.attributes))
-    return node.attributes.bias ~= 0 and module or module:noBias()
-  end,
-  max_pool2d = function(node)
-    return nn.SpatialMaxPooling(window(node.attributes))
-  end,
-  avg_pool2d = function(node) -- padded zeros count in the average
-    return nn.SpatialAveragePooling(window(node.attributes))
-  end,
-  flatten = function(node)
-    return nn.View(-1, node.shape[2])
-  end,
-  relu = function()
-    return nn.ReLU()
-  end,
-  tanh = function()
-    return nn.Tanh()
-  end,
-  sigmoid = function()
-    return nn.Sigmoid()
-  end,
-}
-
 -- The model, the criterion and the parameters as one vector, on the batch's own memory.
 function Adapter:build(job, batch)
   self._job = job
   self._images = tensor_at("Float", batch[job.source], job.inputs[job.source].shape)
   self._labels = tensor_at("Long", batch[job.target], { job.batch_size })
-  self._squared = job:node(job.loss).kind == "squared_error"
-  self._criterion = self._squared and nn.MSECriterion() or nn.CrossEntropyCriterion()
-  self._target = self._squared and torch.FloatTensor(job.batch_size, job.classes) or torch.LongTensor()
+  self._criterion, self._target, self._fill_target = LOSSES[job:node(job.loss).kind](job)
   self._model, self._modules = nn.Sequential(), {}
   local before, shape = job.source, job.inputs[job.source].shape
   for _, node in ipairs(job.nodes) do
@@ -112,7 +128,7 @@ function Adapter:build(job, batch)
       if #node.inputs ~= 1 or node.inputs[1] ~= before then
         failures.unsupported("this adapter of Torch7 drives chains only; '" .. node.name .. "' is in none")
       end
-      self._modules[node.name] = MAKE[node.kind](node, shape)
+      self._modules[node.name] = LAYERS[node.kind](node, shape)
       self._model:add(self._modules[node.name])
       before, shape = node.name, node.shape
     end
@@ -175,13 +191,9 @@ function Adapter:forward_part()
   self._prediction = self._model:forward(self._images)
 end
 
--- The mean loss. Torch counts classes from 1.
+-- The mean loss.
 function Adapter:loss_part()
-  if self._squared then
-    self._target:zero():scatter(2, torch.add(self._labels, 1):view(-1, 1), 1)
-  else
-    self._target:add(self._labels, 1)
-  end
+  self._fill_target(self._labels)
   return self._criterion:forward(self._prediction, self._target)
 end
 

@@ -8,18 +8,7 @@ local BaseAdapter = {
   devices = { "cpu" },
   dtypes = { "f32" },
   optimizers = { "sgd" },
-  layers = {
-    "dense",
-    "conv2d",
-    "max_pool2d",
-    "avg_pool2d",
-    "relu",
-    "tanh",
-    "sigmoid",
-    "flatten",
-    "softmax_cross_entropy",
-    "squared_error",
-  },
+  layers = {}, -- kinds of layers and losses: BaseAdapter.kinds() of the adapter's own tables
   parts = {}, -- or "forward", "loss", "backward", "update", with forward_part() and so on
   version = "",
   library = "",
@@ -36,6 +25,18 @@ local METHODS = {
 -- A new adapter with these defaults.
 function BaseAdapter.extend()
   return setmetatable({}, BaseAdapter)
+end
+
+-- The keys of tables, in order: what an adapter has is what its tables can make.
+function BaseAdapter.kinds(...)
+  local found = {}
+  for _, makers in ipairs({ ... }) do
+    for kind in pairs(makers) do
+      found[#found + 1] = kind
+    end
+  end
+  table.sort(found)
+  return found
 end
 
 -- name -> {value in force or nil, how it was read}.

@@ -1,0 +1,101 @@
+"""The network in PyTorch's modules: what makes each kind of layer, and each loss."""
+
+from timetrial_adapter import bias_name, pair
+
+
+def make_model(torch, job):
+    """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
+    nodes = [node for node in job.nodes if node.name != job.loss]
+    before = {node.name: previous for node, previous in zip(nodes, job.sources[:1] + [n.name for n in nodes])}
+    layers = {node.name: LAYERS[node.kind](torch, node) for node in nodes}
+    if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
+        model = torch.nn.Sequential(*layers.values())
+    else:
+        order = [(node.name, node.inputs) for node in nodes]
+        model = _graph_module(torch, job.sources, order, layers, job.output)
+    model.layers = layers
+    return model
+
+
+def _graph_module(torch, sources, order, layers, output):
+    """A network that is no chain."""
+
+    class Graph(torch.nn.Module):
+        def __init__(self):
+            super(Graph, self).__init__()
+            self._all = torch.nn.ModuleList(list(layers.values()))
+
+        def forward(self, *batch):
+            values = dict(zip(sources, batch))
+            for name, inputs in order:
+                values[name] = layers[name](*[values[i] for i in inputs])
+            return values[output]
+
+    return Graph()
+
+
+def _join(torch, function):
+    """A module of several inputs."""
+
+    class Join(torch.nn.Module):
+        def forward(self, *inputs):
+            return function(inputs)
+
+    return Join()
+
+
+def _dense(torch, node):
+    units, inputs = node.parameters[0][1]
+    return torch.nn.Linear(inputs, units, bias=bias_name(node) is not None)
+
+
+def _conv2d(torch, node):
+    out, into = node.parameters[0][1][:2]
+    window = {key: pair(node, key) for key in ("stride", "padding")}
+    return torch.nn.Conv2d(into, out, pair(node, "kernel"), bias=bias_name(node) is not None, **window)
+
+
+def _window(node):
+    return [pair(node, key) for key in ("kernel", "stride", "padding")]
+
+
+# Functions of (torch, node) that make a module.
+LAYERS = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": lambda torch, node: torch.nn.MaxPool2d(*_window(node)),
+    "avg_pool2d": lambda torch, node: torch.nn.AvgPool2d(*_window(node)),  # padded zeros count
+    "relu": lambda torch, _: torch.nn.ReLU(),
+    "tanh": lambda torch, _: torch.nn.Tanh(),
+    "sigmoid": lambda torch, _: torch.nn.Sigmoid(),
+    "flatten": lambda torch, _: torch.nn.Flatten(),
+    "add": lambda torch, _: _join(torch, lambda inputs: sum(inputs[1:], inputs[0])),
+    "concat": lambda torch, _: _join(torch, lambda inputs: torch.cat(inputs, 1)),
+}
+
+
+def _squared_error(torch):
+    """Mean over N and F of (prediction - one-hot)^2."""
+
+    def loss(prediction, labels):
+        target = torch.nn.functional.one_hot(labels, prediction.shape[1]).to(prediction.dtype)
+        return torch.nn.functional.mse_loss(prediction, target)
+
+    return loss
+
+
+def _mean_squared_error(torch):
+    """Mean over N and F of (prediction - target)^2."""
+
+    def loss(prediction, target):
+        return torch.nn.functional.mse_loss(prediction, target.reshape(prediction.shape))
+
+    return loss
+
+
+# Functions of torch that make one of (prediction, labels or the numbers wanted).
+LOSSES = {
+    "softmax_cross_entropy": lambda torch: torch.nn.functional.cross_entropy,
+    "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
+}
