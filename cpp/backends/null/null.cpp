@@ -24,10 +24,7 @@ namespace {
 
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
-constexpr const char* layers[] = {"input",         "dense", "conv2d", "max_pool2d",
-                                  "avg_pool2d",    "relu",  "tanh",   "sigmoid",
-                                  "flatten",       "add",   "concat", "softmax_cross_entropy",
-                                  "squared_error", nullptr};
+constexpr const char* layers[] = {nullptr};  // it computes none, so any network will do
 constexpr const char* optimizers[] = {"sgd", nullptr};
 constexpr const char* settings[] = {
     "threads", "null.step_us", "null.work_units", "null.fail", "null.fail_at", "null.fail_after", nullptr};

@@ -220,7 +220,7 @@ typedef struct tt_description {
     uint32_t flags;
     const char* const* devices;
     const char* const* dtypes;
-    const char* const* layers;     /* kinds it can build */
+    const char* const* layers;     /* kinds it can build; with TT_UNPROVABLE nobody asks */
     const char* const* optimizers; /* rules it can build, and options: see optimizer.hpp */
     const char* const* settings;   /* names configure() takes */
 } tt_description;
