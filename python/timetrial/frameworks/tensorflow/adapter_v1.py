@@ -106,7 +106,7 @@ class Adapter(BaseAdapter):
         """What the optimizer keeps."""
         found = {}
         for state, variables in self._updates.kept(self._weights).items():
-            arrays = self._in_the_jobs_form(self._session.run(variables))
+            arrays = self._in_the_jobs_form(self._session.run(variables) if variables else {})
             found.update(("{}.{}".format(name, state), array) for name, array in arrays.items())
         return found
 
