@@ -33,6 +33,7 @@ RUNTIME_MODULES = (
     "symbolic_adapter",
     "timed",
     "timetrial_adapter",
+    "timetrial_updates",
 )
 
 

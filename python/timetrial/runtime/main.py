@@ -27,9 +27,10 @@ import job as job_module  # noqa: E402
 import loaded  # noqa: E402
 import loading  # noqa: E402
 import own_step  # noqa: E402
-import symbolic_adapter  # noqa: E402, F401 - stays, like timetrial_adapter: adapters import them
+import symbolic_adapter  # noqa: E402, F401 - stays, like timetrial_...: adapters import them
 import timed  # noqa: E402
 import timetrial_adapter  # noqa: E402
+import timetrial_updates  # noqa: E402, F401
 
 OWN_MODULES = (
     "contender",

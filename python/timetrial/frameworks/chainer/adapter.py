@@ -2,13 +2,16 @@
 
 import numpy as np
 from chainer_network import LAYERS, LOSSES, make_chain
+from chainer_updates import Updates
 from timetrial_adapter import BaseAdapter, blas_threads, openmp_threads, weight_name
+from timetrial_updates import OPTIMIZERS
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports chainer. OpenBLAS and iDeep's OpenMP took their threads from the environment."""
@@ -50,16 +53,12 @@ class Adapter(BaseAdapter):
             for name, _ in node.parameters:
                 link = getattr(self.model, node.name)
                 self._named[name] = link.W if name == weight_name(node) else link.b
-        given = self._job.optimizer
-        self.optimizer = chainer.optimizers.MomentumSGD(given["learning_rate"], given["momentum"])
-        self.optimizer.setup(self.model)
-        if given["weight_decay"]:
-            self.optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(given["weight_decay"]))
+        self._updates = Updates(chainer, self._job, self.model)
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         loss = self.gradient()
-        self.optimizer.update()
+        self._updates.step()
         return loss
 
     def gradient(self):
@@ -91,12 +90,8 @@ class Adapter(BaseAdapter):
         return {name: np.array(p.grad) for name, p in self._named.items() if p.grad is not None}
 
     def states(self):
-        """Chainer keeps -learning_rate * velocity, which comes to the same while the rate stays."""
-        return {
-            name + ".velocity": np.array(p.update_rule.state["v"]) / -self.optimizer.lr
-            for name, p in self._named.items()
-            if p.update_rule.state
-        }
+        """What the optimizer keeps."""
+        return self._updates.states(self._named)
 
     def activations(self):
         """Of every layer, on the current batch."""

@@ -2,13 +2,16 @@
 
 import numpy as np
 from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
+from mxnet_updates import Updates
 from timetrial_adapter import BaseAdapter, openmp_threads
+from timetrial_updates import OPTIMIZERS
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports mxnet, which takes the size of its OpenMP pool from OMP_NUM_THREADS once and for all."""
@@ -35,7 +38,7 @@ class Adapter(BaseAdapter):
     def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
         images, labels = batch[job.sources[0]], batch[job.target]
-        self._job = job
+        self._job, self._updates = job, Updates(mx, job)
         self._batch = [(images, _array_on(images)), (labels, _array_on(labels))]
         self._shares = all(array is not None for _, array in self._batch)
         if not self._shares:
@@ -49,20 +52,14 @@ class Adapter(BaseAdapter):
         """Initial weights, empty optimizer."""
         for name, weight in self.model.weights.items():
             weight[:] = np.array(self._job.parameters[name])
-        given = self._job.optimizer
-        self.model.use_optimizer(
-            mx.optimizer.create(
-                "sgd",
-                learning_rate=given["learning_rate"],
-                momentum=given["momentum"],
-                wd=given["weight_decay"],
-            )
-        )
+        self._updates.reset()
+        self.model.use_optimizer(self._updates.optimizer)
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         self._take_batch()
         loss = self.model.loss_and_gradients()
+        self._updates.before(self.model.gradients)
         self.model.update()
         mx.nd.waitall()  # the loss is there before the weights are
         return loss.asscalar()
@@ -108,10 +105,12 @@ class Adapter(BaseAdapter):
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
     def states(self):
-        """MXNet keeps -learning_rate * velocity, which comes to the same while the rate stays."""
-        rate = self._job.optimizer["learning_rate"]
-        states = zip(self.model.weights, self.model.optimizer_states())
-        return {name + ".velocity": state.asnumpy() / -rate for name, state in states if state is not None}
+        """What the optimizer keeps."""
+        found = {}
+        for name, kept in zip(self.model.weights, self.model.optimizer_states()):
+            if kept is not None:
+                found.update(self._updates.states(name, kept))
+        return found
 
     def _take_batch(self):
         if not self._shares:

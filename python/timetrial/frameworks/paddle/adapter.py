@@ -2,17 +2,18 @@
 
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
+from paddle_updates import OPTIMIZERS, POWERS, Updates
 from timetrial_adapter import BaseAdapter, openmp_threads
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
-_VELOCITY = "_velocity_0"  # what Momentum appends to a parameter's name
 
 
 class Adapter(BaseAdapter):
     """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports Paddle, which sets OMP_NUM_THREADS to 1 if it is not set."""
@@ -45,7 +46,7 @@ class Adapter(BaseAdapter):
         images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._static = job, self.mode == "static"
         self._batch = {"images": _alias(images, self._static), "labels": _alias(labels, self._static)}
-        self._gradients, self._programs = {}, {}
+        self._gradients, self._programs, self._updates = {}, {}, None
         if self._static:
             self._shapes = {"images": images.shape, "labels": labels.shape}
             self._executor = paddle.static.Executor(paddle.CPUPlace())
@@ -58,24 +59,27 @@ class Adapter(BaseAdapter):
     def reset(self):
         """Initial weights, empty optimizer."""
         if self._static:
-            for name, value in self._job.parameters.items():
-                self._variable(name).set(_turned(value), paddle.CPUPlace())
-                if self._variable(name + _VELOCITY) is not None:
-                    self._variable(name + _VELOCITY).set(np.zeros_like(_turned(value)), paddle.CPUPlace())
+            self._reset_program()
             return
         for name, value in self._job.parameters.items():
             self._named[name].set_value(_turned(value))
-        self._optimizer = _make_optimizer(self._job.optimizer, list(self._named.values()))
+        self._updates = Updates(paddle, self._job, list(self._named.values()))
+        self._optimizer = self._updates.optimizer
         self._optimizer.clear_grad()
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         if self._static:
-            return float(np.array(self._run("step")[0]))
+            return self._step_of_program()
         self._optimizer.clear_grad()
         loss = self._loss(self._forward(self._batch["images"])[self._job.output], self._batch["labels"])
         loss.backward()
+        if self._updates.decouples:
+            with paddle.no_grad():
+                for parameter in self._named.values():
+                    parameter.scale_(self._updates.keep())
         self._optimizer.step()
+        self._updates.advance()
         return float(loss)
 
     def gradient(self):
@@ -114,14 +118,17 @@ class Adapter(BaseAdapter):
         return {name: _turned(p.grad.numpy()) for name, p in self._named.items() if p.grad is not None}
 
     def states(self):
-        """The optimizer's momentum."""
-        if not self._job.optimizer["momentum"]:
-            return {}
-        if self._static:
-            found = {name: self._variable(name + _VELOCITY) for name in self._job.parameters}
-            return {n + ".velocity": _turned(np.array(v)) for n, v in found.items() if v is not None}
-        found = self._optimizer._accumulators.get("velocity", {})
-        return {name + ".velocity": _turned(value.numpy()) for name, value in found.items()}
+        """What the optimizer keeps; a program that does not train has none."""
+        found = {}
+        if self._updates is None:
+            return found
+        for ours, theirs in self._updates.names.items():
+            if self._static:
+                kept = {name: self._state(name, theirs) for name in self._job.parameters}
+            else:
+                kept = self._optimizer._accumulators.get(theirs, {})
+            found.update((name + "." + ours, _turned(np.array(one))) for name, one in kept.items())
+        return found
 
     def activations(self):
         """Of every layer, on the current batch: a pass of its own, in no timed step."""
@@ -133,14 +140,16 @@ class Adapter(BaseAdapter):
         return {name: values[name].numpy() for name in names}
 
     def _run(self, verb):
-        program, fetched = self._program(verb)
-        return self._executor.run(program, feed=self._batch, fetch_list=fetched, return_numpy=False)
+        program, given, fetched = self._program(verb)
+        return self._executor.run(program, feed=given, fetch_list=fetched, return_numpy=False)
 
     def _program(self, verb):
-        """The program of a verb and what it answers. All programs find the same parameters by their names."""
+        """The program of a verb, what it is given, and what it answers. All programs find the same parameters
+        by their names."""
         if verb in self._programs:
             return self._programs[verb]
         job, program, start = self._job, paddle.static.Program(), paddle.static.Program()
+        given = dict(self._batch)  # its own: Paddle takes out what a program does not know
         with paddle.static.program_guard(program, start):
             images = paddle.static.data("images", self._shapes["images"], "float32")
             labels = paddle.static.data("labels", self._shapes["labels"], "int64")
@@ -149,7 +158,7 @@ class Adapter(BaseAdapter):
             loss = self._loss(values[job.output], labels)
             weights = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
             if verb == "step":
-                _make_optimizer(job.optimizer, None).minimize(loss)
+                given.update(self._minimize(loss, weights.values()))
                 fetched = [loss]
             elif verb == "gradient":
                 fetched = [loss, *paddle.static.gradients([loss], [weights[n] for n in job.parameters])]
@@ -161,8 +170,45 @@ class Adapter(BaseAdapter):
         self._executor.run(start)
         for name, value in kept.items():
             self._variable(name).set(_turned(value), paddle.CPUPlace())
-        self._programs[verb] = program, fetched
+        self._programs[verb] = program, given, fetched
         return self._programs[verb]
+
+    def _minimize(self, loss, weights):
+        """Appends the update to the program that is being built; what it needs beside the batch."""
+        self._updates = Updates(paddle, self._job, None)
+        optimizer = self._updates.optimizer
+        if not self._updates.decouples:
+            optimizer.minimize(loss)
+            return {}
+        pairs = optimizer.backward(loss)
+        keep = paddle.static.data("keep", [1], "float32")
+        for weight in weights:
+            paddle.assign(weight * keep, output=weight)
+        optimizer.apply_gradients(pairs)
+        self._keep = np.ones(1, np.float32)
+        return {"keep": self._keep}
+
+    def _step_of_program(self):
+        if self._updates.decouples:
+            self._keep[0] = self._updates.keep()
+        loss = float(np.array(self._run("step")[0]))
+        self._updates.advance()
+        return loss
+
+    def _reset_program(self):
+        """Initial weights, empty optimizer: of the task train."""
+        for name, value in self._job.parameters.items():
+            self._variable(name).set(_turned(value), paddle.CPUPlace())
+        if "step" in self._programs:
+            self._updates.reset()
+            powers = POWERS if self._updates.has_powers else ()
+            for theirs in (*self._updates.names.values(), *powers):
+                for name in self._job.parameters:
+                    state = self._state(name, theirs)
+                    state.set(np.zeros_like(np.array(state)), paddle.CPUPlace())
+
+    def _state(self, name, theirs):
+        return self._variable("{}_{}_0".format(name, theirs))
 
     def _variable(self, name):
         found = paddle.static.global_scope().find_var(name)
@@ -191,10 +237,3 @@ def _alias(array, static):
     tensor = paddle.base.core.DenseTensor()
     tensor.set(array, paddle.CPUPlace(), True)
     return tensor
-
-
-def _make_optimizer(rule, parameters):
-    common = {"weight_decay": rule["weight_decay"] or None, "parameters": parameters}
-    if not rule["momentum"]:
-        return paddle.optimizer.SGD(rule["learning_rate"], **common)
-    return paddle.optimizer.Momentum(rule["learning_rate"], rule["momentum"], **common)

@@ -3,12 +3,79 @@
 import numpy as np
 from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
 from timetrial_adapter import BaseAdapter, ChannelsLast
+from timetrial_updates import OPTIMIZERS, Update
+
+
+def _sgd(update, weight, kept, gradient, rate):
+    """Keras' SGD decays apart from the momentum, so this takes the operations of TensorFlow's own."""
+    if not kept:
+        tf.raw_ops.ResourceApplyGradientDescent(var=weight.handle, alpha=rate, delta=gradient)
+        return
+    tf.raw_ops.ResourceApplyMomentum(
+        var=weight.handle,
+        accum=kept["velocity"].handle,
+        lr=rate,
+        grad=gradient,
+        momentum=update.numbers["momentum"],
+        use_nesterov="nesterov" in update.numbers,
+    )
+
+
+def _adam(update, weight, kept, gradient, rate):
+    """The rate has the bias corrections in it: the powers of both betas are 0."""
+    n = update.numbers
+    tf.raw_ops.ResourceApplyAdam(
+        var=weight.handle,
+        m=kept["first_moment"].handle,
+        v=kept["second_moment"].handle,
+        beta1_power=np.float32(0),
+        beta2_power=np.float32(0),
+        lr=rate,
+        beta1=n["beta1"],
+        beta2=n["beta2"],
+        epsilon=n["epsilon"],
+        grad=gradient,
+    )
+
+
+def _adagrad(update, weight, kept, gradient, rate):
+    tf.raw_ops.ResourceApplyAdagradV2(
+        var=weight.handle,
+        accum=kept["squared_sum"].handle,
+        lr=rate,
+        epsilon=update.numbers["epsilon"],
+        grad=gradient,
+    )
+
+
+def _adadelta(update, weight, kept, gradient, rate):
+    tf.raw_ops.ResourceApplyAdadelta(
+        var=weight.handle,
+        accum=kept["second_moment"].handle,
+        accum_update=kept["squared_update"].handle,
+        lr=rate,
+        rho=update.numbers["rho"],
+        epsilon=update.numbers["epsilon"],
+        grad=gradient,
+    )
+
+
+def _by_formula(update, weight, kept, gradient, rate):
+    change, after = update.step(gradient, kept, rate)
+    for state, value in after.items():
+        kept[state].assign(value)
+    weight.assign_sub(change)
+
+
+# TensorFlow's own operations, where they have the job's formula: its RMSProp has the epsilon inside the root.
+RULES = {"sgd": _sgd, "adam": _adam, "adamw": _adam, "adagrad": _adagrad, "adadelta": _adadelta}
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports TensorFlow and sizes both of its pools; after its first operation it would be too late."""
@@ -50,9 +117,12 @@ class Adapter(BaseAdapter):
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
-        self._momentum = {}
-        if job.optimizer["momentum"]:
-            self._momentum = {n: tf.Variable(tf.zeros_like(w)) for n, w in self._weights.items()}
+        self._update = Update(job, tf.sqrt, np.float32)
+        self._apply = _by_formula if self._update.inside else RULES.get(self._update.rule, _by_formula)
+        self._kept = {
+            name: {state: tf.Variable(tf.zeros_like(weight)) for state in self._update.states}
+            for name, weight in self._weights.items()
+        }
         self._gradients = {}
         self._train = self._compiled(self._update_step)
         self._differentiate = self._compiled(self._loss_and_gradients)
@@ -63,12 +133,18 @@ class Adapter(BaseAdapter):
         """Initial weights, empty optimizer."""
         for name, variable in self._weights.items():
             variable.assign(self._form.initial(name))
-        for velocity in self._momentum.values():
-            velocity.assign(tf.zeros_like(velocity))
+        for kept in self._kept.values():
+            for state in kept.values():
+                state.assign(tf.zeros_like(state))
+        self._taken = 0
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        return float(self._train(*self._batch()))
+        if not self._update.changes:
+            return float(self._train(*self._batch()))
+        sizes = [tf.constant(size, tf.float32) for size in self._update.sizes(self._taken)]
+        self._taken += 1
+        return float(self._train(*self._batch(), *sizes))
 
     def gradient(self):
         """The same without update; gradients stay here."""
@@ -92,8 +168,12 @@ class Adapter(BaseAdapter):
         return {n: self._form.parameter(n, g.numpy()) for n, g in self._gradients.items()}
 
     def states(self):
-        """The optimizer's momentum."""
-        return {n + ".velocity": self._form.parameter(n, v.numpy()) for n, v in self._momentum.items()}
+        """What the optimizer keeps."""
+        return {
+            "{}.{}".format(name, state): self._form.parameter(name, value.numpy())
+            for name, kept in self._kept.items()
+            for state, value in kept.items()
+        }
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
@@ -121,23 +201,16 @@ class Adapter(BaseAdapter):
             loss = mean_loss(tf, self._job, self._predict(images), labels)
         return loss, tape.gradient(loss, self._weights)
 
-    def _update_step(self, images, labels):
-        """v = momentum * v + g + decay * w; w -= rate * v. Keras' SGD decays apart from the momentum, so this
-        takes the operations of TensorFlow's own optimizers."""
+    def _update_step(self, images, labels, *sizes):
+        """Constants are part of a compiled step; sizes that change come with every call."""
         loss, gradients = self._loss_and_gradients(images, labels)
-        rate, momentum, decay = (
-            np.float32(self._job.optimizer[key]) for key in ("learning_rate", "momentum", "weight_decay")
-        )
+        update, (rate, shrink) = self._update, sizes or map(np.float32, self._update.sizes(0))
+        if update.clip_norm is not None:
+            found, _ = tf.clip_by_global_norm(list(gradients.values()), update.clip_norm)
+            gradients = dict(zip(gradients, found))
         for name, weight in self._weights.items():
-            change = gradients[name] + decay * weight if decay else gradients[name]
-            if momentum:
-                tf.raw_ops.ResourceApplyMomentum(
-                    var=weight.handle,
-                    accum=self._momentum[name].handle,
-                    lr=rate,
-                    grad=change,
-                    momentum=momentum,
-                )
-            else:
-                tf.raw_ops.ResourceApplyGradientDescent(var=weight.handle, alpha=rate, delta=change)
+            gradient = update.decayed(gradients[name], weight)
+            if update.is_decoupled:
+                weight.assign_sub(shrink * weight)
+            self._apply(update, weight, self._kept[name], gradient, rate)
         return loss

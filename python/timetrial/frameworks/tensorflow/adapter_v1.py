@@ -3,13 +3,16 @@
 import os
 
 from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
+from tensorflow_updates_v1 import Updates
 from timetrial_adapter import BaseAdapter, ChannelsLast
+from timetrial_updates import OPTIMIZERS
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports TensorFlow. Its pools get their sizes from the session's configuration."""
@@ -56,22 +59,12 @@ class Adapter(BaseAdapter):
         self._values = predict(tf, job, self._weights, self._images_in)
         self._prediction = self._values[job.output]
         self._loss = mean_loss(tf, job, self._prediction, self._labels_in)
-        rate, momentum, decay = (job.optimizer[key] for key in ("learning_rate", "momentum", "weight_decay"))
-        if momentum:
-            self._optimizer = tf.train.MomentumOptimizer(rate, momentum)
-        else:
-            self._optimizer = tf.train.GradientDescentOptimizer(rate)
-        self._derivatives, self._update, self._velocities = {}, None, {}
+        self._updates = Updates(tf, job)
+        self._derivatives, self._update = {}, None
         if self._weights:
-            pairs = self._optimizer.compute_gradients(self._loss, list(self._weights.values()))
-            self._derivatives = {name: g for name, (g, _) in zip(self._weights, pairs)}
-            if decay:
-                pairs = [(g + decay * w, w) for g, w in pairs]
-            self._update = self._optimizer.apply_gradients(pairs)
-        if momentum:
-            self._velocities = {
-                name: self._optimizer.get_slot(w, "momentum") for name, w in self._weights.items()
-            }
+            found = tf.gradients(self._loss, list(self._weights.values()), gate_gradients=True)
+            self._derivatives = dict(zip(self._weights, found))
+            self._update = self._updates.of(self._weights, self._derivatives)
         self._gradients = {}
         self._session = tf.Session(config=self._config)
         self._initialize = tf.global_variables_initializer()
@@ -80,10 +73,13 @@ class Adapter(BaseAdapter):
     def reset(self):
         """Initial weights, empty optimizer: the variables begin with both."""
         self._session.run(self._initialize)
+        self._updates.taken = 0
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        return float(self._session.run([self._loss, self._update], self._batch())[0])
+        given = self._batch()
+        given.update(self._updates.sizes())
+        return float(self._session.run([self._loss, self._update], given)[0])
 
     def gradient(self):
         """The same without update; gradients stay here."""
@@ -107,9 +103,12 @@ class Adapter(BaseAdapter):
         return self._in_the_jobs_form(self._gradients)
 
     def states(self):
-        """The optimizer's momentum."""
-        found = self._in_the_jobs_form(self._session.run(self._velocities)) if self._velocities else {}
-        return {name + ".velocity": array for name, array in found.items()}
+        """What the optimizer keeps."""
+        found = {}
+        for state, variables in self._updates.kept(self._weights).items():
+            arrays = self._in_the_jobs_form(self._session.run(variables) if variables else {})
+            found.update(("{}.{}".format(name, state), array) for name, array in arrays.items())
+        return found
 
     def activations(self):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
