@@ -42,15 +42,15 @@ AttributeType = Literal["whole", "real", "flag", "word", "pair", "list"]
 class Attribute:
     """What a layer's table may say. Without a default it has to.
 
-    `type`: a `whole` number, a `real` one, a `flag`, a `word` (one of `words`), a `pair` along height and
-    width (whole; layers see NAME_h and NAME_w) or a `list` of numbers. `least`: of every number.
+    Types: a `whole` number, a `real` one, a `flag`, a `word`, a `pair` along height and width (whole; layers
+    see NAME_h and NAME_w) or a `list` of numbers.
     """
 
-    name: str
-    type: AttributeType
-    default: Any = None
-    least: float | None = None
-    words: tuple[str, ...] = ()
+    name: str  # the key
+    type: AttributeType  # one of the types
+    default: Any = None  # where the table says nothing
+    least: float | None = None  # what every number must be at least
+    words: tuple[str, ...] = ()  # of the type `word`: what it may be
 
 
 Doubles = NDArray[Any]  # f64
@@ -58,43 +58,38 @@ Doubles = NDArray[Any]  # f64
 
 @dataclass(frozen=True)
 class LayerParameter:
-    """A tensor of a layer: its name behind the node's, its shape, and how it begins (`zeros`, `ones`,
-    `glorot_uniform` with both fans, `he_uniform` with `fan_in`). It is trained, unless it is a state, which
-    training steps change (`next_states`) and inference reads: a running mean. `decays`: whether the weight
-    decay of an optimizer is for it."""
+    """A tensor of a layer. It is trained, unless it is a state."""
 
-    name: str
-    shape: tuple[int, ...]
-    initializer: str = "zeros"
-    fan_in: int = 0
-    fan_out: int = 0
-    is_state: bool = False
-    decays: bool = True
+    name: str  # behind the node's: "weight"
+    shape: tuple[int, ...]  # whole numbers from 1
+    initializer: str = "zeros"  # or `ones`, `glorot_uniform` (of both fans), `he_uniform` (of fan_in)
+    fan_in: int = 0  # how many values each output is made of
+    fan_out: int = 0  # how many outputs each value is part of
+    is_state: bool = False  # training steps change it (`next_states`), inference reads it: a running mean
+    decays: bool = True  # whether the weight decay of an optimizer is for it
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a kind. Shapes have the batch first; `shape`, of the output, is () until it is known.
-    `training`: in a step that has a loss, not in inference. `states`: their values before the step."""
+    """One layer of a kind. Shapes have the batch first."""
 
-    name: str
-    attributes: Mapping[str, Any]
-    input_shapes: Sequence[tuple[int, ...]]
-    shape: tuple[int, ...]
-    training: bool = False
-    states: Sequence[Doubles] = ()
+    name: str  # of its node
+    attributes: Mapping[str, Any]  # complete, by the types of the kind's attributes
+    input_shapes: Sequence[tuple[int, ...]]  # in the order of its inputs
+    shape: tuple[int, ...]  # of the output; () until it is known
+    training: bool = False  # in a step that has a loss, not in inference
+    states: Sequence[Doubles] = ()  # their values before the step
 
 
 class LayerDefinition:
-    """A kind of layers. `kind` is its word in a node; `several`: it takes two and more inputs, not one;
-    `reads_integers`: inputs may be whole numbers (they come as doubles)."""
+    """A kind of layers, to be derived from."""
 
-    kind: ClassVar[str] = ""
-    attributes: ClassVar[Sequence[Attribute]] = ()
-    several: ClassVar[bool] = False
-    reads_integers: ClassVar[bool] = False
-    formula: ClassVar[str] = ""
-    source: ClassVar[str] = ""
+    kind: ClassVar[str] = ""  # its word in a node
+    attributes: ClassVar[Sequence[Attribute]] = ()  # what a node of it may say
+    several: ClassVar[bool] = False  # it takes two and more inputs, not one
+    reads_integers: ClassVar[bool] = False  # inputs may be whole numbers (they come as doubles)
+    formula: ClassVar[str] = ""  # what it computes, for people
+    source: ClassVar[str] = ""  # whence the definition
 
     def shape(self, layer: Layer) -> Sequence[int]:
         """Of the output. InputError for inputs that do not fit."""
