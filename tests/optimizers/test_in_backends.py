@@ -3,14 +3,16 @@ again at the end of the timed part."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import make_plan, small_network, words
+from launching import SHORT, make_plan, small_network, words
 
 from timetrial.environments import locate, shipped_frameworks
 from timetrial.errors import Unavailable
+from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
 from timetrial.optimizers import OPTIMIZERS
 from timetrial.records.model import LaunchRecord
@@ -30,10 +32,34 @@ OPTIONS: list[dict[str, Any]] = [
     },
 ]
 NATIVE = ("reference", "eigen", "onednn", "libtorch")
+# Name, or name@version, and behind a stroke the mode.
+INSTALLED = (
+    "jax",
+    "tensorflow/graph",
+    "tensorflow/eager",
+    "tensorflow/xla",
+    "tensorflow@1.15.5",
+    "tensorflow@1.4.0",
+    "chainer",
+    "mxnet/imperative",
+    "mxnet/hybridized",
+    "mxnet/symbolic",
+    "mxnet@1.4.1/imperative",
+    "theano",
+    "pytensor/c",
+    "pytensor/numba",
+    "paddle/dynamic",
+    "paddle/static",
+    "keras/tensorflow",
+    "keras/jax",
+    "keras/torch",
+)
 LACKS = {
     "libtorch": ("rate_inside",),
     "pytorch": ("rate_inside", "decoupled"),
     "jax": ("rate_inside", "adagrad"),
+    "paddle/dynamic": ("rate_inside", "rmsprop"),
+    "paddle/static": ("rate_inside", "rmsprop"),
 }
 
 
@@ -51,18 +77,24 @@ def _id(optimizer: dict[str, Any]) -> str:
 def _launch(folder: Path, backend: str, optimizer: dict[str, Any], purpose: str) -> LaunchRecord:
     if backend in ("libtorch", "pytorch"):
         pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
-    if backend == "jax":
+    settings, measure = {"threads": "1"}, SHORT
+    if backend in INSTALLED:
+        measure = replace(SHORT, limits=Limits())  # a user's: a framework may compile for a minute
+        backend, _, mode = backend.partition("/")
+        name, _, version = backend.partition("@")
         try:
-            locate(shipped_frameworks()[backend], "", None)
+            locate(shipped_frameworks()[name], version, None)
         except Unavailable as reason:
             pytest.skip(f"framework {backend}: {reason}")
+        settings.update({"mode": mode} if mode else {})
     plan = make_plan(
         folder / purpose,
         backend,
         network=small_network(folder),
         purpose=purpose,
         optimizer={"learning_rate": 0.003, **optimizer},
-        settings={"threads": "1"},
+        settings=settings,
+        measure=measure,
     )
     return run_launch(plan)
 
@@ -73,7 +105,7 @@ BACKENDS = [
     *NATIVE,
     pytest.param("cblas", marks=pytest.mark.full),
     "pytorch",
-    pytest.param("jax", marks=pytest.mark.full),
+    *(pytest.param(backend, marks=pytest.mark.full) for backend in INSTALLED),
 ]
 
 

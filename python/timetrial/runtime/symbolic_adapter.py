@@ -4,14 +4,17 @@ everything that changes in shared variables. Syntax and modules of Python 3.6.
 
 import numpy as np
 from timetrial_adapter import BaseAdapter
+from timetrial_updates import OPTIMIZERS, Update
 
 
 class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, x, *more), _loss_of(prediction).
+    _layer(node, x, *more), _loss_of(prediction), _sqrt(x), _maximum(x, y).
     """
+
+    optimizers = OPTIMIZERS
 
     def build(self, job, batch):
         """The symbolic network on the batch's own memory."""
@@ -20,7 +23,12 @@ class SymbolicAdapter(BaseAdapter):
         self.images, self.labels = self._share(images, borrow=True), self._share(labels, borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}
         self._gradients = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
-        self._velocities = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
+        self._update = Update(job, self._sqrt, np.float32)
+        self._kept = {
+            name: {state: self._share(np.zeros_like(v)) for state in self._update.states}
+            for name, v in job.parameters.items()
+        }
+        self._sizes = [self._share(np.array(size, np.float32)) for size in self._update.sizes(0)]
         self._values = {job.sources[0]: self.images}
         for node in job.nodes:
             if node.name != job.loss:
@@ -33,10 +41,16 @@ class SymbolicAdapter(BaseAdapter):
         """Initial weights, empty optimizer."""
         for name, value in self._job.parameters.items():
             self._weights[name].set_value(np.array(value))
-            self._velocities[name].set_value(np.zeros_like(value))
+            for state in self._kept[name].values():
+                state.set_value(np.zeros_like(value))
+        self._taken = 0
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
+        if self._update.changes:
+            for shared, size in zip(self._sizes, self._update.sizes(self._taken)):
+                shared.set_value(np.array(size, np.float32))
+            self._taken += 1
         return float(self._function("step")())
 
     def gradient(self):
@@ -60,8 +74,12 @@ class SymbolicAdapter(BaseAdapter):
         return {name: shared.get_value() for name, shared in self._gradients.items()}
 
     def states(self):
-        """The optimizer's momentum."""
-        return {name + ".velocity": shared.get_value() for name, shared in self._velocities.items()}
+        """What the optimizer keeps."""
+        return {
+            "{}.{}".format(name, state): shared.get_value()
+            for name, kept in self._kept.items()
+            for state, shared in kept.items()
+        }
 
     def activations(self):
         """Of every layer, on the current batch."""
@@ -78,17 +96,19 @@ class SymbolicAdapter(BaseAdapter):
         return self._functions[verb]
 
     def _compile_step(self):
-        rule = {key: np.float32(self._job.optimizer[key]) for key in ("momentum", "weight_decay")}
-        rate = np.float32(self._job.optimizer["learning_rate"])
-        updates = []
-        for name, gradient in self._symbolic_gradients():
-            weight, change = self._weights[name], gradient
-            if rule["weight_decay"]:
-                change = change + rule["weight_decay"] * weight
-            if rule["momentum"]:
-                change = rule["momentum"] * self._velocities[name] + change
-                updates.append((self._velocities[name], change))
-            updates.append((weight, weight - rate * change))
+        """Sizes that stay are constants in it."""
+        update = self._update
+        rate, shrink = self._sizes if update.changes else map(np.float32, update.sizes(0))
+        pairs, updates = self._symbolic_gradients(), []
+        if update.clip_norm is not None:
+            norm = self._sqrt(sum((gradient * gradient).sum() for _, gradient in pairs))
+            factor = update.clip_norm / self._maximum(norm, update.clip_norm)
+            pairs = [(name, gradient * factor) for name, gradient in pairs]
+        for name, gradient in pairs:
+            weight, kept = self._weights[name], self._kept[name]
+            change, after = update.step(update.decayed(gradient, weight), kept, rate)
+            updates += [(kept[state], value) for state, value in after.items()]
+            updates.append((weight, (weight - shrink * weight if update.is_decoupled else weight) - change))
         return self._compile(self._loss, updates)
 
     def _compile_gradient(self):

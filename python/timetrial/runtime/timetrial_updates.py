@@ -56,7 +56,9 @@ class Update(object):
     """The optimizer of a job. `sqrt`: of a tensor; `number`: the type that the rule's numbers are to have.
 
     rule, states: its name, and the names of what it keeps of a parameter. numbers: its keys, and the flags
-    that are on. changes: whether sizes() differ from step to step. clip_norm: None where nothing is clipped.
+    that are on. changes: whether sizes() differ from step to step. is_decoupled: whether the decay is taken
+    from the weight itself. inside: whether the velocity has the rate in it. clip_norm: None where nothing is
+    clipped.
     """
 
     def __init__(self, job, sqrt=None, number=float):

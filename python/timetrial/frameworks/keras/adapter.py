@@ -3,9 +3,10 @@
 import os
 
 import keras_gradients
-import numpy as np
 from keras_network import LAYERS, build_model
+from keras_updates import Updates
 from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+from timetrial_updates import OPTIMIZERS
 
 
 def _squared_error(labels, prediction):
@@ -25,6 +26,7 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    optimizers = OPTIMIZERS
 
     def load(self, settings):
         """Imports Keras on its backend, which is told how many threads to use where it can be told."""
@@ -52,10 +54,10 @@ class Adapter(BaseAdapter):
         self._job, self._images, self._labels = job, images, labels
         self._form = ChannelsLast(job)
         self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)
-        self._optimizer = _make_optimizer(job.optimizer)
+        self._updates = Updates(keras, job)
         loss = LOSSES[job.node(job.loss).kind]()
-        self._model.compile(optimizer=self._optimizer, loss=loss)
-        self._optimizer.build(self._model.trainable_variables)
+        self._model.compile(optimizer=self._updates.optimizer, loss=loss)
+        self._updates.optimizer.build(self._model.trainable_variables)
         self._variables = {}
         for node in job.nodes:
             if node.parameters:
@@ -70,11 +72,11 @@ class Adapter(BaseAdapter):
         """Initial weights, empty optimizer."""
         for name, variable in self._variables.items():
             variable.assign(self._form.initial(name))
-        for velocity in self._optimizer.momentums:
-            velocity.assign(np.zeros(velocity.shape, np.float32))
+        self._updates.reset()
 
     def step(self):
         """One training step; the mean loss of the batch before the update, as a number; Keras waits."""
+        self._updates.before()
         return float(self._model.train_on_batch(self._images, self._labels))
 
     def gradient(self):
@@ -102,13 +104,13 @@ class Adapter(BaseAdapter):
         return self._in_the_jobs_form(lambda v: self._gradients[v.path]) if self._gradients else {}
 
     def states(self):
-        """The optimizer's momentum: Keras keeps it times minus the learning rate."""
-        if not self._optimizer.momentums:
-            return {}
-        pairs = zip(self._model.trainable_variables, self._optimizer.momentums)
-        of, rate = {v.path: m for v, m in pairs}, self._job.optimizer["learning_rate"]
-        found = self._in_the_jobs_form(lambda variable: of[variable.path])
-        return {name + ".velocity": array / -rate for name, array in found.items()}
+        """What the optimizer keeps."""
+        found, (kept, factor) = {}, self._updates.states()
+        for state, variables in kept:
+            of = {v.path: one for v, one in zip(self._model.trainable_variables, variables)}
+            arrays = self._in_the_jobs_form(lambda variable, of=of: of[variable.path])
+            found.update(("{}.{}".format(name, state), array / factor) for name, array in arrays.items())
+        return found
 
     def activations(self):
         """Of every layer, on the current batch, by a model with all of them as outputs."""
@@ -149,22 +151,6 @@ def _torch(threads):
     if threads:
         torch.set_num_threads(threads)
     return lambda: (str(torch.get_num_threads()), "torch.get_num_threads()")
-
-
-def _make_optimizer(settings):
-    """Keras' SGD. Its own weight_decay acts apart from the momentum; here it is part of the gradient."""
-    decay, plain = settings["weight_decay"], keras.optimizers.SGD
-    options = {"learning_rate": settings["learning_rate"], "momentum": float(settings["momentum"])}
-    if not decay:
-        return plain(**options)
-
-    class DecayedSGD(type(plain())):  # the backend may have a class of its own for it
-        def apply(self, grads, trainable_variables=None):
-            variables = trainable_variables or self._trainable_variables
-            decayed = [g + decay * keras.ops.convert_to_tensor(v) for g, v in zip(grads, variables)]
-            super().apply(decayed, trainable_variables)
-
-    return DecayedSGD(**options)
 
 
 def _lowest_padding(height, width):

@@ -4,8 +4,6 @@ versions."""
 
 from timetrial_updates import Update
 
-STATES = {"sgd": ("velocity",), "adam": ("first_moment", "second_moment")}
-
 
 class Updates(object):
     """The optimizer of a job. `optimizer`: for a trainer or an updater, new after every reset()."""
@@ -37,7 +35,7 @@ class Updates(object):
             # MXNet keeps -rate * velocity, which comes to the same while the rate stays.
             factor = -1 if self._update.inside else -self._job.optimizer["learning_rate"]
             return {name + ".velocity": kept.asnumpy() / factor}
-        return {"{}.{}".format(name, ours): one.asnumpy() for ours, one in zip(STATES["adam"], kept)}
+        return {"{}.{}".format(name, ours): one.asnumpy() for ours, one in zip(self._update.states, kept)}
 
 
 def _has_it(update, job):

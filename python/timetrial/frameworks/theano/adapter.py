@@ -98,3 +98,9 @@ class Adapter(SymbolicAdapter):
     def _loss_of(self, prediction):
         kind = self._job.node(self._job.loss).kind
         return LOSSES[kind](prediction, self.labels, self._job.batch_size, self._job.classes)
+
+    def _sqrt(self, x):
+        return tensor.sqrt(x)
+
+    def _maximum(self, x, y):
+        return tensor.maximum(x, y)
