@@ -12,6 +12,9 @@ import sys
 
 import loading
 
+# What adapters import of ours, and main.py keeps for them.
+SHARED = ("timetrial_adapter", "timetrial_updates", "symbolic_adapter")
+
 
 def say(**answer):
     """One line for the parent."""
@@ -46,11 +49,10 @@ def main():
     """Stops at the first failure: what follows would only repeat it."""
     with open(sys.argv[1]) as file:
         task = json.load(file)
-    # Adapters import these, which import NumPy: before the framework, as in every launch.
-    if not attempt("numpy", __import__, "numpy") or not attempt(
-        "symbolic_adapter", __import__, "symbolic_adapter"
-    ):
-        return
+    # The shared modules import NumPy: before the framework, as in every launch.
+    for name in ("numpy", *SHARED):
+        if not attempt(name, __import__, name):
+            return
     if not attempt("the runtime module", load_runtime, task["runtime"]):
         return
     own = os.path.dirname(os.path.abspath(__file__))
