@@ -50,7 +50,7 @@ CASES = [
     (spoil("task", "trian"), "job", "crash", "task 'trian'. Did you mean 'train'?"),
     (spoil("batch_size", 0), "job", "crash", "batch"),
     (spoil("network.output", "loss"), "job", "crash", "should be 'fc' and 'loss'"),
-    (spoil("network.nodes.2.kind", "dens"), "job", "crash", "'dens'"),
+    (spoil("network.nodes.2.kind", "dens"), "load", "unavailable", "no layer 'dens'; it has: input, dense"),
     (
         spoil("backend.plugin", "/nowhere/x.so"),
         "load",
