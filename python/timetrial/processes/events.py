@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Direction
@@ -186,7 +187,9 @@ def read_event(line: bytes, asked: Asked[AnswerType] | None) -> AnswerType | Fai
     try:
         answer = _answer(line, asked)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        # Their order is not always the same. That it is another event says most, and what is wrong or missing
+        # more than what is there besides.
+        first = min(error.errors(include_url=False), key=_rank)
         place = ".".join(str(part) for part in first["loc"])
         what = f"'{place}': {first['msg']}" if place else first["msg"]
         about = f"its answer to '{asked.verb}' cannot be one" if asked else "its event cannot be one"
@@ -194,6 +197,10 @@ def read_event(line: bytes, asked: Asked[AnswerType] | None) -> AnswerType | Fai
     if asked and isinstance(answer, Done) and asked.verb != answer.command:
         raise broken(f"it was asked to '{asked.verb}' and answered a '{answer.command}'")
     return answer
+
+
+def _rank(error: ErrorDetails) -> tuple[bool, bool, str]:
+    return error["loc"] != ("event",), error["type"] == "extra_forbidden", str(error["loc"])
 
 
 def _answer(line: bytes, asked: Asked[AnswerType] | None) -> AnswerType | Failed:
