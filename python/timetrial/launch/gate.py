@@ -20,7 +20,7 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.proof.clear import with_clear_batches
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Look, Observation
-from timetrial.proof.parity import compare, expected_of, merged, unproven
+from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
 from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof.stress import stressed, with_recipe
 from timetrial.records.model import Parity
@@ -41,6 +41,8 @@ class Gate:
         self._judge: Judge | None = None
         self._reason = "there is no network that a judge could compute"
         self._observations: list[Observation] = []
+        self._doubted: list[float] = []
+        self._doubt = ""
 
     def open(self) -> None:
         """Finds the judge, before the contender starts."""
@@ -120,6 +122,14 @@ class Gate:
         finally:
             contact.close()
 
+    def doubt(self, losses: Sequence[float], words: str) -> None:
+        """First losses of a timed launch that are not its proof's. Kernels that are chosen anew in every
+        process may round a decision otherwise, which the judge must find (ways.py). LaunchError: nobody can
+        judge them."""
+        if self._judge is None:
+            raise LaunchError("wrong", words)
+        self._doubted, self._doubt = list(losses), words
+
     def forget(self) -> None:
         """What was observed."""
         self._observations = []
@@ -129,7 +139,18 @@ class Gate:
         if self._judge is None or not self._observations:
             return None
         check_finite(self._observations)
-        return compare(self._observations, self._judge, expected_of(self.prepared), cancelled=self._cancelled)
+        parity = compare(
+            self._observations,
+            self._judge,
+            expected_of(self.prepared),
+            losses=self._doubted,
+            cancelled=self._cancelled,
+        )
+        if parity.status == "failed":
+            is_doubted = (parity.tensor or "").startswith(FIRST_LOSSES)
+            reason = self._doubt if is_doubted else f"behind the timed part: {parity.reason}"
+            return parity.model_copy(update={"reason": reason})
+        return parity
 
 
 def check_finite(observations: Sequence[Observation]) -> None:

@@ -268,7 +268,7 @@ class Launch:
     def _judge_end(self) -> None:
         end = self.found.end = self.gate.judge_end()
         if end is not None and end.status == "failed":
-            raise LaunchError("wrong", f"behind the timed part: {end.reason}")
+            raise LaunchError("wrong", end.reason or "")
 
     def _judge_settings(self, contender: Contender) -> None:
         found = self.found

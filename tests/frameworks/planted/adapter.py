@@ -20,7 +20,7 @@ DEFECTS = (
     "evaluation_mode", "reduced_precision", "relu_at_zero", "stale_evaluation", "forgotten_momentum",
     "no_reset", "chance", "gradient_leaves_a_trace", "kept_velocity", "half_batch", "every_eighth",
     "shifted_target", "velocity_lost", "first_inference", "inference_trace",
-    "undecayed_bias", "late_rate", "rate_in_velocity",
+    "undecayed_bias", "late_rate", "early_rate", "rate_in_velocity",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
@@ -151,7 +151,7 @@ class Adapter:
             momentum = 0.0
         if self.defect == "ignored_decay":
             decay = 0.0
-        if self.defect == "doubled_rate":
+        if self.defect == "doubled_rate" or (self.defect == "early_rate" and self.since_reset == 1):
             rate *= 2
         for name, gradient in self.gradients.items():
             if self.defect == "frozen" and name.startswith(self.target + "."):
