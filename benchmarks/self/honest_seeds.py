@@ -2,11 +2,13 @@
 
 Each seed has its own initial values, order of images and clear batches; each contender rounds in its own way.
 Odd seeds prove an MLP, even ones LeNet-5, over the small digits, every tenth in batches of 256, which hold
-many decisions that rounding may turn. Prints who was refused, and why.
+many decisions that rounding may turn. Behind each proof comes a timed launch, which is another process and
+may choose other kernels: its first losses and its end are judged. Prints who was refused, and why.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import tempfile
@@ -14,11 +16,13 @@ import time
 from pathlib import Path
 
 from timetrial.cases.case import Case, Workload
-from timetrial.launch import LaunchPlan
+from timetrial.launch import LaunchPlan, Measure
 from timetrial.launch.together import launch_together
+from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare
 
 OPTIMIZER = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
+SHORT = Measure(min_ns=50_000_000, budget_ns=100_000_000)  # the first losses and the end are all that counts
 
 
 def plan(backend: str, mode: str, seed: int, folder: Path) -> LaunchPlan:
@@ -28,6 +32,12 @@ def plan(backend: str, mode: str, seed: int, folder: Path) -> LaunchPlan:
     settings = {"threads": "1", **({"mode": mode} if mode else {})}
     case = Case(backend, work, settings=settings)
     return LaunchPlan(case, prepare(work, seed=seed, epochs=1), "proof", folder, seed=seed)
+
+
+def timed(proven: LaunchPlan, proof: LaunchRecord) -> LaunchPlan:
+    """A timed launch behind it."""
+    folder = proven.folder.with_name(f"{proven.folder.name}-timed")
+    return dataclasses.replace(proven, purpose="speed", folder=folder, proof=proof.parity, measure=SHORT)
 
 
 def main() -> int:
@@ -41,15 +51,20 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as root:
             seeds = range(1, int(sys.argv[1]) + 1)
             plans = [plan(backend, mode, seed, Path(root) / str(seed)) for seed in seeds]
-            records = launch_together(plans, len(os.sched_getaffinity(0)), lambda _: None)
+            at_once = len(os.sched_getaffinity(0))
+            proofs = launch_together(plans, at_once, lambda _: None)
+            behind = [timed(one, proof) for one, proof in zip(plans, proofs, strict=True)]
+            ends = launch_together(behind, at_once, lambda _: None)
+        records = [*proofs, *ends]
         bad = {
-            record.seed: f"{record.outcome}: {record.reason or record.parity}"
+            (record.seed, record.purpose): f"{record.outcome}: {record.reason or judged}"
             for record in records
-            if record.outcome != "ok" or record.parity is None or record.parity.status != "passed"
+            for judged in [record.parity if record.purpose == "proof" else record.end]
+            if record.outcome != "ok" or judged is None or judged.status != "passed"
         }
         print(f"{words}: {len(bad)} of {len(records)} refused, {time.monotonic() - began:.0f} s", flush=True)
-        for seed, why in sorted(bad.items()):
-            print(f"  seed {seed}: {why[:2000]}", flush=True)
+        for (seed, purpose), why in sorted(bad.items()):
+            print(f"  seed {seed}, {purpose}: {why[:2000]}", flush=True)
         refused += len(bad)
     return int(refused > 0)
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timetrial.core import Network, images_and_labels
+import timetrial as tt
+from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.proof.judge import SMALL, NativeJudge
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
@@ -29,13 +30,16 @@ NODES = [
 ]
 N = 5
 TURNED_IMAGE, UNIT = 2, 4
+KINK = 0.25
 
 
 class Stage:
     """A network whose relu unit UNIT lies `margin` (of the rms) from its edge for one image."""
 
-    def __init__(self, folder: Path, margin: float):
-        self.network = Network(NODES, N, images_and_labels((1, 8, 8)))
+    def __init__(self, folder: Path, margin: float, kind: str = "relu", kink: float = 0.0):
+        self.kink = kink
+        nodes = [one | {"kind": kind} if one["kind"] == "relu" else one for one in NODES]
+        self.network = Network(nodes, N, images_and_labels((1, 8, 8)))
         rng = np.random.default_rng(5)
         self.images = rng.uniform(0, 1, (N, 1, 8, 8)).astype(np.float32)
         self.labels = rng.integers(0, 4, N)
@@ -77,7 +81,11 @@ class Stage:
         witness = self.judge.witness()
         witness.load(self.parameters)
         shown = witness.gradient(self.image(TURNED_IMAGE), {}).activation
-        return float(shown["fc1"][0, UNIT]), float(np.sqrt(np.mean(shown["fc1"] ** 2))), shown["flat"][0]
+        return (
+            float(shown["fc1"][0, UNIT]) - self.kink,
+            float(np.sqrt(np.mean(shown["fc1"] ** 2))),
+            shown["flat"][0],
+        )
 
     def turned(self, node: str, share: float = 1.0) -> Tensors:
         """The judge's gradients with the decisions of a node that are close turned."""
@@ -122,6 +130,46 @@ def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
         assert len(parity.turned) == 1
         assert f"relu unit {UNIT} of image {TURNED_IMAGE}, margin 2e-06" in parity.turned[0]
         assert all(one.passed for one in parity.comparisons)
+
+
+@tt.layer_kind
+class Leaky(tt.LayerDefinition):
+    """Its slope is another on either side of KINK."""
+
+    kind = "test_leaky"
+    kinks = (KINK,)
+
+    def forward(self, layer: tt.Layer, inputs: Any, parameters: Any) -> Any:
+        x = inputs[0] - KINK
+        return np.where(x > 0, x, 0.1 * x)
+
+    def backward(self, layer: tt.Layer, inputs: Any, parameters: Any, output: Any, gradient: Any) -> Any:
+        return [gradient * np.where(inputs[0] > KINK, 1.0, 0.1)], []
+
+
+@tt.layer_kind
+class Silent(Leaky):
+    """The same; but nobody is told."""
+
+    kind = "test_silent"
+    kinks = ()
+
+
+@pytest.mark.parametrize("kind", ["test_leaky", "test_silent"])
+def test_a_kind_of_ones_own_says_where_its_slope_jumps(tmp_path: Path, kind: str) -> None:
+    told = Stage(tmp_path, 2e-6, "test_leaky", KINK)
+    gradient = told.turned("relu unit 4 of image 2")
+    parity = Stage(tmp_path, 2e-6, kind, KINK).judged(gradient)
+    assert parity.status == ("passed" if kind == "test_leaky" else "failed")
+    assert parity.notes == (["flips"] if kind == "test_leaky" else [])
+
+
+@pytest.mark.parametrize("kinks", [(float("nan"),), "zero", (True,)])
+def test_kinks_that_are_no_numbers_are_refused(kinks: Any) -> None:
+    with pytest.raises(NetworkError, match="expected a list of numbers"):
+        tt.layer_kind(type("Bad", (Leaky,), {"kind": "test_bad", "kinks": kinks}))
+    with pytest.raises(NetworkError, match="treats each value alone"):
+        tt.layer_kind(type("Bad", (Leaky,), {"kind": "test_bad", "several": True}))
 
 
 def test_what_agrees_needs_no_explanation(stage: Stage) -> None:
@@ -208,7 +256,7 @@ def test_every_one_of_equal_maxima_may_get_the_gradient(tmp_path: Path) -> None:
         stage.judged_step(_gradient(stage, _every(stage))),
     ):
         assert parity.status == "passed", parity.reason
-        assert parity.turned[0].endswith("max_pool2d: 54 ties, each value of them")
+        assert parity.turned[0].endswith("54 ties of maxima, each value of them")
 
 
 def test_what_is_a_tie_in_single_precision_alone_is_found(tmp_path: Path) -> None:

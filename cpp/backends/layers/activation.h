@@ -63,6 +63,9 @@ struct Sigmoid {
 template <typename T, typename F>
 class Activation final : public LayerOfOne<T> {
   public:
+    bool may_write_over_input() const override { return true; }
+    bool needs_its_output() const override { return true; }
+
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
         for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
             const T* x = input.value + first;

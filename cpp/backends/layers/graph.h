@@ -15,7 +15,6 @@ namespace timetrial::layers {
 template <typename T>
 struct Node {
     std::string name;
-    std::string kind;
     std::vector<int64_t> external_shape;  // N x C x H x W or N x F, as the outside knows it
     Edge<T> output;
     Buffer<T> value;
@@ -36,12 +35,6 @@ struct Graph {
     std::vector<Parameter<T>*> parameters;
 };
 
-// Layers whose backward pass looks at their output, and only at that: they may write over their input, but
-// not be written over.
-inline bool is_activation(const std::string& kind) {
-    return kind == "relu" || kind == "tanh" || kind == "sigmoid";
-}
-
 inline Shape read_shape(const std::vector<int64_t>& shape) {
     if (shape.size() == 2) return {shape[0], shape[1], 1, 1, true};
     if (shape.size() == 4) return {shape[0], shape[1], shape[2], shape[3], false};
@@ -58,10 +51,10 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
         for (const std::size_t input : node.inputs) ++consumers[input];
     for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
-        if (!is_activation(node.kind) && node.kind != "add") continue;
+        if (!node.layer->may_write_over_input()) continue;
         const auto over = std::find_if(node.inputs.begin(), node.inputs.end(), [&](std::size_t input) {
             return input >= graph.n_inputs && consumers[input] == 1 && learns[input] == learns[i] &&
-                   !is_activation(graph.nodes[input].kind);
+                   !graph.nodes[input].layer->needs_its_output();
         });
         if (over == node.inputs.end()) continue;
         graph.nodes[*over].overwritten = true;
@@ -86,7 +79,6 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         place[i] = graph.nodes.size();
         Node<T>& node = graph.nodes.emplace_back();
         node.name = from.name;
-        node.kind = from.kind;
         node.external_shape = from.shape;
         node.output.shape = read_shape(from.shape);
         if (from.kind == "input") {

@@ -12,6 +12,8 @@ namespace timetrial::layers {
 template <typename T>
 class Add final : public Layer<T> {
   public:
+    bool may_write_over_input() const override { return true; }
+
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int) override {
         for_each_run(output.shape, images, [&](int64_t first, int64_t count) {
             T* y = output.value + first;

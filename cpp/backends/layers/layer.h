@@ -67,6 +67,11 @@ class Layer {
   public:
     virtual ~Layer() = default;
 
+    // Whether the output may be the memory of an input with no other reader, and their gradients too.
+    virtual bool may_write_over_input() const { return false; }
+    // Whether the backward pass looks at the output, so that nobody may write over that.
+    virtual bool needs_its_output() const { return false; }
+
     // Once, before any step: room for what each thread needs of its own.
     virtual void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) {
         (void)inputs, (void)output, (void)threads;

@@ -181,13 +181,12 @@ class Reference final : public Backend {
 
   private:
     std::unique_ptr<Function> make(const tt_build& build, const Layer& layer, std::size_t node) const {
-        // Who judges a contender of another convention at ties asks for that.
-        if (ties_ == Ties::kAll && layer.kind == "max_pool2d")
-            return std::make_unique<MaxPool2d>(layer.attributes, ties_);
         for (std::size_t i = 0; i < build.n_definitions; ++i)
             if (const tt_definition& one = element(build.definitions, i); layer.kind == one.kind)
                 return std::make_unique<Defined>(one, *build.network, node);
-        return find_kind(functions, layer).make(layer.attributes);
+        std::unique_ptr<Function> made = find_kind(functions, layer).make(layer.attributes);
+        made->take_ties(ties_);
+        return made;
     }
 
     // Neither the loss nor what it alone reads: nothing flows through them.

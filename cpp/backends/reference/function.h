@@ -17,6 +17,12 @@ namespace timetrial::reference {
 // A layer may compute something else where nothing is learned (batch normalization does).
 enum class Mode { kTraining, kInference };
 
+// Who gets the gradient of a maximum that several values reach.
+enum class Ties {
+    kFirst,  // the first of them in row-major order: canonical in timetrial
+    kAll,    // each of them the whole of it, as Theano's pooling does; no derivative, which would share it
+};
+
 class Function {
   public:
     virtual ~Function() = default;
@@ -24,6 +30,8 @@ class Function {
     virtual void forward(std::span<Tensor* const> x, Tensor& y, Mode mode) = 0;
     // Adds to the gradients of x and of the parameters what y.gradient makes of them: the chain rule.
     virtual void backward(std::span<Tensor* const> x, Tensor& y) = 0;
+    // Who judges a contender of another convention at ties asks for that.
+    virtual void take_ties(Ties) {}
     // The states behind a training step; its forward and backward passes see those before it.
     virtual void keep_states(std::span<Tensor* const>) {}
 

@@ -20,18 +20,13 @@ void for_each_pooled_row(const Window& window, const Tensor& x, const Tensor& y,
     }
 }
 
-// Who gets the gradient of a maximum that several values reach.
-enum class Ties {
-    kFirst,  // the first of them in row-major order: canonical in timetrial
-    kAll,    // each of them the whole of it, as Theano's pooling does; no derivative, which would share it
-};
-
 // y = the largest value in the window; padding never wins. As a sum it has one term: the winner's value,
 // once.
 class MaxPool2d final : public Sum<MaxPool2d> {
   public:
-    explicit MaxPool2d(const Attributes& attributes, Ties ties = Ties::kFirst)
-        : window_(attributes), ties_(ties) {}
+    explicit MaxPool2d(const Attributes& attributes) : window_(attributes) {}
+
+    void take_ties(Ties ties) override { ties_ = ties; }
 
     template <class Terms>
     void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
@@ -71,7 +66,7 @@ class MaxPool2d final : public Sum<MaxPool2d> {
     }
 
     const Window window_;
-    const Ties ties_;
+    Ties ties_ = Ties::kFirst;
 };
 
 // y = sum over the window / (kernel_h * kernel_w); padded zeros count.

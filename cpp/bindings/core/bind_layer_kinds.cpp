@@ -230,8 +230,9 @@ using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t,
 
 // `functions`: _Functions in own_kinds.py.
 void register_kind(const std::string& name, bool several, bool reads_integers,
-                   const std::vector<RuleTuple>& rules, const std::string& formula, const std::string& source,
-                   const std::string& digest, py::object functions) {
+                   const std::vector<RuleTuple>& rules, const std::vector<double>& kinks,
+                   const std::string& formula, const std::string& source, const std::string& digest,
+                   py::object functions) {
     LayerKind kind;
     kind.name = name;
     kind.takes = several ? Takes::kSeveral : Takes::kOne;
@@ -239,6 +240,7 @@ void register_kind(const std::string& name, bool several, bool reads_integers,
     for (const RuleTuple& rule : rules) kind.attributes.push_back(attribute_rule(rule));
     kind.formula = formula;
     kind.source = source;
+    kind.kinks = kinks;
 
     const std::shared_ptr<py::object> held = shared<py::object>(functions);
     kind.infer_shape = [held](const LayerView& layer) {
@@ -284,13 +286,21 @@ std::vector<std::array<std::string, 4>> layer_kind_words() {
     return words;
 }
 
+// Kinks, whether it picks the largest, whether it moves nothing; nothing of a kind that is not known here.
+std::optional<std::tuple<std::vector<double>, bool, bool>> layer_traits(const std::string& name) {
+    const LayerKind* kind = find_layer_kind(name);
+    if (kind == nullptr) return std::nullopt;
+    return std::tuple{kind->kinks, kind->picks_largest, kind->moves_nothing};
+}
+
 }  // namespace
 
 void register_layer_kinds(py::module_& module) {
     module.def("layer_kinds", &layer_kind_words);
+    module.def("layer_traits", &layer_traits, py::arg("name"));
     module.def("register_layer_kind", &register_kind, py::arg("name"), py::arg("several"),
-               py::arg("reads_integers"), py::arg("attributes"), py::arg("formula"), py::arg("source"),
-               py::arg("digest"), py::arg("functions"));
+               py::arg("reads_integers"), py::arg("attributes"), py::arg("kinks"), py::arg("formula"),
+               py::arg("source"), py::arg("digest"), py::arg("functions"));
 }
 
 }  // namespace timetrial::bindings

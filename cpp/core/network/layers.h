@@ -61,6 +61,11 @@ struct LayerKind {
     std::string formula;
     std::string source;
 
+    // Of a layer that treats each value alone: where its derivative jumps, so that rounding decides it.
+    std::vector<double> kinks = {};
+    bool picks_largest = false;  // in each window, so that of close rivals rounding decides
+    bool moves_nothing = false;  // y is x under another shape
+
     // Whole numbers that it reads lie in 0 to this - 1; empty where it reads none.
     std::function<std::int64_t(const LayerView&)> integers_below = nullptr;
     // Words of attributes (padding = "same") as the numbers that they stand for; empty: there are none.

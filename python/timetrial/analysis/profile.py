@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from timetrial.analysis.summary import beyond_peak
 from timetrial.cautions import Caution
+from timetrial.core import layer_traits
 from timetrial.optimizers import kept_states
 from timetrial.records.model import CaseRecord, Direction, LayerWork, ProfiledLayer
 
@@ -32,7 +33,6 @@ _PASSES: dict[str, tuple[str, ...]] = {
 }
 _F32 = 4
 # A layer of this kind may be a change of shape alone, which moves nothing.
-_MOVES_NOTHING = ("flatten",)
 DISTURBED = 0.05  # the sum of medians and the median of sums of a quiet launch are nearer
 
 
@@ -176,7 +176,7 @@ def _least_bytes(layer: ProfiledLayer, work: LayerWork | None, case: CaseRecord)
         if not parameters:
             return None
         return (3 + 2 * len(kept_states(case.optimizer))) * _F32 * parameters
-    if work is None or work.kind in _MOVES_NOTHING or work.multiply_accumulates.get("forward"):
+    if work is None or layer_traits(work.kind).moves_nothing or work.multiply_accumulates.get("forward"):
         return None
     return sum(work.bytes.get(one, 0) for one in _PASSES.get(layer.direction, ())) or None
 

@@ -21,7 +21,14 @@ from timetrial.core.native import (  # noqa: E402
     native_dir,
     runtime_dir,
 )
-from timetrial.core.network import Input, Network, images_and_labels, layer_kinds  # noqa: E402
+from timetrial.core.network import (  # noqa: E402
+    Input,
+    LayerTraits,
+    Network,
+    images_and_labels,
+    layer_kinds,
+    layer_traits,
+)
 from timetrial.core.observer import MappedLibrary, Observation, Observer, Thread  # noqa: E402
 from timetrial.core.own_kinds import (  # noqa: E402
     Attribute,
@@ -49,6 +56,7 @@ __all__ = [
     "Layer",
     "LayerDefinition",
     "LayerParameter",
+    "LayerTraits",
     "Loop",
     "MappedLibrary",
     "Network",
@@ -69,6 +77,7 @@ __all__ = [
     "images_and_labels",
     "layer_kind",
     "layer_kinds",
+    "layer_traits",
     "measure_peak_flops",
     "native_dir",
     "now_ns",

@@ -26,6 +26,7 @@ __all__: list[str] = [
     "initial_values",
     "initializer_names",
     "layer_kinds",
+    "layer_traits",
     "measure_peak_flops",
     "now_ns",
     "openblas_core_missed",
@@ -203,6 +204,7 @@ def initial_values(
 ) -> numpy.typing.NDArray[numpy.float32]: ...
 def initializer_names() -> list[str]: ...
 def layer_kinds() -> list[typing.Annotated[list[str], "FixedSize(4)"]]: ...
+def layer_traits(name: str) -> tuple[list[float], bool, bool] | None: ...
 def measure_peak_flops(
     threads: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex
 ) -> Peak: ...
@@ -228,6 +230,7 @@ def register_layer_kind(
             collections.abc.Sequence[str],
         ]
     ],
+    kinks: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex],
     formula: str,
     source: str,
     digest: str,

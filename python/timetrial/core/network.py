@@ -225,6 +225,21 @@ class LayerKind:
     source: str  # whence the definition
 
 
+@dataclass(frozen=True)
+class LayerTraits:
+    """What one has to know of a kind who judges its numbers."""
+
+    kinks: tuple[float, ...] = ()  # inputs at which the derivative jumps, of one that treats each value alone
+    picks_largest: bool = False  # in each window
+    moves_nothing: bool = False  # its output is its input under another shape
+
+
+def layer_traits(kind: str) -> LayerTraits:
+    """Of a kind of the core, or of one's own; of one that this process does not know: none."""
+    found = _core.layer_traits(kind)
+    return LayerTraits() if found is None else LayerTraits(tuple(found[0]), *found[1:])
+
+
 def layer_kinds() -> list[LayerKind]:
     """The kinds a node can have."""
     return [LayerKind(*words) for words in _core.layer_kinds()]

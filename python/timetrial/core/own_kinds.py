@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
@@ -88,6 +89,7 @@ class LayerDefinition:
     attributes: ClassVar[Sequence[Attribute]] = ()  # what a node of it may say
     several: ClassVar[bool] = False  # it takes two and more inputs, not one
     reads_integers: ClassVar[bool] = False  # inputs may be whole numbers (they come as doubles)
+    kinks: ClassVar[Sequence[float]] = ()  # of a kind that treats each value alone: where its slope jumps
     formula: ClassVar[str] = ""  # what it computes, for people
     source: ClassVar[str] = ""  # whence the definition
 
@@ -146,11 +148,16 @@ def layer_kind(definition: Defined) -> Defined:
         if not isinstance(one, Attribute):
             raise NetworkError(f"{where}: attribute {one!r}; expected a timetrial.Attribute.")
         rules.append((one.name, one.type, one.default, one.least, list(one.words)))
+    if own.several and own.kinks:
+        raise NetworkError(
+            f"{where}: kinks are of a kind that treats each value alone, not of several inputs."
+        )
     _core.register_layer_kind(
         own.kind,
         own.several,
         own.reads_integers,
         rules,
+        _kinks(where, own.kinks),
         own.formula,
         own.source,
         _digest(definition),
@@ -158,6 +165,15 @@ def layer_kind(definition: Defined) -> Defined:
     )
     _REGISTERED[own.kind] = own
     return definition
+
+
+def _kinks(where: str, given: Any) -> list[float]:
+    """Checked."""
+    numbers = list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in numbers:
+        if isinstance(one, bool) or not isinstance(one, (int, float)) or not math.isfinite(one):
+            raise NetworkError(f"{where}: kinks are {given!r}; expected a list of numbers.")
+    return [float(one) for one in numbers]
 
 
 def own_kinds() -> Mapping[str, LayerDefinition]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.core import layer_traits
 from timetrial.proof.observed import Tensors, rows_of, sample_count
 from timetrial.proof.parts import different
 from timetrial.proof.rule import inner, norm
@@ -73,20 +74,20 @@ def edges_of(
     """The edges of one image (batch 1), by its activations in double precision, for whoever takes ties this
     way: where all of several maxima get the gradient, there is nothing to choose between them."""
     for node in nodes:
-        if node["kind"] not in ("relu", "max_pool2d"):
+        traits = layer_traits(node["kind"])
+        if not (traits.kinks or traits.picks_largest) or node["inputs"][0] not in activation:
             continue
         source = node["inputs"][0]
-        if source not in activation:
-            continue
         values = activation[source]
         rms = float(np.sqrt(np.mean(values**2))) or 1.0  # of a layer that is all 0 every decision is a tie
-        if node["kind"] == "relu":
-            yield from _relu_edges(node["name"], source, values.ravel(), rms, limit)
-        else:
+        for kink in traits.kinks:
+            yield from _kink_edges(node["name"], source, values.ravel() - kink, rms, limit)
+        if traits.picks_largest:
             yield from _pooling_edges(node, source, values[0], rms, limit, ties)
 
 
-def _relu_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
+def _kink_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
+    """`values`: how far from the kink."""
     beyond = 1e-9 * rms
     for unit in np.flatnonzero(np.abs(values) <= limit * rms):
         value = float(values[unit])
@@ -195,9 +196,9 @@ def every_tie(judge: Judge, parameters: Tensors, batch: Tensors) -> Turn:
         one, every = (witness.gradient(rows_of(batch, [number]), {}) for witness in witnesses)
         for name, values in total.items():
             values += share * (every.gradient[name] - one.gradient[name])
-        pooled = [node for node in witnesses[0].nodes if node["kind"] == "max_pool2d"]
+        pooled = [node for node in witnesses[0].nodes if layer_traits(node["kind"]).picks_largest]
         count += sum(edge.margin == 0 for edge in edges_of(pooled, one.activation, 0.0))
-    return Turn(f"max_pool2d: {count} ties, each value of them", (1.0,), total)
+    return Turn(f"{count} ties of maxima, each value of them", (1.0,), total)
 
 
 def explain(residual: Tensors, gradient: Tensors, possible: Sequence[Turn]) -> tuple[Tensors, list[str]]:
