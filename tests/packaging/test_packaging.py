@@ -28,6 +28,13 @@ def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[
     return done
 
 
+def strangers(home: Path, **more: str) -> dict[str, str]:
+    """An environment with nothing of ours but a lock of its own: two tests at once are no two measurements of
+    one machine."""
+    lock = os.environ["TIMETRIAL_LOCK"]
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "TIMETRIAL_LOCK": lock, **more}
+
+
 @pytest.fixture(scope="module")
 def distributions(workers_folder: Path) -> tuple[Path, Path]:
     """(sdist, wheel) of `make dist`; the wheel is built from the unpacked sdist, in isolation."""
@@ -82,7 +89,7 @@ def test_wheel_brings_its_own_libraries_and_nobody_elses(distributions: tuple[Pa
 
 def test_installed_wheel_needs_no_compiler(clean_python: Path, tmp_path: Path) -> None:
     """Nothing on PATH but the environment's own programs."""
-    environment = {"PATH": str(clean_python.parent), "HOME": str(tmp_path)}
+    environment = strangers(tmp_path, PATH=str(clean_python.parent))
     assert shutil.which("g++", path=environment["PATH"]) is None
     words = ["network=mlp", "dataset=synthetic", "backend=eigen,onednn,cblas", "threads=1", "launches=2"]
     done = run(clean_python.parent / "timetrial", "run", *words, "--json", cwd=tmp_path, env=environment)
@@ -95,7 +102,7 @@ def test_installed_wheel_needs_no_compiler(clean_python: Path, tmp_path: Path) -
 def test_what_is_built_at_first_use_says_that_it_needs_a_compiler(
     clean_python: Path, only_torch: Path, tmp_path: Path
 ) -> None:
-    environment = {"PATH": str(clean_python.parent), "HOME": str(tmp_path), "PYTHONPATH": str(only_torch)}
+    environment = strangers(tmp_path, PATH=str(clean_python.parent), PYTHONPATH=str(only_torch))
     command = [clean_python.parent / "timetrial", "backends", "build", "libtorch"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
@@ -112,7 +119,7 @@ def test_installed_wheel_runs_an_experiment(clean_python: Path, tmp_path: Path) 
         "backend=null,eigen",
         "--json",
     ]
-    done = run(*command, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    done = run(*command, cwd=tmp_path, env=strangers(tmp_path))
     outcomes = {case["axes"]["backend"]: case["outcome"] for case in json.loads(done.stdout)["cases"]}
     assert outcomes == {"null": "ok", "eigen": "ok"}
 
@@ -136,14 +143,14 @@ def test_installed_wheel_serves_the_oldest_pytest_that_is_promised(
         "    mine = bench.step('mine:make_step', threads=1)\n"
         "    bench.assert_not_slower(mine, than=mine)\n"
     )
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environment = strangers(tmp_path)
     done = run(clean_python, "-m", "pytest", cwd=tmp_path, env=environment)
     assert "pytest-8.0." in done.stdout
     assert "1 timing assertion not judged (--bench=full judges them)" in done.stdout
 
 
 def test_installed_wheel_says_what_a_missing_torch_costs(clean_python: Path, tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environment = strangers(tmp_path)
     done = run(clean_python.parent / "timetrial", "backends", "list", "--json", cwd=tmp_path, env=environment)
     states = {state["name"]: state for state in json.loads(done.stdout)["backends"]}
     assert states["eigen"]["state"] == "ready"
@@ -168,11 +175,7 @@ def test_installed_wheel_brings_what_is_built_at_first_use(
     clean_python: Path, only_torch: Path, tmp_path: Path
 ) -> None:
     """The sources in the wheel are enough, with this environment's torch."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "PYTHONPATH": str(only_torch),
-    }
+    environment = strangers(tmp_path, PYTHONPATH=str(only_torch))
     command = [clean_python.parent / "timetrial", "backends", "build", "libtorch"]
     done = run(*command, cwd=tmp_path, env=environment)
     assert "libtorch: built for torch" in done.stdout
