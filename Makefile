@@ -117,8 +117,8 @@ ctest: $(VENV)/.installed $(VENV)/.test  ## GoogleTest: as installed, then with 
 	  --output-junit $(TIMES)/ctest.xml
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers, build" -- sh -c 'cmake --preset debug && cmake --build --preset debug'
 	$(CTEST) "GoogleTest with sanitizers" -- ctest $(LABELS) --preset debug -j $(JOBS) --output-junit $(TIMES)/ctest-sanitizers.xml
-ifeq ($(FULL),1)
 	$(STAGE) "clang-tidy" -- $(BIN)/python tools/tidy.py build/debug
+ifeq ($(FULL),1)
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "ThreadSanitizer, build" -- sh -c 'cmake --preset threads && cmake --build --preset threads'
 	$(CTEST) "ThreadSanitizer" -- ctest -LE full --preset threads -j $(JOBS) --output-junit $(TIMES)/ctest-threads.xml
 endif

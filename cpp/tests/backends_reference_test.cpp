@@ -80,6 +80,10 @@ TEST(ReferenceGradients, Dense) {
 TEST(ReferenceGradients, Relu) { check_flat("relu"); }
 TEST(ReferenceGradients, Tanh) { check_flat("tanh"); }
 TEST(ReferenceGradients, Sigmoid) { check_flat("sigmoid"); }
+TEST(ReferenceGradients, Dropout) {
+    check_flat("dropout");
+    check_images(node("middle", "dropout"));
+}
 TEST(ReferenceGradients, SquaredError) {
     check_gradients({node("first", "dense", {{"units", 6.0}}), node("middle", "tanh"),
                      node("last", "dense", {{"units", 4.0}}), loss_of("last", "squared_error")},
@@ -135,6 +139,24 @@ TEST(Reference, JoinsByHand) {
     // dL/dboth = (5, 12, 3, 6) / 2; y gets twice that of the sum, and its own: (13, 30) / 2; times w and x.
     EXPECT_EQ(trainer.read(TT_INPUT_GRADIENT).at("images"), (std::vector<double>{39 / 2.0, 45}));
     EXPECT_DOUBLE_EQ(trainer.read(TT_ROLE_GRADIENT).at("y.weight")[0], 13 / 2.0 + 30);
+}
+
+// Worked by hand: x = (1, 2) goes through w = 3 as y = (3, 6), of which the mask leaves twice the second.
+TEST(Reference, DropoutByHand) {
+    Problem problem({node("y", "conv2d", {{"channels", 1.0}, {"kernel", 1.0}, {"bias", false}}),
+                     node("drop", "dropout"), node("flat", "flatten"), loss_of("flat", "squared_error")},
+                    1, {1, 1, 2}, Numbers::kReal);
+    problem.weights["y.weight"] = {3.0F};
+    problem.masks["drop.mask"] = {0.0F, 2.0F};
+    problem.images = {1.0F, 2.0F};
+    problem.labels = {0};
+    Trainer trainer(plugin_path("reference"), problem);
+    EXPECT_DOUBLE_EQ(trainer.step(TT_GRADIENT), (1.0 + 144) / 2);
+    EXPECT_EQ(trainer.read(TT_ACTIVATION).at("drop"), (std::vector<double>{0, 12}));
+    // dL/ddrop = (-1, 12); through the mask (0, 24); times x.
+    EXPECT_DOUBLE_EQ(trainer.read(TT_ROLE_GRADIENT).at("y.weight")[0], 48);
+    EXPECT_EQ(trainer.read(TT_INPUT_GRADIENT).size(), 1u);  // none of the mask
+    EXPECT_EQ(trainer.evaluate(), (std::vector<double>{3, 6}));
 }
 
 // A linear network with a squared error is a parabola in each pixel: there the central difference is exact,

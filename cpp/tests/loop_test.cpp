@@ -274,6 +274,22 @@ TEST(Gather, FollowsTheOrderAndStartsAgain) {
     EXPECT_EQ(seen, (std::vector<std::vector<std::int64_t>>{{3, 0}, {1, 1}, {2, 3}, {3, 0}}));
 }
 
+// Rows that belong to no sample come one after the other, whatever the order says.
+TEST(Gather, TakesDrawnRowsInTurn) {
+    const std::vector<std::int64_t> drawn{0, 1, 2, 3, 4}, order(8, 7);
+    std::vector<std::int64_t> batch(2);
+    Gather gather{{{drawn.data(), batch.data(), 8, drawn.size()}}, order.data(), 4, 2};
+    std::vector<std::vector<std::int64_t>> seen;
+    for (int step = 0; step < 5; ++step) {
+        ASSERT_EQ(Gather::call(&gather, nullptr), 0);
+        seen.push_back(batch);
+    }
+    EXPECT_EQ(seen, (std::vector<std::vector<std::int64_t>>{{0, 1}, {2, 3}, {4, 0}, {1, 2}, {0, 1}}));
+    std::vector<std::int64_t> large(12);  // a batch of more rows than there are
+    take_rows(large.data(), drawn.data(), 8, 5, 3, large.size());
+    EXPECT_EQ(large, (std::vector<std::int64_t>{3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
+}
+
 TEST(Gather, FindsAnIndexOutsideTheData) {
     const std::vector<std::int64_t> order{0, 3, 4, -1};
     EXPECT_EQ(first_index_outside(order.data(), 4, 5), 3);

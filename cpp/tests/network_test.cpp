@@ -279,6 +279,69 @@ TEST(Network, HasTheInputsThatTheDataBring) {
     EXPECT_WORDS(refused({inputs[0], inputs[2]}), "has the input 'right', which is no node before it");
 }
 
+TEST(Network, GivesEachDropoutAMask) {
+    const Specs specs{{"conv", "conv2d", {{"images"}}, {{"channels", 2.0}, {"kernel", 3.0}}},
+                      {"drop1", "dropout", {}, {{"rate", 0.25}}},
+                      {"flat", "flatten", {}, {}},
+                      {"drop2", "dropout", {}, {}},
+                      {"both", "add", {{"flat", "drop2"}}, {}},
+                      {"loss", "squared_error", {{"both", "labels"}}, {}}};
+    const Network network(specs, 2, images_and_labels({1, 4, 4}));
+    EXPECT_EQ(network.inputs(), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(network.node(2).name, "drop1.mask");
+    EXPECT_EQ(network.node(2).shape, (Shape{2, 2, 2, 2}));
+    EXPECT_EQ(network.node(3).name, "drop2.mask");
+    EXPECT_EQ(network.node(3).shape, (Shape{2, 8}));
+    EXPECT_EQ(network.node(3).role, TT_MASK);
+    const auto inputs_of = [&](const char* name) { return network.node(network.index_of(name)).inputs; };
+    EXPECT_EQ(inputs_of("conv"), (std::vector<std::uint32_t>{0}));
+    EXPECT_EQ(inputs_of("drop1"), (std::vector<std::uint32_t>{network.index_of("conv"), 2}));
+    EXPECT_EQ(inputs_of("both"),
+              (std::vector<std::uint32_t>{network.index_of("flat"), network.index_of("drop2")}));
+    EXPECT_EQ(inputs_of("loss"), (std::vector<std::uint32_t>{network.index_of("both"), 1}));
+    EXPECT_EQ(network.node(network.output()).name, "both");
+    EXPECT_EQ(network.parameter_count(), 2 * 9 + 2);
+    constexpr std::int64_t one = 2 * 2 * 2 * 2 * 4;  // bytes of a tensor of the first
+    const PassWork work = network.bytes(network.index_of("drop1"));
+    EXPECT_EQ(work.forward, 3 * one);        // reads x and m, writes y
+    EXPECT_EQ(work.backward_data, 3 * one);  // reads dy and m, writes dx
+}
+
+TEST(Network, RefusesWrongMasks) {
+    Specs specs{{"fc", "dense", {{"images"}}, {{"units", 2.0}}},
+                {"drop", "dropout", {{"fc", "noise"}}, {}},
+                {"loss", "squared_error", {{"drop", "labels"}}, {}}};
+    std::vector<InputSpec> inputs = images_and_labels({3});
+    inputs.push_back({"noise", TT_F32, {2}, TT_MASK});
+    const auto refused = [&]() -> std::string {
+        try {
+            const Network one(specs, 5, inputs);
+        } catch (const NetworkError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(refused(), "");
+    inputs.back().sample = {4};
+    EXPECT_WORDS(refused(), "a mask in the shape of the first, (5, 2); 'noise' is (5, 4). Leave it out");
+    inputs.back() = {"noise", TT_F32, {2}, TT_INPUT};
+    EXPECT_WORDS(refused(), "'noise' is (5, 2) and no mask");
+    inputs.back().role = TT_MASK;
+    specs.insert(specs.begin() + 2, {"again", "dropout", {{"drop", "noise"}}, {}});
+    specs.back().inputs = {"again", "labels"};
+    EXPECT_WORDS(refused(), "layer 'again' (dropout) has the mask of 'drop': each layer draws its own");
+    specs[2].inputs = {"drop"};
+    EXPECT_EQ(refused(), "");
+    specs[2].attributes = {{"rate", 1.0}};
+    EXPECT_WORDS(refused(), "has rate = 1; expected the share of values that are dropped, from 0 to below 1");
+    specs[2].attributes = {{"rate", -0.1}};
+    EXPECT_WORDS(refused(), "rate = -0.1");
+    specs[2].attributes = {{"p", 0.1}};
+    EXPECT_WORDS(refused(), "rate");
+    specs[2] = {"again", "dropout", {{"drop", "fc", "noise"}}, {}};
+    EXPECT_WORDS(refused(), "has 3 inputs");
+}
+
 // Two convolutions of the images, `join`, and a loss.
 Specs joined(NodeSpec join, double first_channels = 4.0, double second_kernel = 3.0) {
     const std::string name = join.name;

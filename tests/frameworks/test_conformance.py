@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fanned import FANNED
 from launching import SHORT, make_plan, small_network, words
+from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
 
 from timetrial.cases.case import Case
@@ -30,7 +30,7 @@ CORES = len(os.sched_getaffinity(0))
 # A user's limits: a framework may compile for a minute.
 _plan = partial(make_plan, measure=replace(SHORT, limits=Limits()))
 
-# Adapters without layers of several inputs.
+# Adapters without layers of several inputs, and so without dropout, which reads its mask.
 CANNOT_JOIN = ("caffe", "cntk", "keras", "neon", "singa", "torch7")
 
 ALL_LAYERS = """
@@ -161,16 +161,19 @@ def test_every_layer_is_proven(
 
 
 @EVERYTHING
-def test_joins_are_proven(tmp_path: Path, backend: str, mode: str) -> None:
-    network = tmp_path / "fanned.toml"
-    network.write_text(FANNED)
+@pytest.mark.parametrize(("kind", "text"), [("add", FANNED), ("dropout", DROPPED)])
+def test_layers_of_several_inputs_are_proven(
+    tmp_path: Path, backend: str, mode: str, kind: str, text: str
+) -> None:
+    network = tmp_path / "own.toml"
+    network.write_text(text)
     plan = _plan(
         tmp_path / "launch", backend, network=str(network), purpose="proof", settings=_settings(mode)
     )
     record = run_launch(plan)
     if backend.partition("@")[0] in CANNOT_JOIN:
         assert record.outcome == "unavailable", words(record)
-        assert "'add'" in (record.reason or "")
+        assert f"'{kind}'" in (record.reason or "")
     else:
         _proven(record)
 

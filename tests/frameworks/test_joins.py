@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fanned import FANNED
 from launching import make_plan, words
+from own_networks import FANNED
 
 from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord

@@ -11,7 +11,7 @@ from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
 from timetrial.launch.accounts import remembers
-from timetrial.launch.gate import check_finite
+from timetrial.launch.gate import check_bounded, check_finite
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.observed import Look, Observation
 from timetrial.records.model import Segment, SegmentKind
@@ -114,3 +114,13 @@ def test_training_that_has_diverged_is_not_called_wrong(loss: float) -> None:
     spoiled = Look({"fc.weight": np.array([1.0, np.inf], np.float32)})
     with pytest.raises(LaunchError, match=r"fc\.weight is not finite"):
         check_finite([dataclasses.replace(seen, loss=1.0, after=spoiled)])
+
+
+def test_training_that_is_about_to_diverge_is_not_called_wrong_either() -> None:
+    weights = Look({"fc.weight": np.ones(3, np.float32)})
+    seen = Observation("step 61", "proof", 0, weights, loss=2400.0, after=weights)
+    with pytest.raises(LaunchError, match=r"step 61: the loss is 2.4e\+03, and was 2.3 at first") as raised:
+        check_bounded([seen], [2.3, 2.2])
+    assert raised.value.outcome == "nan"
+    check_bounded([seen], [2.5])
+    check_bounded([seen], [])

@@ -65,9 +65,10 @@ def test_what_an_exception_means(runtime: Any, error: Exception, outcome: str) -
 
 class FakeJob:
     inputs: ClassVar[dict[str, Any]] = {
-        "images": SimpleNamespace(batch_shape=(4, 3), dtype=np.float32),
-        "labels": SimpleNamespace(batch_shape=(4,), dtype=np.int64),
+        "images": SimpleNamespace(batch_shape=(4, 3), dtype=np.float32, role="input"),
+        "labels": SimpleNamespace(batch_shape=(4,), dtype=np.int64, role="target"),
     }
+    task = "train"
     target = "labels"
     batch_size = 4
     classes = 2
@@ -112,6 +113,34 @@ def test_a_stream_without_order_fills_its_last_batch(runtime: Any, tmp_path: Pat
     del named["order"]
     stream = runtime("data").Stream(named, FakeJob())
     assert stream.order.tolist() == [[0, 1, 2, 3], [4, 5, 0, 1]]
+
+
+class JobWithMask(FakeJob):
+    inputs: ClassVar[dict[str, Any]] = {
+        **FakeJob.inputs,
+        "drop.mask": SimpleNamespace(batch_shape=(4, 5), dtype=np.float32, role="mask"),
+    }
+
+
+def test_masks_have_rows_of_their_own_and_inference_needs_none(runtime: Any, tmp_path: Path) -> None:
+    named = files(tmp_path, np.zeros((6, 3), np.float32), np.zeros(6, int), np.zeros((2, 4), int))
+    stream = runtime("data").Stream
+    error = runtime("failures").ContenderError
+    with pytest.raises(error, match=r"nothing for the input 'drop\.mask'"):
+        stream(named, JobWithMask())
+    np.save(tmp_path / "mask.npy", np.ones((7, 5), np.float32))
+    drawn = {**named, "drawn": {"drop.mask": str(tmp_path / "mask.npy")}}
+    opened = stream(drawn, JobWithMask())
+    assert opened.arrays["drop.mask"].shape == (7, 5)
+    assert opened.samples == 6
+    np.save(tmp_path / "mask.npy", np.ones((7, 4), np.float32))
+    with pytest.raises(error, match=r"mask\.npy: float32 \(7, 4\), expected float32 \(n, 5\)"):
+        stream(drawn, JobWithMask())
+    forward = JobWithMask()
+    forward.task = "forward"
+    assert list(stream(named, forward).arrays) == ["images", "labels"]
+    del named["order"]  # the test stream
+    assert list(stream(named, JobWithMask()).arrays) == ["images", "labels"]
 
 
 @pytest.mark.attempt

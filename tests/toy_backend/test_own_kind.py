@@ -18,6 +18,7 @@ import timetrial as tt
 from timetrial.core import Backend, Input, Network, images_and_labels, native
 from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord
+from timetrial.workloads.gradient_check import check_gradients
 
 HERE = Path(__file__).parent
 REFERENCE = native.native_dir() / "backends" / "reference.so"
@@ -254,6 +255,15 @@ def test_a_right_one_is_not(tmp_path: Path) -> None:
         ({"kind": ""}, "has no name"),
         ({"attributes": ("scale",)}, "attribute 'scale'; expected a timetrial.Attribute"),
         ({"attributes": (tt.Attribute("scale", "reel"),)}, "'reel'. Did you mean 'real'?"),  # type: ignore[arg-type]
+        ({"mask_rate": "rate"}, "mask_rate is 'rate'; expected the name of an attribute of the type real"),
+        (
+            {"attributes": (tt.Attribute("rate", "real"),), "mask_rate": "rate", "several": True},
+            "a kind with a mask takes one input beside that; this one takes several inputs",
+        ),
+        (
+            {"attributes": (tt.Attribute("rate", "real"),), "mask_rate": "rate", "kinks": (0.0,)},
+            "this one has kinks",
+        ),
     ],
 )
 def test_a_kind_that_cannot_be_registered(members: dict[str, Any], expected: str) -> None:
@@ -316,6 +326,45 @@ def test_a_layer_may_read_whole_numbers() -> None:
     np.testing.assert_allclose(backend.tensors("gradient")["rows.weight"], expected, atol=1e-12)
     with pytest.raises(tt.InputError, match="'words' have 7 at 0; expected 0 to 6"):
         backend.step("gradient", {"words": np.array([[7, 0], [0, 0]])})
+
+
+@tt.layer_kind
+class Muted(tt.LayerDefinition):
+    """What a mask drops is replaced by -1, not by 0."""
+
+    kind = "muted"
+    attributes = (tt.Attribute("share", "real", 0.25, least=0.0),)
+    mask_rate = "share"
+
+    def forward(self, layer: tt.Layer, inputs: Any, parameters: Any) -> Any:
+        """As it is in inference."""
+        x, mask = inputs
+        return np.where(mask > 0, x, -1.0) if layer.training else x
+
+    def backward(self, layer: tt.Layer, inputs: Any, parameters: Any, output: Any, gradient: Any) -> Any:
+        """None of the mask."""
+        return [gradient * (inputs[1] > 0), None], []
+
+
+def test_a_layer_may_draw_a_mask() -> None:
+    nodes: list[dict[str, Any]] = [
+        {"name": "fc", "kind": "dense", "attributes": {"units": 3, "bias": False}},
+        {"name": "mute", "kind": "muted"},
+        {"name": "loss", "kind": "squared_error", "inputs": ["mute", "labels"]},
+    ]
+    network = Network(nodes, 1, images_and_labels((2,)))
+    assert network.inputs[-1] == Input("mute.mask", (3,), "f32", "mask")
+    assert network.masks == {"mute.mask": 0.25}
+    check_gradients(network)
+    backend = Backend(REFERENCE)
+    weight = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    backend.build(network, {"fc.weight": weight}, tasks=("gradient", "forward"))
+    batch = {"images": [[1.0, 1.0]], "labels": [0], "mute.mask": [[0.0, 4 / 3, 4 / 3]]}
+    arrays = {name: np.array(values) for name, values in batch.items()}
+    assert backend.step("gradient", arrays) == pytest.approx((4 + 49 + 121) / 3)
+    gradient = backend.tensors("gradient")["fc.weight"]
+    np.testing.assert_allclose(gradient, [[0, 0], [14 / 3, 14 / 3], [22 / 3, 22 / 3]])
+    np.testing.assert_allclose(backend.evaluate(arrays), [[3, 7, 11]])
 
 
 def test_what_a_definition_raises_in_the_judge_has_its_words() -> None:

@@ -7,6 +7,7 @@
 #include "layers/activation.h"
 #include "layers/convolution.h"
 #include "layers/dense.h"
+#include "layers/dropout.h"
 #include "layers/join.h"
 #include "layers/loss.h"
 #include "layers/pooling.h"
@@ -41,6 +42,7 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"tanh", plain<T, Activation<T, Tanh>>},
     Kind<MakeLayer<T>>{"sigmoid", plain<T, Activation<T, Sigmoid>>},
     Kind<MakeLayer<T>>{"flatten", plain<T, Flatten<T>>},
+    Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"add", plain<T, Add<T>>},
     Kind<MakeLayer<T>>{"concat", plain<T, Concat<T>>},
 };

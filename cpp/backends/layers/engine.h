@@ -52,7 +52,7 @@ class Engine : public Backend {
         for (std::size_t i = 0; i < graph_.n_inputs; ++i)
             if (!is_copied(i)) graph_.nodes[i].value = Buffer<T>();
         list_regions();
-        reset();
+        Engine::reset();
     }
 
     void reset() override {
@@ -71,7 +71,7 @@ class Engine : public Backend {
         const bool descends = task == TT_TRAIN && !clips;
         if (descends) begin_update();
         const uint32_t behind = kLoss | kBackward | (descends ? kDescend : kGradients);
-        regions_.run(*pool_, task == TT_FORWARD ? kForward : kForward | behind);
+        regions_.run(*pool_, task == TT_FORWARD ? kInfer : kForward | behind);
         if (clips) update_all();
         return task == TT_FORWARD ? std::numeric_limits<double>::quiet_NaN() : loss();
     }
@@ -172,10 +172,14 @@ class Engine : public Backend {
         const std::size_t count = graph_.nodes.size();
         for (std::size_t i = 0; i < graph_.n_inputs; ++i)
             if (is_copied(i))
-                add(kForward, i, TT_DIRECTION_REORDER, [this, i](Share images, int) { load(i, images); });
+                add(graph_.nodes[i].is_mask ? kForward : kForward | kInfer, i, TT_DIRECTION_REORDER,
+                    [this, i](Share images, int) { load(i, images); });
         for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             add(kForward, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
                 node.layer->forward(node.reads, node.output, images, thread);
+            });
+            add(kInfer, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
+                node.layer->infer(node.reads, node.output, images, thread);
             });
         }
         add(kLoss, count, TT_DIRECTION_LOSS, [this](Share images, int thread) {
@@ -219,8 +223,8 @@ class Engine : public Backend {
 
     // An operation on each thread's images, with a clock for the profile.
     template <typename Work>
-    void add(Phase phase, std::size_t node, tt_direction direction, Work work) {
-        regions_.add(phase, Shared::kImages, [this, node, direction, work](int thread) {
+    void add(uint32_t phases, std::size_t node, tt_direction direction, Work work) {
+        regions_.add(phases, Shared::kImages, [this, node, direction, work](int thread) {
             const Share images = share_of(batch_size_, thread, threads_);
             watch_.time(thread, node, direction, [&] { work(images, thread); });
         });

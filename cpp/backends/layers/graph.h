@@ -20,6 +20,7 @@ struct Node {
     Buffer<T> value;
     Buffer<T> gradient;
     std::unique_ptr<Layer<T>> layer;  // null: an input of the network
+    bool is_mask = false;             // of the network's inputs: nobody reads it in inference
     std::vector<std::size_t> inputs;
     std::vector<Input<T>> reads;  // their outputs
     bool in_place = false;        // writes over its first input, and that one's gradient over its output's
@@ -82,6 +83,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         node.external_shape = from.shape;
         node.output.shape = read_shape(from.shape);
         if (from.kind == "input") {
+            node.is_mask = from.role == TT_MASK;
             ++graph.n_inputs;
             learns.push_back(false);
             continue;

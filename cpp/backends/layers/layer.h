@@ -80,6 +80,11 @@ class Layer {
     // The images [share.begin, share.end): output value from input values.
     virtual void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) = 0;
 
+    // The same where nothing is learned; masks have no values then.
+    virtual void infer(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) {
+        forward(inputs, output, images, thread);
+    }
+
     // The same images: parameter gradients that are cheaper per image, into the thread's own store.
     virtual void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) {
         (void)inputs, (void)output, (void)images, (void)thread;

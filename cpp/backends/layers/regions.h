@@ -12,12 +12,13 @@ namespace timetrial::layers {
 
 // Which runs an operation takes part in.
 enum Phase : uint32_t {
-    kForward = 1,
+    kForward = 1,  // of a step that learns
     kLoss = 2,
     kBackward = 4,   // gradients of the values, and those of the parameters that are cheaper per image
     kGradients = 8,  // of the parameters
     kDescend = 16,   // the same, and the update of each piece while it is in the cache
     kUpdate = 32,    // alone
+    kInfer = 64,     // forward where nothing is learned
 };
 
 // By what the threads share the work of an operation.
@@ -25,11 +26,11 @@ enum class Shared { kImages, kParameters, kElements };
 
 class Regions {
   public:
-    // `work` is called on every thread, and does that thread's share.
-    void add(Phase phase, Shared shared, std::function<void(int thread)> work) {
+    // `work` is called on every thread, and does that thread's share. `phases`: one of Phase, or several.
+    void add(uint32_t phases, Shared shared, std::function<void(int thread)> work) {
         if (regions_.empty() || regions_.back().shared != shared) regions_.push_back({shared, 0, {}});
-        regions_.back().phases |= phase;
-        regions_.back().operations.push_back({phase, std::move(work)});
+        regions_.back().phases |= phases;
+        regions_.back().operations.push_back({phases, std::move(work)});
     }
 
     // The operations of these phases. Within a region no thread waits for another: where all share the work
@@ -39,14 +40,14 @@ class Regions {
             if ((region.phases & phases) == 0) continue;
             pool.run([&region, phases](int thread) {
                 for (const Operation& operation : region.operations)
-                    if (operation.phase & phases) operation.work(thread);
+                    if (operation.phases & phases) operation.work(thread);
             });
         }
     }
 
   private:
     struct Operation {
-        Phase phase;
+        uint32_t phases;
         std::function<void(int)> work;
     };
     struct Region {

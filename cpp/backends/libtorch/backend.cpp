@@ -82,7 +82,7 @@ class LibTorch final : public Backend {
             }
             const at::Tensor target = graph_.read_target(batch);
             clear_gradients();
-            std::vector<at::Tensor> outputs = graph_.forward(batch, task == TT_GRADIENT);
+            std::vector<at::Tensor> outputs = graph_.forward(batch, Mode::kTraining, task == TT_GRADIENT);
             const at::Tensor loss = graph_.loss(outputs[graph_.prediction], target);
             loss.backward();
             if (task == TT_GRADIENT) activations_ = std::move(outputs);
@@ -95,7 +95,7 @@ class LibTorch final : public Backend {
         return in_plain_words([&] {
             if (part == TT_PART_FORWARD) {
                 clear_gradients();
-                prediction_ = graph_.forward(batch, false)[graph_.prediction];
+                prediction_ = graph_.forward(batch, Mode::kTraining)[graph_.prediction];
             } else if (part == TT_PART_LOSS) {
                 loss_ = graph_.loss(prediction_, graph_.read_target(batch));
                 return loss_.item<double>();
@@ -156,7 +156,7 @@ class LibTorch final : public Backend {
   private:
     at::Tensor predict(const tt_batch& batch) const {
         const c10::InferenceMode no_graph;
-        return graph_.forward(batch, false)[graph_.prediction];
+        return graph_.forward(batch, Mode::kInference)[graph_.prediction];
     }
 
     // Without a gradient to add to, autograd keeps the one that it has computed: no copy.

@@ -11,6 +11,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
@@ -26,7 +27,9 @@
 namespace timetrial::libtorch {
 
 using Inputs = std::vector<at::Tensor>;
-using Operation = std::function<at::Tensor(const Inputs& inputs)>;
+// A layer may compute something else where nothing is learned.
+enum class Mode { kTraining, kInference };
+using Operation = std::function<at::Tensor(const Inputs& inputs, Mode mode)>;
 // The mean over the batch, of the prediction (N x F) and the target: labels (N), or as many numbers.
 using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& target);
 
@@ -46,14 +49,14 @@ inline std::optional<at::Tensor> bias_of(const Parameters& parameters) {
 }
 
 inline Operation dense(const Attributes&, const Parameters& parameters) {
-    return [weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x) {
+    return [weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x, Mode) {
         return at::linear(x[0], weight, bias);
     };
 }
 
 inline Operation conv2d(const Attributes& attributes, const Parameters& parameters) {
     const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x) {
+    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x, Mode) {
         return at::conv2d(x[0], weight, bias, stride, padding);
     };
 }
@@ -63,7 +66,7 @@ template <class Pool>
 Operation pooling(const Attributes& attributes, Pool pool) {
     const auto kernel = read_pair(attributes, "kernel", 1);
     const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
-    return [=](const Inputs& x) { return pool(x[0], kernel, stride, padding); };
+    return [=](const Inputs& x, Mode) { return pool(x[0], kernel, stride, padding); };
 }
 
 inline Operation max_pool2d(const Attributes& attributes, const Parameters&) {
@@ -76,11 +79,16 @@ inline Operation avg_pool2d(const Attributes& attributes, const Parameters&) {
 
 template <at::Tensor (*function)(const at::Tensor&)>
 Operation plain(const Attributes&, const Parameters&) {
-    return [](const Inputs& x) { return function(x[0]); };
+    return [](const Inputs& x, Mode) { return function(x[0]); };
+}
+
+// Of x and the mask that the batch brings.
+inline Operation dropout(const Attributes&, const Parameters&) {
+    return [](const Inputs& x, Mode mode) { return mode == Mode::kTraining ? at::mul(x[0], x[1]) : x[0]; };
 }
 
 inline Operation add(const Attributes&, const Parameters&) {
-    return [](const Inputs& x) {
+    return [](const Inputs& x, Mode) {
         at::Tensor sum = at::add(x[0], x[1]);
         for (std::size_t i = 2; i < x.size(); ++i) sum = at::add(sum, x[i]);
         return sum;
@@ -88,7 +96,7 @@ inline Operation add(const Attributes&, const Parameters&) {
 }
 
 inline Operation concat(const Attributes&, const Parameters&) {
-    return [](const Inputs& x) { return at::cat(x, 1); };
+    return [](const Inputs& x, Mode) { return at::cat(x, 1); };
 }
 
 inline at::Tensor flatten(const at::Tensor& x) { return at::flatten(x, 1); }
@@ -114,6 +122,7 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"tanh", plain<at::tanh>},
     Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},
     Kind<MakeOperation>{"flatten", plain<flatten>},
+    Kind<MakeOperation>{"dropout", dropout},
     Kind<MakeOperation>{"add", add},
     Kind<MakeOperation>{"concat", concat},
 };

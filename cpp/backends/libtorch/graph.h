@@ -44,12 +44,12 @@ struct Graph {
 
     // The outputs of the nodes. Without `keep` each is let go when its last reader is done: what the
     // backward pass needs, autograd holds.
-    std::vector<at::Tensor> forward(const tt_batch& batch, bool keep) const {
+    std::vector<at::Tensor> forward(const tt_batch& batch, Mode mode, bool keep = false) const {
         std::vector<at::Tensor> outputs = read_inputs(batch);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             const Node& node = nodes[i];
             if (!node.operation) continue;
-            outputs[i] = node.operation(inputs_of(node, outputs));
+            outputs[i] = node.operation(inputs_of(node, outputs), mode);
             if (keep) continue;
             for (const std::size_t input : node.frees) outputs[input].reset();
         }

@@ -25,7 +25,8 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         const Node& node = graph.nodes[i];
         if (!node.operation) continue;
-        record(i, TT_DIRECTION_FORWARD, [&] { outputs[i] = node.operation(Graph::inputs_of(node, leaves)); });
+        record(i, TT_DIRECTION_FORWARD,
+               [&] { outputs[i] = node.operation(Graph::inputs_of(node, leaves), Mode::kTraining); });
         leaves[i] = outputs[i].detach().set_requires_grad(outputs[i].requires_grad());
     }
     record(graph.loss_node, TT_DIRECTION_LOSS, [&] {

@@ -100,7 +100,7 @@ class OneDnn final : public Backend {
 
     double step(uint32_t task, const tt_batch& batch) override {
         open_batch(batch, task != TT_FORWARD);
-        for (const Operation& operation : graph_.forward) operation.run();
+        run_forward(task == TT_FORWARD ? Runs::kInference : Runs::kTraining);
         if (task == TT_FORWARD) return std::numeric_limits<double>::quiet_NaN();
         const double loss = lose();
         // Clipping must know every gradient before the first weight moves.
@@ -115,8 +115,7 @@ class OneDnn final : public Backend {
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, part == TT_PART_LOSS);
         if (part == TT_PART_LOSS) return lose();
-        if (part == TT_PART_FORWARD)
-            for (const Operation& operation : graph_.forward) operation.run();
+        if (part == TT_PART_FORWARD) run_forward(Runs::kTraining);
         if (part == TT_PART_UPDATE) update();
         for (const Operation& operation : graph_.backward)
             if (part == TT_PART_BACKWARD && operation.direction != TT_DIRECTION_UPDATE) operation.run();
@@ -174,7 +173,8 @@ class OneDnn final : public Backend {
         LayerTimer timer;
         const auto time = [&](const std::vector<Operation>& program) {
             for (const Operation& operation : program)
-                timer.time(graph_.name_of(operation).c_str(), operation.direction, operation.run);
+                if (operation.runs_in(Runs::kTraining))
+                    timer.time(graph_.name_of(operation).c_str(), operation.direction, operation.run);
         };
         time(graph_.forward);
         timer.time(graph_.loss_name.c_str(), TT_DIRECTION_LOSS, [&] { lose(); });
@@ -192,6 +192,11 @@ class OneDnn final : public Backend {
     }
 
   private:
+    void run_forward(Runs step) const {
+        for (const Operation& operation : graph_.forward)
+            if (operation.runs_in(step)) operation.run();
+    }
+
     void begin_update(double norm = 0) {
         *graph_.numbers = layers::UpdateNumbers<float>(optimizer_, optimizer_.at(steps_++, norm));
     }
@@ -254,7 +259,7 @@ class OneDnn final : public Backend {
         double best = std::numeric_limits<double>::infinity();
         for (int run = 0; run < 3; ++run) {
             const TrialClock clock;
-            for (const Operation& operation : graph_.forward) operation.run();
+            run_forward(learns_ ? Runs::kTraining : Runs::kInference);
             if (learns_) lose();
             for (const Operation& operation : graph_.backward)
                 if (operation.direction != TT_DIRECTION_UPDATE) operation.run();

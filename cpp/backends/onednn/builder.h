@@ -118,7 +118,7 @@ class Builder {
         scratchpads_.push_back(dnnl::memory(form.scratchpad, engine_, DNNL_MEMORY_NONE));
         arguments.push_back({DNNL_ARG_SCRATCHPAD, scratchpads_.back()});
         program.push_back(
-            {purpose.node, purpose.direction, Call(stream_, form.make(), std::move(arguments))});
+            {purpose.node, purpose.direction, Call(stream_, form.make(), std::move(arguments)), runs});
         program.insert(program.end(), after.begin(), after.end());
     }
 
@@ -133,7 +133,8 @@ class Builder {
 
     void append_reorder(std::vector<Operation>& program, const Purpose& purpose, const Tensor& from,
                         const Tensor& to, const std::string& what) {
-        program.push_back({purpose.node, TT_DIRECTION_REORDER, reorder_call(engine_, stream_, from, to)});
+        program.push_back(
+            {purpose.node, TT_DIRECTION_REORDER, reorder_call(engine_, stream_, from, to), runs});
         ++reorders_;
         facts.emplace_back(
             "reorder " + purpose.name + " " + what + " " + tt_direction_word(purpose.direction),
@@ -151,7 +152,13 @@ class Builder {
         return shared;
     }
 
+    // Between two tensors of one format.
+    void copy(std::vector<Operation>& program, const Purpose& purpose, const Tensor& from, const Tensor& to) {
+        program.push_back({purpose.node, purpose.direction, reorder_call(engine_, stream_, from, to), runs});
+    }
+
     std::vector<Operation> forward, backward;
+    Runs runs = Runs::kAlways;  // of what is appended
     Facts facts;
 
   private:

@@ -8,6 +8,7 @@
 #include "onednn/activation.h"
 #include "onednn/convolution.h"
 #include "onednn/dense.h"
+#include "onednn/dropout.h"
 #include "onednn/join.h"
 #include "onednn/pooling.h"
 #include "timetrial/kinds.hpp"
@@ -53,6 +54,7 @@ inline constexpr std::array layer_kinds = {
         "sigmoid",
         activation<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd>},
     Kind<MakeLayer>{"flatten", plain<Flatten>},
+    Kind<MakeLayer>{"dropout", plain<Dropout>},
     Kind<MakeLayer>{"add", plain<Add>},
     Kind<MakeLayer>{"concat", plain<Concat>},
 };

@@ -104,8 +104,7 @@ class Concat final : public Join {
             const Tensor cut = alias(builder.engine(), gradient, slice(whole, inputs, k));
             const bool fits = dims_of(inputs[k]->value.desc()) == inputs[k]->shape;
             Value part(allocate(builder.engine(), fits ? inputs[k]->value.desc() : plain(inputs[k]->shape)));
-            builder.backward.push_back({purpose.node, purpose.direction,
-                                        reorder_call(builder.engine(), builder.stream(), cut, part.made())});
+            builder.copy(builder.backward, purpose, cut, part.made());
             hand_back(builder, purpose, *inputs[k], part_of(builder, purpose, part, *inputs[k]));
         }
         builder.facts.emplace_back(purpose.text(), "reorder of each input's channels " + format_of(whole));

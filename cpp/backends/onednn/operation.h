@@ -11,10 +11,16 @@
 
 namespace timetrial::onednn {
 
+// In which steps an operation is done: in those that learn, where nothing is learned, or in both.
+enum class Runs { kAlways, kTraining, kInference };
+
 struct Operation {
     std::size_t node;  // for which it is done
     tt_direction direction;
     std::function<void()> run;
+    Runs runs = Runs::kAlways;
+
+    bool runs_in(Runs step) const { return runs == Runs::kAlways || runs == step; }
 };
 
 // A primitive with its arguments. The C function takes them as an array that is made here once, where the

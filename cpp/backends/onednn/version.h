@@ -117,6 +117,12 @@ inline dnnl::sum::primitive_desc describe_sum(const dnnl::engine& engine,
 #endif
 }
 
+// Of two tensors of one format, value by value.
+inline Described<dnnl::binary> describe_product(const dnnl::engine& engine,
+                                                const dnnl::primitive_attr& attributes, const Desc& data) {
+    return describe<dnnl::binary>(engine, attributes, dnnl::algorithm::binary_mul, data, data, data);
+}
+
 inline dnnl::concat::primitive_desc describe_concat(const dnnl::engine& engine,
                                                     const dnnl::primitive_attr& attributes,
                                                     const Desc& destination, int axis,

@@ -42,6 +42,7 @@ struct Node {
     std::vector<Tensor*> inputs;
     bool is_read = false;   // an input of the network that a layer reads
     bool is_whole = false;  // its values are whole numbers, which have no gradient
+    bool is_mask = false;   // read where something is learned
     Values nudge;           // empty, or what is added to the output (write_tensor)
 };
 
@@ -75,6 +76,7 @@ class Reference final : public Backend {
             nodes_[i].output = Tensor(layer.shape);
             nodes_[i].is_read = layer.kind == "input" && layer.is_read_by_a_layer;
             nodes_[i].is_whole = layer.dtype == TT_I64;
+            nodes_[i].is_mask = layer.role == TT_MASK;
             if (layer.kind == "input") continue;
             nodes_[i].function = make(build, layer, i);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
@@ -161,7 +163,7 @@ class Reference final : public Backend {
             Tensor& t = node.output;
             if (role == TT_ACTIVATION && node.function)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.value.data()));
-            if (role == TT_INPUT_GRADIENT && node.is_read && !node.is_whole)
+            if (role == TT_INPUT_GRADIENT && node.is_read && !node.is_whole && !node.is_mask)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.gradient.data()));
         }
         return found;
@@ -196,7 +198,7 @@ class Reference final : public Backend {
     template <class Timer>
     void forward(const tt_batch& batch, Timer& timer, Mode mode) {
         for (Node& node : nodes_) {
-            if (!has_values(node)) continue;
+            if (!has_values(node) || (node.is_mask && mode == Mode::kInference)) continue;
             timer.time(node.name.c_str(), TT_DIRECTION_FORWARD, [&] {
                 if (node.function) {
                     node.function->forward(node.inputs, node.output, mode);

@@ -8,6 +8,7 @@
 #include "activations.h"
 #include "conv2d.h"
 #include "dense.h"
+#include "dropout.h"
 #include "joins.h"
 #include "losses.h"
 #include "pooling.h"
@@ -37,6 +38,7 @@ inline constexpr std::array functions = {
     FunctionKind{"tanh", plain<Function, Elementwise<Tanh>>},
     FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},
     FunctionKind{"flatten", plain<Function, Flatten>},
+    FunctionKind{"dropout", plain<Function, Dropout>},
     FunctionKind{"add", plain<Function, Add>},
     FunctionKind{"concat", plain<Function, Concat>},
 };

@@ -24,8 +24,9 @@ class Defined final : public Function {
         std::vector<double*> of_inputs, of_parameters;
         const tt_node& node = element(network_.nodes, node_);
         for (std::size_t i = 0; i < x.size(); ++i) {
-            const bool is_whole = element(network_.nodes, node.inputs[i]).output.dtype == TT_I64;
-            of_inputs.push_back(is_whole ? nullptr : x[i]->gradient.data());
+            const tt_tensor& input = element(network_.nodes, node.inputs[i]).output;
+            const bool is_given = input.dtype == TT_I64 || input.role == TT_MASK;
+            of_inputs.push_back(is_given ? nullptr : x[i]->gradient.data());
         }
         for (const auto& one : parameters) of_parameters.push_back(one->gradient.data());
         of_parameters.resize(parameters.size() + states.size(), nullptr);

@@ -149,7 +149,7 @@ class ArrayStream {
         for (const auto& [name, array] : arrays)  // of no input: refused by name
             if (!samples.contains(name)) samples.emplace(name, samples_of(name, TT_F32, array));
         const Samples order_samples{"the order", TT_I64, shape_of(order_), order_.data()};
-        stream_.emplace(session.network(), session.batch(), samples, &order_samples);
+        stream_.emplace(session.network(), session.batch(), samples, &order_samples, true);
         stream_->check();
     }
     Gather& gather() { return stream_->gather(); }

@@ -148,7 +148,7 @@ class PythonDefinition {
     }
 
     void add(const py::handle& given, const tt_tensor& tensor, double* gradient) const {
-        if (gradient == nullptr) return;  // of whole numbers
+        if (gradient == nullptr) return;  // of whole numbers, or a mask
         const Doubles values = checked(std::string("the gradient of '") + tensor.name + "'", given, tensor);
         for (std::size_t k = 0; k < size_of(tensor); ++k) gradient[k] += values.data()[k];
     }
@@ -231,8 +231,8 @@ using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t,
 // `functions`: _Functions in own_kinds.py.
 void register_kind(const std::string& name, bool several, bool reads_integers,
                    const std::vector<RuleTuple>& rules, const std::vector<double>& kinks,
-                   const std::string& formula, const std::string& source, const std::string& digest,
-                   py::object functions) {
+                   const std::string& mask_rate, const std::string& formula, const std::string& source,
+                   const std::string& digest, py::object functions) {
     LayerKind kind;
     kind.name = name;
     kind.takes = several ? Takes::kSeveral : Takes::kOne;
@@ -241,6 +241,7 @@ void register_kind(const std::string& name, bool several, bool reads_integers,
     kind.formula = formula;
     kind.source = source;
     kind.kinks = kinks;
+    kind.mask_rate = mask_rate;
 
     const std::shared_ptr<py::object> held = shared<py::object>(functions);
     kind.infer_shape = [held](const LayerView& layer) {
@@ -286,11 +287,13 @@ std::vector<std::array<std::string, 4>> layer_kind_words() {
     return words;
 }
 
-// Kinks, whether it picks the largest, whether it moves nothing; nothing of a kind that is not known here.
-std::optional<std::tuple<std::vector<double>, bool, bool>> layer_traits(const std::string& name) {
+// In the order of LayerTraits in network.py; nothing of a kind that is not known here.
+std::optional<std::tuple<std::vector<double>, bool, bool, bool, std::string>> layer_traits(
+    const std::string& name) {
     const LayerKind* kind = find_layer_kind(name);
     if (kind == nullptr) return std::nullopt;
-    return std::tuple{kind->kinks, kind->picks_largest, kind->moves_nothing};
+    return std::tuple{kind->kinks, kind->picks_largest, kind->moves_nothing, kind->keeps_places,
+                      kind->mask_rate};
 }
 
 }  // namespace
@@ -299,8 +302,8 @@ void register_layer_kinds(py::module_& module) {
     module.def("layer_kinds", &layer_kind_words);
     module.def("layer_traits", &layer_traits, py::arg("name"));
     module.def("register_layer_kind", &register_kind, py::arg("name"), py::arg("several"),
-               py::arg("reads_integers"), py::arg("attributes"), py::arg("kinks"), py::arg("formula"),
-               py::arg("source"), py::arg("digest"), py::arg("functions"));
+               py::arg("reads_integers"), py::arg("attributes"), py::arg("kinks"), py::arg("mask_rate"),
+               py::arg("formula"), py::arg("source"), py::arg("digest"), py::arg("functions"));
 }
 
 }  // namespace timetrial::bindings

@@ -19,17 +19,20 @@ bool read_tensors(PyObject* list, std::vector<GatheredTensor>& tensors) {
         unsigned long long source = 0;
         unsigned long long destination = 0;
         unsigned long long row_bytes = 0;
-        const bool read = PyTuple_Check(item) != 0 &&
-                          PyArg_ParseTuple(item, "KKK:tensor", &source, &destination, &row_bytes) != 0;
+        unsigned long long drawn_rows = 0;
+        const bool read =
+            PyTuple_Check(item) != 0 &&
+            PyArg_ParseTuple(item, "KKK|K:tensor", &source, &destination, &row_bytes, &drawn_rows) != 0;
         Py_DECREF(item);
         if (!read || source == 0 || destination == 0 || row_bytes == 0) {
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_ValueError,
-                                "a tensor is a tuple (source address, destination address, bytes of a row)");
+                                "a tensor is a tuple (source address, destination address, bytes of a row, "
+                                "and of one that belongs to no sample the rows of the source)");
             return false;
         }
         tensors.push_back({reinterpret_cast<const void*>(source), reinterpret_cast<void*>(destination),
-                           static_cast<std::size_t>(row_bytes)});
+                           static_cast<std::size_t>(row_bytes), static_cast<std::size_t>(drawn_rows)});
     }
     return true;
 }
@@ -108,7 +111,9 @@ PyObject* make_gather_type() {
              "Gather(order, batches, batch_size, tensors)\n\n"
              "The data part of a step: batch k holds the rows that row k mod batches of the order names.\n"
              "order: address of i64 (batches, batch_size). tensors: tuples (source address, destination\n"
-             "address, bytes of a row). The caller keeps the arrays alive and has checked the order.\n"
+             "address, bytes of a row); with the number of its rows behind them, one that belongs to no\n"
+             "sample: batch k has its rows from k batch_size on, mod that number. The caller keeps the\n"
+             "arrays alive and has checked the order.\n"
              "Called, it fills the tensors with the next batch.")},
         {0, nullptr},
     };

@@ -107,7 +107,7 @@ void Contender::build() {
     apply_float_mode();  // a library may have changed it
     if (session_->reads_no_data()) return;
     for (const auto& [name, files] : job_.streams)
-        streams_.try_emplace(name, files, network_, session_->batch());
+        streams_.try_emplace(name, files, network_, session_->batch(), job_.task);
 }
 
 Contender::Json Contender::read_settings() {

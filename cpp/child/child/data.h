@@ -15,7 +15,7 @@ namespace timetrial {
 class FileStream {
   public:
     // Throws NpyError for a file that cannot be read, DataError for one that does not fit the network.
-    FileStream(const StreamFiles& files, const Network& network, const Batch& batch);
+    FileStream(const StreamFiles& files, const Network& network, const Batch& batch, tt_task task);
 
     // The stream, read through once and checked the first time it is asked for. DataError.
     Stream& checked();

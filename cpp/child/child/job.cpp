@@ -89,7 +89,8 @@ void read_optimizer(const Json& optimizer, Job& job) {
 
 void read_streams(const Json& streams, Job& job) {
     for (const auto& [name, files] : streams.items()) {
-        job.streams[name] = {files.at("tensors").get<std::map<std::string, std::string>>(),
+        using Files = std::map<std::string, std::string>;
+        job.streams[name] = {files.at("tensors").get<Files>(), files.value("drawn", Files()),
                              files.value("order", "")};
     }
 }

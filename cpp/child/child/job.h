@@ -22,6 +22,7 @@ class JobError : public std::runtime_error {
 
 struct StreamFiles {
     std::map<std::string, std::string> tensors;  // a file for each input of the network, by its name
+    std::map<std::string, std::string> drawn;    // of inputs whose rows belong to no sample
     std::string order;                           // "" for a stream in the data's own order
 };
 

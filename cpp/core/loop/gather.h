@@ -3,6 +3,7 @@
 // everywhere.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,11 +20,25 @@ inline void gather_rows(void* destination, const void* source, std::size_t row_b
         std::memcpy(to + i * row_bytes, from + static_cast<std::size_t>(indices[i]) * row_bytes, row_bytes);
 }
 
+// destination row i = source row (first + i) mod rows, for i < n.
+inline void take_rows(void* destination, const void* source, std::size_t row_bytes, std::size_t rows,
+                      std::size_t first, std::size_t n) noexcept {
+    auto* to = static_cast<char*>(destination);
+    for (std::size_t done = 0, at = first % rows; done < n; at = 0) {
+        const std::size_t count = std::min(n - done, rows - at);
+        std::memcpy(to + done * row_bytes, static_cast<const char*>(source) + at * row_bytes,
+                    count * row_bytes);
+        done += count;
+    }
+}
+
 // One tensor of a batch and the array it is filled from.
 struct GatheredTensor {
     const void* source;
     void* destination;
     std::size_t row_bytes;
+    // Rows of a source that belong to no sample and are taken one after the other; 0: those of the order.
+    std::size_t drawn_rows = 0;
 };
 
 // A stream of batches: step k uses row k mod batches of the order (i64, batches x batch_size).
@@ -37,8 +52,13 @@ struct Gather {
     // Fills every tensor with the current batch and does not advance.
     void fill() const noexcept {
         const std::int64_t* row = order + next * batch_size;
-        for (const GatheredTensor& tensor : tensors)
-            gather_rows(tensor.destination, tensor.source, tensor.row_bytes, row, batch_size);
+        for (const GatheredTensor& tensor : tensors) {
+            if (tensor.drawn_rows > 0)
+                take_rows(tensor.destination, tensor.source, tensor.row_bytes, tensor.drawn_rows,
+                          next * batch_size, batch_size);
+            else
+                gather_rows(tensor.destination, tensor.source, tensor.row_bytes, row, batch_size);
+        }
     }
     void advance() noexcept { next = next + 1 == batches ? 0 : next + 1; }
 

@@ -26,6 +26,9 @@ AttributeRule flag(std::string name, bool otherwise) {
 AttributeRule pair(std::string name, double least, std::optional<AttributeValue> otherwise = std::nullopt) {
     return {std::move(name), AttributeType::kPair, std::move(otherwise), "", least};
 }
+AttributeRule share(std::string name, double otherwise) {
+    return {std::move(name), AttributeType::kReal, otherwise, "", 0};
+}
 AttributeRule pair_as(std::string name, double least, std::string other) {
     return {std::move(name), AttributeType::kPair, {}, std::move(other), least};
 }
@@ -117,9 +120,9 @@ AttributeSpecs conv2d_padding(const LayerView& layer, const AttributeSpecs& spec
     const auto kernel = numbers(1), stride = numbers(2);
     if (stride[0] != 1 || stride[1] != 1 || kernel[0] % 2 == 0 || kernel[1] % 2 == 0)
         layer.refuse("has padding = \"same\", which needs stride 1 and an odd kernel: give numbers instead");
+    const std::int64_t height = kernel[0] / 2, width = kernel[1] / 2;
     AttributeSpecs translated = specs;
-    translated["padding"] =
-        std::vector{static_cast<double>(kernel[0] / 2), static_cast<double>(kernel[1] / 2)};
+    translated["padding"] = std::vector{static_cast<double>(height), static_cast<double>(width)};
     return translated;
 }
 
@@ -192,6 +195,16 @@ Shape infer_concat(const LayerView& layer) {
         joined[1] += input->shape[1];
     }
     return joined;
+}
+
+// ---- dropout
+
+Shape infer_dropout(const LayerView& layer) {
+    const double rate = std::get<double>(layer.node.attribute("rate"));
+    if (rate >= 1)
+        layer.refuse("has rate = " + number_text(rate) +
+                     "; expected the share of values that are dropped, from 0 to below 1");
+    return layer.input_shape();
 }
 
 // ---- losses
@@ -279,14 +292,35 @@ const std::vector<LayerKind>& layer_kinds() {
          .backward_reads = kOutput,
          .formula = "`y = max(x, 0)`, with derivative 0 at 0",
          .source = "Nair and Hinton, ICML 2010",
-         .kinks = {0.0}},
-        {.name = "tanh", .backward_reads = kOutput, .formula = "`y = tanh(x)`", .source = book},
-        {.name = "sigmoid", .backward_reads = kOutput, .formula = "`y = 1 / (1 + exp(-x))`", .source = book},
+         .kinks = {0.0},
+         .keeps_places = true},
+        {.name = "tanh",
+         .backward_reads = kOutput,
+         .formula = "`y = tanh(x)`",
+         .source = book,
+         .keeps_places = true},
+        {.name = "sigmoid",
+         .backward_reads = kOutput,
+         .formula = "`y = 1 / (1 + exp(-x))`",
+         .source = book,
+         .keeps_places = true},
         {.name = "flatten",
          .infer_shape = infer_flatten,
          .formula = "`(N, C, H, W)` as `(N, C H W)`",
          .source = "row-major, as in the shapes of this table",
-         .moves_nothing = true},
+         .moves_nothing = true,
+         .keeps_places = true},
+        {.name = "dropout",
+         .backward_reads = kMask,
+         .attributes = {share("rate", 0.5)},
+         .infer_shape = infer_dropout,
+         .formula = "`y = m x` while it learns, where the batch brings `m`: 0 for a share `rate` of the "
+                    "values, drawn anew for each step, and `1 / (1 - rate)` for the others; `y = x` in "
+                    "inference",
+         .source = "Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, JMLR 15, 2014; scaled while "
+                   "it learns, as every framework does today",
+         .keeps_places = true,
+         .mask_rate = "rate"},
         {.name = "add",
          .takes = kSeveral,
          .infer_shape = infer_add,

@@ -19,7 +19,7 @@ namespace timetrial {
 enum class Takes { kOne, kPredictionAndTarget, kSeveral };
 
 // What the derivative of a layer without weights looks at, besides the gradient of its output.
-enum class BackwardReads { kNothing, kInput, kOutput };
+enum class BackwardReads { kNothing, kInput, kOutput, kMask };
 
 // A layer while its entry of the table looks at it: its own node (name, kind and, once normalized,
 // attributes and shape) and the nodes it takes its inputs from.
@@ -65,6 +65,11 @@ struct LayerKind {
     std::vector<double> kinks = {};
     bool picks_largest = false;  // in each window, so that of close rivals rounding decides
     bool moves_nothing = false;  // y is x under another shape
+    bool keeps_places = false;   // each value of y stands where the value of x stood that it is made of
+    // Of a kind that drops some of its values while it learns: the attribute with the share of them. Which
+    // ones the batch says: an input of the network of the role TT_MASK, the second of the layer, in the shape
+    // of the first, 0 where a value is dropped and 1 / (1 - rate) where it stays.
+    std::string mask_rate = "";
 
     // Whole numbers that it reads lie in 0 to this - 1; empty where it reads none.
     std::function<std::int64_t(const LayerView&)> integers_below = nullptr;
@@ -74,6 +79,7 @@ struct LayerKind {
     std::shared_ptr<const Definition> definition = nullptr;
 
     bool is_loss() const { return takes == Takes::kPredictionAndTarget; }
+    bool has_mask() const { return !mask_rate.empty(); }
 };
 
 // Those of the core, without registered ones.

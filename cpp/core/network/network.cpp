@@ -30,8 +30,11 @@ std::vector<std::string> names_of(const std::vector<Node>& nodes) {
     return names;
 }
 
-// Names become names of tensors, files and C strings.
-void check_name(const std::string& name) {
+constexpr std::string_view mask_suffix = ".mask";
+
+// Names become names of tensors, files and C strings. That of a mask is its layer's and a suffix.
+void check_name(std::string name, tt_role role = TT_ACTIVATION) {
+    if (role == TT_MASK && name.ends_with(mask_suffix)) name.resize(name.size() - mask_suffix.size());
     const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
     if (name.empty() || name.size() > 64 || !std::all_of(name.begin(), name.end(), is_word))
         throw NetworkError("layer name '" + name + "': expected 1 to 64 letters, digits, '_' or '-'");
@@ -161,7 +164,7 @@ void Network::add_inputs(std::int64_t batch_size, const std::vector<InputSpec>& 
         throw NetworkError("batch_size = " + std::to_string(batch_size) + "; expected a whole number from 1");
     batch_size_ = batch_size;
     for (const InputSpec& input : inputs) {
-        check_name(input.name);
+        check_name(input.name, input.role);
         for (const Node& node : nodes_)
             if (node.name == input.name)
                 throw NetworkError("two inputs are called '" + input.name + "': names must differ");
@@ -228,6 +231,7 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     const std::string before = nodes_.size() == n_inputs_ ? nodes_.front().name : nodes_.back().name;
     node.inputs =
         find_inputs(layer, kind, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
+    if (kind != nullptr && kind->has_mask()) add_mask(layer, node.inputs);
     inputs = inputs_of(nodes_, node);
     if (kind == nullptr) {
         node.attributes = stated_attributes(spec.attributes);
@@ -251,6 +255,30 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     trains_.push_back(trains);
 }
 
+void Network::add_mask(const LayerView& layer, std::vector<std::uint32_t>& inputs) {
+    const Shape shape = nodes_[inputs.front()].shape;
+    if (inputs.size() == 2) {
+        const Node& mask = nodes_[inputs[1]];
+        if (mask.role != TT_MASK || mask.shape != shape)
+            layer.refuse("needs as its second input a mask in the shape of the first, " + shape_text(shape) +
+                         "; '" + mask.name + "' is " + shape_text(mask.shape) +
+                         (mask.role == TT_MASK ? "" : " and no mask") +
+                         ". Leave it out, and the layer gets one of its own");
+        for (const Node& node : nodes_)
+            if (!node.is_input() && node.inputs.size() == 2 && node.inputs[1] == inputs[1])
+                layer.refuse("has the mask of '" + node.name + "': each layer draws its own");
+        return;
+    }
+    const std::uint32_t added = n_inputs_++;
+    for (Node& node : nodes_)
+        for (std::uint32_t& index : node.inputs) index += index >= added ? 1 : 0;
+    inputs[0] += inputs[0] >= added ? 1 : 0;
+    inputs.push_back(added);
+    nodes_.insert(nodes_.begin() + added,
+                  {layer.node.name + std::string(mask_suffix), "input", {}, {}, shape, TT_F32, {}, TT_MASK});
+    trains_.insert(trains_.begin() + added, false);
+}
+
 std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const LayerKind* kind,
                                                 const std::vector<std::string>& names,
                                                 const std::vector<NodeSpec>& all) const {
@@ -270,7 +298,9 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
         "has " + std::to_string(found.size()) + (found.size() == 1 ? " input" : " inputs");
     const std::string named = names.empty() ? "" : " ('" + join(names, "', '") + "')";
     if (kind == nullptr) return found;
-    if (kind->takes == Takes::kOne && found.size() != 1) layer.refuse(has + named + "; expected 1");
+    const bool names_mask = kind->has_mask() && found.size() == 2;
+    if (kind->takes == Takes::kOne && found.size() != 1 && !names_mask)
+        layer.refuse(has + named + "; expected 1");
     if (kind->takes == Takes::kSeveral && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
     if (kind->is_loss() && found.size() != 2)
@@ -369,7 +399,9 @@ PassWork Network::bytes(std::uint32_t index) const {
     const std::int64_t weights = parameter_elements(node);
     const std::int64_t reads = kind->backward_reads == BackwardReads::kInput    ? input
                                : kind->backward_reads == BackwardReads::kOutput ? output
-                                                                                : weights;
+                               : kind->backward_reads == BackwardReads::kMask
+                                   ? elements_of(node.inputs.back())
+                                   : weights;
     PassWork elements{input + weights + output, 0, 0};
     if (input_gradient > 0) elements.backward_data = output + reads + input_gradient;
     if (weights > 0) elements.backward_weights = output + input + weights;

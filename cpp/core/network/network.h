@@ -58,6 +58,8 @@ class Network {
     void check_input_specs(const std::vector<NodeSpec>& specs) const;
     void refuse_unused() const;
     void add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all);
+    // The mask of a layer as its second input: an input of the network, added if the spec names none.
+    void add_mask(const LayerView& layer, std::vector<std::uint32_t>& inputs);
     // `kind` NULL: one that the core does not know.
     std::vector<std::uint32_t> find_inputs(const LayerView& layer, const LayerKind* kind,
                                            const std::vector<std::string>& names,

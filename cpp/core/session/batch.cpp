@@ -74,7 +74,7 @@ Batch::Batch(const Network& network) {
 }
 
 Stream::Stream(const Network& network, const Batch& batch, std::map<std::string, Samples> arrays,
-               const Samples* order) {
+               const Samples* order, bool needs_masks) {
     gather_.batch_size = static_cast<std::size_t>(network.batch_size());
     std::vector<std::string> names;
     for (const tt_tensor& tensor : batch.tensors()) names.emplace_back(tensor.name);
@@ -85,15 +85,18 @@ Stream::Stream(const Network& network, const Batch& batch, std::map<std::string,
     std::int64_t samples = -1;
     for (const tt_tensor& tensor : batch.tensors()) {
         const auto found = arrays.find(tensor.name);
+        if (found == arrays.end() && tensor.role == TT_MASK && !needs_masks) continue;
         if (found == arrays.end())
             throw DataError(std::string("the data have nothing for the input '") + tensor.name + "'");
         const Samples& array = found->second;
-        if (samples < 0) samples = array.shape.empty() ? 0 : array.shape.front();
-        if (samples == 0) throw DataError(array.where + " has no samples");
+        const std::int64_t rows = array.shape.empty() ? 0 : array.shape.front();
+        if (rows == 0) throw DataError(array.where + " has no " + (array.is_drawn ? "rows" : "samples"));
+        if (samples < 0 && !array.is_drawn) samples = rows;
         Shape shape(tensor.shape, tensor.shape + tensor.rank);
-        shape.front() = samples;
+        shape.front() = array.is_drawn ? rows : samples;
         expect(array, static_cast<tt_dtype>(tensor.dtype), shape);
-        gather_.tensors.push_back({array.data, tensor.data, bytes_of(tensor) / gather_.batch_size});
+        gather_.tensors.push_back({array.data, tensor.data, bytes_of(tensor) / gather_.batch_size,
+                                   array.is_drawn ? static_cast<std::size_t>(rows) : 0});
         const std::int64_t below = network.values_below(network.index_of(tensor.name));
         if (below > 0)
             limited_.push_back({array, below, tensor.role == TT_TARGET ? "the label" : "the value"});

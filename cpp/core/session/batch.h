@@ -47,15 +47,18 @@ struct Samples {
     Shape shape;
     const void* data;
     bool is_file = false;  // mapped, so that pages can be given back
+    bool is_drawn =
+        false;  // its rows belong to no sample: step k has the rows from k * batch_size on, mod rows
 };
 
 // A data set in a given order, row by row of it into a batch. Arrays belong to the caller and outlive it.
 class Stream {
   public:
     // `arrays`: one for each input of the network, by name; others are refused. `order` (i64, batches x
-    // batch_size) names samples; NULL: 0, 1, 2 ..., beginning anew to fill the last batch. DataError.
+    // batch_size) names samples; NULL: 0, 1, 2 ..., beginning anew to fill the last batch. Inference reads no
+    // masks, so without `needs_masks` they may be left out. DataError.
     Stream(const Network& network, const Batch& batch, std::map<std::string, Samples> arrays,
-           const Samples* order);
+           const Samples* order, bool needs_masks);
 
     // DataError for an order that points outside the data or an integer that its input does not allow
     // (Network::values_below). Reads everything once.

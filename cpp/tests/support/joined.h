@@ -43,13 +43,15 @@ inline std::vector<NodeSpec> joined() {
                     {{"channels", 12.0}, {"kernel", 3.0}, {"padding", "same"}, {"bias", false}}),
             node_of({"both", "conv2"}, "residual", "add"),
             node("relu2", "relu"),
-            node_of({"relu2"}, "conv3", "conv2d", {{"channels", 12.0}, {"kernel", 1.0}}),
+            node_of({"relu2"}, "drop2", "dropout"),
+            node_of({"drop2"}, "conv3", "conv2d", {{"channels", 12.0}, {"kernel", 1.0}}),
             node_of({"conv3", "relu2", "residual"}, "three", "add"),
             node_of({"three"}, "pool3", "max_pool2d", {{"kernel", 2.0}}),
             node("flat", "flatten"),
             node("fc1", "dense", {{"units", 9.0}}),
             node("tanh1", "tanh"),
-            node_of({"fc1", "tanh1", "flat"}, "flat_both", "concat"),
+            node("drop3", "dropout"),
+            node_of({"fc1", "drop3", "flat"}, "flat_both", "concat"),
             node("fc2", "dense", {{"units", 7.0}}),
             node_of({"flat"}, "fc3", "dense", {{"units", 7.0}}),
             node_of({"fc2", "fc3", "fc2"}, "flat_sum", "add"),
@@ -86,6 +88,20 @@ inline void expect_exact_joins(const MakeTrainer& make) {
     expect_over_images({node("small", "max_pool2d", {{"kernel", 1.0}}),
                         node_of({"images"}, "conv", "conv2d", {{"channels", 2.0}, {"kernel", 1.0}}),
                         node_of({"small", "conv"}, "sum", "add")});
+    // Values that are dropped: of a convolution, of an activation, of the images, of what is read twice.
+    const auto dropped = [](const std::string& of) { return node_of({of}, "drop", "dropout"); };
+    for (const double channels : {1.0, 2.0, 16.0}) {
+        const NodeSpec wide = node("conv", "conv2d", {{"channels", channels}, {"kernel", 1.0}});
+        expect_over_images({wide, dropped("conv")});
+        expect_over_images({wide, node("relu", "relu"), dropped("relu")});
+        expect_over_images({dropped("images"), wide});
+        expect_over_images({wide, dropped("conv"), node_of({"drop", "conv"}, "sum", "add")});
+        expect_over_images({wide, node_of({"conv"}, "small", "flatten"), dropped("small")});
+    }
+    expect_step(make,
+                {node("fc", "dense", {{"units", 4.0}}), dropped("fc"), node_of({"drop", "fc"}, "sum", "add"),
+                 loss_of("sum", "squared_error")},
+                {4}, 4, Numbers::kIntegers, 0);
     // Flat, with a value that is read twice by one join, and a join of what nobody learns.
     expect_step(make,
                 {node("fc", "dense", {{"units", 4.0}}), node("relu", "relu"),

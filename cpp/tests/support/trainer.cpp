@@ -40,6 +40,14 @@ Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
     uniform(seed, "labels", 0.0F, 1.0F, draws);
     for (const float draw : draws)
         labels.push_back(static_cast<std::int64_t>(draw * static_cast<float>(network.classes())));
+    for (const std::uint32_t index : network.inputs()) {
+        const Node& input = network.node(index);
+        if (input.role != TT_MASK) continue;
+        std::vector<float>& mask = masks[input.name];
+        mask.resize(static_cast<std::size_t>(element_count(input.shape)));
+        uniform(seed, input.name, 0.0F, 1.0F, mask);
+        for (float& value : mask) value = value < 0.5F ? 0.0F : 2.0F;
+    }
 }
 
 Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
@@ -70,11 +78,15 @@ Trainer::Trainer(const std::string& plugin_path, const Problem& problem,
 }
 
 tt_batch Trainer::batch() {
-    tensors_[0] = c_tensor(problem_.network.node(0).name, TT_INPUT, TT_F32, problem_.network.node(0).shape,
-                           images.data());
-    tensors_[1] = c_tensor(problem_.network.node(1).name, TT_INPUT, TT_I64, problem_.network.node(1).shape,
-                           labels.data());
-    return {sizeof(tt_batch), 2, tensors_};
+    tensors_.clear();
+    for (const std::uint32_t index : problem_.network.inputs()) {
+        const Node& input = problem_.network.node(index);
+        void* data = input.role == TT_MASK   ? const_cast<float*>(problem_.masks.at(input.name).data())
+                     : input.dtype == TT_I64 ? static_cast<void*>(labels.data())
+                                             : images.data();
+        tensors_.push_back(c_tensor(input.name, input.role, input.dtype, input.shape, data));
+    }
+    return {sizeof(tt_batch), static_cast<std::uint32_t>(tensors_.size()), tensors_.data()};
 }
 
 double Trainer::step(tt_task task) { return context_->step(task, batch()); }

@@ -25,6 +25,7 @@ struct Problem {
     std::map<std::string, std::vector<float>> weights;
     std::vector<float> images;
     std::vector<std::int64_t> labels;
+    std::map<std::string, std::vector<float>> masks;  // 0 or 2, by the name of the input
 };
 
 struct SgdSpec {
@@ -64,7 +65,7 @@ class Trainer {
     SgdSpec sgd_;
     tt_optimizer optimizer_{};
     tt_build build_{};
-    tt_tensor tensors_[2]{};
+    std::vector<tt_tensor> tensors_;
     std::unique_ptr<PluginContext> context_;
 };
 

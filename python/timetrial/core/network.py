@@ -173,6 +173,16 @@ class Network:
         """Name of the loss node."""
         return self._native.loss()
 
+    @property
+    def masks(self) -> dict[str, float]:
+        """Of every input that is a mask the share of its values that are 0; the others are what keeps the
+        mean of a value, 1 / (1 - share)."""
+        found = {}
+        for node in self._nodes:
+            if key := layer_traits(node["kind"]).mask_rate:
+                found[node["inputs"][1]] = float(node["attributes"][key])
+        return found
+
     def values_below(self, name: str) -> int:
         """Whole numbers of an input lie in 0 to this - 1; 0: no layer looks anything up by them."""
         return self._native.values_below(name)
@@ -232,6 +242,8 @@ class LayerTraits:
     kinks: tuple[float, ...] = ()  # inputs at which the derivative jumps, of one that treats each value alone
     picks_largest: bool = False  # in each window
     moves_nothing: bool = False  # its output is its input under another shape
+    keeps_places: bool = False  # each value stands where the input's stood that it is made of
+    mask_rate: str = ""  # of one that drops values while it learns: the attribute with their share
 
 
 def layer_traits(kind: str) -> LayerTraits:

@@ -90,6 +90,7 @@ class LayerDefinition:
     several: ClassVar[bool] = False  # it takes two and more inputs, not one
     reads_integers: ClassVar[bool] = False  # inputs may be whole numbers (they come as doubles)
     kinks: ClassVar[Sequence[float]] = ()  # of a kind that treats each value alone: where its slope jumps
+    mask_rate: ClassVar[str] = ""  # drops values while it learns: the attribute (`real`) with their share
     formula: ClassVar[str] = ""  # what it computes, for people
     source: ClassVar[str] = ""  # whence the definition
 
@@ -122,7 +123,7 @@ class LayerDefinition:
         gradient: Doubles,
     ) -> tuple[Sequence[ArrayLike], Sequence[ArrayLike]]:
         """Of the loss with respect to each input and to each parameter, from that with respect to the
-        output, in training. Of an input of whole numbers None."""
+        output, in training. Of an input of whole numbers, and of a mask, None."""
         raise NotImplementedError
 
     def next_states(
@@ -158,6 +159,7 @@ def layer_kind(definition: Defined) -> Defined:
         own.reads_integers,
         rules,
         _kinks(where, own.kinks),
+        _mask_rate(where, own),
         own.formula,
         own.source,
         _digest(definition),
@@ -174,6 +176,22 @@ def _kinks(where: str, given: Any) -> list[float]:
         if isinstance(one, bool) or not isinstance(one, (int, float)) or not math.isfinite(one):
             raise NetworkError(f"{where}: kinks are {given!r}; expected a list of numbers.")
     return [float(one) for one in numbers]
+
+
+def _mask_rate(where: str, own: LayerDefinition) -> str:
+    """Checked."""
+    rates = [one.name for one in own.attributes if one.type == "real"]
+    if not own.mask_rate:
+        return ""
+    if own.mask_rate not in rates:
+        raise NetworkError(
+            f"{where}: mask_rate is {own.mask_rate!r}; expected the name of an attribute of the type real"
+            + (f": {', '.join(rates)}." if rates else ", and it has none.")
+        )
+    if own.several or own.kinks:
+        words = "takes several inputs" if own.several else "has kinks"
+        raise NetworkError(f"{where}: a kind with a mask takes one input beside that; this one {words}.")
+    return own.mask_rate
 
 
 def own_kinds() -> Mapping[str, LayerDefinition]:

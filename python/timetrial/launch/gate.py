@@ -26,6 +26,7 @@ from timetrial.proof.stress import stressed, with_recipe
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
+DIVERGED = 1e3  # times the first loss
 MOST_MORE = 8  # steps before those at the end that are judged: fewer than this, by chance
 
 
@@ -135,7 +136,7 @@ class Gate:
         self._observations = []
 
     def judge_end(self) -> Parity | None:
-        """Of what was observed; None where nobody can judge. LaunchError: not finite."""
+        """Of what was observed; None where nobody can judge. LaunchError: it has diverged."""
         if self._judge is None or not self._observations:
             return None
         check_finite(self._observations)
@@ -147,10 +148,24 @@ class Gate:
             cancelled=self._cancelled,
         )
         if parity.status == "failed":
+            check_bounded(self._observations, self._plan.proof.losses if self._plan.proof else ())
             is_doubted = (parity.tensor or "").startswith(FIRST_LOSSES)
             reason = self._doubt if is_doubted else f"behind the timed part: {parity.reason}"
             return parity.model_copy(update={"reason": reason})
         return parity
+
+
+def check_bounded(observations: Sequence[Observation], first_losses: Sequence[float]) -> None:
+    """The same of training that is about to. There rounding decides: a tanh whose input is 20 has in f32 the
+    derivative 0. `first_losses`: of the proof, from the initial values."""
+    for seen in observations:
+        if seen.loss is not None and first_losses and abs(seen.loss) > DIVERGED * abs(first_losses[0]):
+            raise LaunchError(
+                "nan",
+                f"{seen.name}: the loss is {seen.loss:.3g}, and was {first_losses[0]:.3g} at first: training "
+                "has diverged, and rounding decides what comes of it. A smaller optimizer.learning_rate "
+                "helps",
+            )
 
 
 def check_finite(observations: Sequence[Observation]) -> None:

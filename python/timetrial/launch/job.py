@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from timetrial.contenders.registry import Contender, import_folders
 from timetrial.contenders.settings import job_settings
-from timetrial.core import native
+from timetrial.core import layer_traits, native
 from timetrial.launch.plan import LaunchPlan
 from timetrial.records.files import explained
 from timetrial.workloads.material import channels_last
@@ -43,10 +44,18 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
         "settings": job_settings(plan.case, contender),
         **plan.prepared.job,
     }
+    if plan.case.task == "forward":  # which reads no masks
+        job["streams"] = {
+            name: {key: files for key, files in stream.items() if key != "drawn"}
+            for name, stream in job["streams"].items()
+        }
     if contender.interpreter is not None:
         job["sys_path"] = import_folders(contender.name, contender.interpreter)
         job["working_folder"] = os.getcwd()
         job["runtime"] = str(native.runtime_dir())
+    if job["network"] is not None and contender.interpreter is not None:
+        nodes = [{**node, "keeps_places": _keeps_places(node)} for node in job["network"]["nodes"]]
+        job["network"] = {**job["network"], "nodes": nodes}
     layout = contender.version.image_layout if contender.version else "NCHW"
     if layout != "NCHW":
         job["layout"] = layout
@@ -54,14 +63,22 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
     return job
 
 
+def _keeps_places(node: Mapping[str, Any]) -> bool:
+    return layer_traits(node["kind"]).keeps_places
+
+
 def _arranged(job: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any]:
     """A stream whose inputs with height and width are files with the channels last."""
     ranks = {node["name"]: len(node["shape"]) for node in job["network"]["nodes"] if node["kind"] == "input"}
-    tensors = {
-        name: str(channels_last(Path(file))) if ranks[name] == 4 else file
-        for name, file in stream["tensors"].items()
+    arranged: dict[str, Any] = {
+        group: {
+            name: str(channels_last(Path(file))) if ranks[name] == 4 else file
+            for name, file in stream[group].items()
+        }
+        for group in ("tensors", "drawn")
+        if group in stream
     }
-    return {**stream, "tensors": tensors}
+    return {**stream, **arranged}
 
 
 def write_job(plan: LaunchPlan, job: dict[str, Any]) -> None:

@@ -114,16 +114,23 @@ class Batches:
 
     def __init__(self, streams: dict[str, dict[str, Any]]):
         self._files = streams
-        self._open: dict[str, tuple[Tensors, NDArray[np.int64]]] = {}
+        self._open: dict[str, tuple[Tensors, Tensors, NDArray[np.int64]]] = {}
 
     def batch(self, stream: str, row: int) -> Tensors:
         """The batch of step `row` of a stream, from 0: by the names of the network's inputs."""
         if stream not in self._open:
             files = self._files[stream]
             order = np.load(files["order"], mmap_mode="r", allow_pickle=False)
-            self._open[stream] = samples_of(files), order
-        samples, order = self._open[stream]
-        return rows_of(samples, order[row % len(order)])
+            drawn = samples_of({"tensors": files.get("drawn", {})})
+            self._open[stream] = samples_of(files), drawn, order
+        samples, drawn, order = self._open[stream]
+        row %= len(order)
+        batch = rows_of(samples, order[row])
+        size = order.shape[1]
+        taken = {
+            name: array[np.arange(row * size, (row + 1) * size) % len(array)] for name, array in drawn.items()
+        }
+        return {**batch, **taken}
 
     @cached_property
     def names(self) -> frozenset[str]:

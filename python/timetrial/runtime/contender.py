@@ -36,7 +36,7 @@ class Contender(Timed):
         self.check_has("task", job.task, adapter.tasks)
         self.check_has("device", job.device, adapter.devices)
         self.check_has("dtype", job.dtype, adapter.dtypes)
-        if len(job.sources) > 1 and not getattr(adapter, "several_inputs", False):
+        if len(job.sources) - len(job.masks) > 1 and not getattr(adapter, "several_inputs", False):
             words = "the backend takes one input; the network has: {}"
             raise UnsupportedError(words.format(", ".join(job.sources)))
         for node in job.nodes:
@@ -186,7 +186,12 @@ class Contender(Timed):
                 stream.batches,
                 self._job.batch_size,
                 [
-                    (array.ctypes.data, self._batch[name].ctypes.data, array[0].nbytes)
+                    (
+                        array.ctypes.data,
+                        self._batch[name].ctypes.data,
+                        array[0].nbytes,
+                        len(array) if name in stream.drawn else 0,
+                    )
                     for name, array in stream.arrays.items()
                 ],
             )

@@ -22,13 +22,21 @@ def aligned_empty(shape, dtype):
 
 class Stream(object):
     """A data set in a given order (i64, batches x batch_size); without an order, in its own, the last batch
-    filled up from the beginning. arrays: name of the input -> all samples, mapped."""
+    filled up from the beginning. arrays: name of the input -> all samples, mapped; inference has no masks.
+    drawn: names of those whose rows belong to no sample."""
 
     def __init__(self, files, job):
         self.arrays = OrderedDict()
         self.samples = None
+        self.drawn = files.get("drawn", {})
+        learns = job.task != "forward" and "order" in files
         for name, node in job.inputs.items():
+            if name in self.drawn:
+                self.arrays[name] = _map(self.drawn[name], node.dtype, (None, *node.batch_shape[1:]))
+                continue
             if name not in files["tensors"]:
+                if node.role == "mask" and not learns:
+                    continue
                 raise ContenderError("crash", "the stream has nothing for the input '{}'".format(name))
             shape = (self.samples, *node.batch_shape[1:])
             self.arrays[name] = _map(files["tensors"][name], node.dtype, shape)

@@ -13,7 +13,8 @@ DTYPES = {"f32": np.float32, "i64": np.int64}
 class Node(object):
     """A layer: name, kind, names of its inputs, normalized attributes (whole numbers), shape of its output
     with N first, its parameters as a list of (name, shape), and its states (changed by training steps, but
-    not trained) likewise. An input of the network has a dtype, a role
+    not trained) likewise. keeps_places: each value of its output stands where the value of its first input
+    stood that it is made of. An input of the network has a dtype, a role
     ("input", "target", "mask", "lengths"), and `batch_shape`: the same in the layout of this contender."""
 
     def __init__(self, table):
@@ -24,6 +25,7 @@ class Node(object):
         self.shape = tuple(table["shape"])
         self.parameters = _of_role(table, "parameter")
         self.states = _of_role(table, "state")
+        self.keeps_places = table.get("keeps_places", False)
         self.dtype = DTYPES.get(table.get("dtype"))
         self.role = table.get("role")
         self.batch_shape = self.shape
@@ -39,8 +41,9 @@ class Job(object):
 
     inputs: what every batch brings, name -> Node, in order. nodes: layers in topological order.
     output, loss: names of the node that predicts (N x classes) and of the loss node.
-    sources: names of the inputs that layers read. target: name of the one that the loss holds the prediction
-    against: i64 (N), below `classes`, or as many numbers as are predicted.
+    sources: names of the inputs that layers read; masks: of those among them that inference does not.
+    target: name of the one that the loss holds the prediction against: i64 (N), below `classes`, or as many
+    numbers as are predicted.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters, states: initial values, name -> f32 array; copy them, they are mapped read-only.
     undecayed: names of the parameters that weight decay is not for.
@@ -90,6 +93,7 @@ class Job(object):
             self.target = self.node(self.loss).inputs[1]
             read = {name for node in self.nodes if node.name != self.loss for name in node.inputs}
             self.sources = [name for name in self.inputs if name in read]
+            self.masks = [name for name in self.sources if self.inputs[name].role == "mask"]
             self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
 
     def read_parameters(self):

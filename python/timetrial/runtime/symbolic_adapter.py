@@ -11,7 +11,7 @@ class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, x, *more), _loss_of(prediction), _sqrt(x), _maximum(x, y).
+    _layer(node, x, *more) (in inference without masks), _loss_of(prediction), _sqrt(x), _maximum(x, y).
     """
 
     optimizers = OPTIMIZERS
@@ -29,13 +29,22 @@ class SymbolicAdapter(BaseAdapter):
             for name, v in job.parameters.items()
         }
         self._sizes = [self._share(np.array(size, np.float32)) for size in self._update.sizes(0)]
-        self._values = {job.sources[0]: self.images}
-        for node in job.nodes:
-            if node.name != job.loss:
-                self._values[node.name] = self._layer(node, *[self._values[name] for name in node.inputs])
+        self._masks = {name: self._share(batch[name], borrow=True) for name in job.masks}
+        self._values = self._layers(self._masks)
+        self._inferred = (self._layers({}) if job.masks else self._values)[job.output]
         self._loss = self._loss_of(self._values[job.output])
         self.reset()
         self._function({"train": "step"}.get(job.task, job.task))
+
+    def _layers(self, masks):
+        """Name -> symbol, of the inputs too."""
+        values = dict(masks)
+        values[self._job.sources[0]] = self.images
+        for node in self._job.nodes:
+            if node.name != self._job.loss:
+                given = [values[name] for name in node.inputs if name in values]
+                values[node.name] = self._layer(node, *given)
+        return values
 
     def reset(self):
         """Initial weights, empty optimizer."""
@@ -115,7 +124,7 @@ class SymbolicAdapter(BaseAdapter):
         return self._compile(self._loss, [(self._gradients[n], g) for n, g in self._symbolic_gradients()])
 
     def _compile_forward(self):
-        return self._compile(self._values[self._job.output])
+        return self._compile(self._inferred)
 
     def _symbolic_gradients(self):
         return list(zip(self._weights, self._gradients_of(self._loss, list(self._weights.values()))))

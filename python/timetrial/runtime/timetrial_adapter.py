@@ -10,9 +10,6 @@ import numpy as np
 
 runtime = None  # the module _timetrial_runtime: set by main.py
 
-# Layers whose output lies as their input does.
-_KEEP_PLACES = ("relu", "tanh", "sigmoid", "flatten")
-
 
 class BaseAdapter(object):
     """Defaults of an adapter. `mode` and `user_path` are set before load()."""
@@ -81,11 +78,13 @@ def channels_last_order(job, node):
 
 def keeps_order(job, name):
     """Whether the flatten `name` must give a sample's values in the job's order, (C, H, W), though images are
-    (H, W, C): where others than dense layers read them, such as a join, whose inputs must lie alike."""
+    (H, W, C): where others than dense layers read them, such as a join or a dropout, whose inputs must lie
+    alike."""
     for node in job.nodes:
         if name in node.inputs and node.name != job.loss:
-            passes_on = node.kind in _KEEP_PLACES
-            if keeps_order(job, node.name) if passes_on else node.kind != "dense":
+            if any(one in job.masks for one in node.inputs):
+                return True
+            if keeps_order(job, node.name) if node.keeps_places else node.kind != "dense":
                 return True
     return False
 
@@ -93,8 +92,7 @@ def keeps_order(job, name):
 def _order_of_flat(job, source):
     """The same for the layer `source`, whose output is flat."""
     while source not in job.inputs and job.node(source).kind != "flatten":
-        kind = job.node(source).kind
-        if kind not in _KEEP_PLACES:
+        if not job.node(source).keeps_places:
             return None
         source = job.node(source).inputs[0]
     if keeps_order(job, source):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +19,7 @@ from timetrial.workloads.datasets import dataset_source, load_dataset
 from timetrial.workloads.datasets.files import file_hashes
 
 PROOF_BATCHES = 5
+MASK_ROWS, MASK_BYTES = 997, 64_000_000  # of one mask: how many different rows there are at most
 # Streams of the proof, and the orders in which they have the same batches.
 PROOF_ORDERS = {"proof": "order", "proof2": "other_order", "proof3": "same_order"}
 SPLIT_SEED = (
@@ -94,11 +96,54 @@ def order_entry(samples: int, batch_size: int, epochs: int, seed: int) -> Entry:
     return cached("order", recipe, make)
 
 
-def proof_entry(inputs: Sequence[Input], batch_size: int, limits: Mapping[str, int], seed: int) -> Entry:
+def masks_entry(masks: Sequence[Input], rates: Mapping[str, float], batch_size: int, seed: int) -> Entry:
+    """For each mask so many rows that two steps hardly ever have the same, by its name: a prime number of
+    them, so that a sample meets other rows in every epoch."""
+
+    def make() -> Content:
+        return {
+            one.name: _mask(
+                seed, f"masks/{one.name}", (_mask_rows(one, batch_size), *one.shape), rates[one.name]
+            )
+            for one in masks
+        }
+
+    recipe = {
+        "masks": [asdict(one) for one in masks],
+        "rates": {one.name: rates[one.name] for one in masks},
+        "batch_size": batch_size,
+        "seed": seed,
+    }
+    return cached("masks", recipe, make)
+
+
+def _mask_rows(mask: Input, batch_size: int) -> int:
+    """At least a batch; otherwise at most MASK_ROWS, and MASK_BYTES."""
+    fitting = MASK_BYTES // (4 * int(np.prod(mask.shape)))
+    rows = max(batch_size, min(MASK_ROWS, fitting), 2)
+    while any(rows % divisor == 0 for divisor in range(2, math.isqrt(rows) + 1)):
+        rows += 1
+    return rows
+
+
+def _mask(seed: int, name: str, shape: tuple[int, ...], rate: float) -> NDArray[np.float32]:
+    """0 for a share `rate` of the values, 1 / (1 - rate) for the others."""
+    stays = random.uniform(seed, name, shape, 0.0, 1.0) >= rate
+    return (stays * (1 / (1 - rate))).astype(np.float32)
+
+
+def proof_entry(
+    inputs: Sequence[Input],
+    batch_size: int,
+    limits: Mapping[str, int],
+    masks: Mapping[str, float],
+    seed: int,
+) -> Entry:
     """An array for each input, and `order`, of PROOF_BATCHES random batches; `other_order` begins with the
     last one; the samples of `same_order` all have the target of the first, and some come more than once.
 
-    limits: whole numbers of an input lie in 0 to this - 1. Pixels are uniform in [0, 1) and all different
+    limits: whole numbers of an input lie in 0 to this - 1. masks: of an input that is one, the share of its
+    values that are 0; here each sample has its own. Pixels are uniform in [0, 1) and all different
     within an image: where two are equal, two correct frameworks may send a maximum's gradient to different
     places.
     """
@@ -120,8 +165,13 @@ def proof_entry(inputs: Sequence[Input], batch_size: int, limits: Mapping[str, i
         drawn = random.uniform(seed, f"proof/{one.name}", (samples, *one.shape), 0.0, float(below))
         return np.minimum(drawn.astype(np.int64), below - 1)
 
+    def drawn(one: Input) -> np.ndarray[Any, Any]:
+        if one.name in masks:
+            return _mask(seed, f"proof/{one.name}", (samples, *one.shape), masks[one.name])
+        return whole_numbers(one) if one.dtype == "i64" else numbers(one)
+
     def make() -> Content:
-        arrays = {one.name: whole_numbers(one) if one.dtype == "i64" else numbers(one) for one in inputs}
+        arrays = {one.name: drawn(one) for one in inputs}
         order = np.arange(samples, dtype=np.int64).reshape(PROOF_BATCHES, batch_size)
         alike = np.ones(samples, np.bool_)
         for one in inputs:
@@ -139,9 +189,10 @@ def proof_entry(inputs: Sequence[Input], batch_size: int, limits: Mapping[str, i
         "inputs": [asdict(one) for one in inputs],
         "batch_size": batch_size,
         "limits": dict(limits),
+        "masks": dict(masks),
         "seed": seed,
     }
-    return cached("proof-4", recipe, make)
+    return cached("proof-5", recipe, make)
 
 
 def fingerprint(content: object) -> str:

@@ -17,6 +17,7 @@ from timetrial.workloads.material import (
     data_entry,
     fingerprint,
     inputs_of,
+    masks_entry,
     order_entry,
     proof_entry,
     rates_file,
@@ -174,13 +175,19 @@ def _add_files(
             parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
     order = order_entry(checked.samples, batch_size, epochs, seed)
     limits = {one.name: network.values_below(one.name) for one in network.inputs}
-    proof = proof_entry(network.inputs, batch_size, limits, seed)
+    masks = network.masks
+    proof = proof_entry(network.inputs, batch_size, limits, masks, seed)
 
     def tensors(entry: Entry, prefix: str = "") -> dict[str, str]:
-        return {one.name: str(entry.file(f"{prefix}{one.name}.npy")) for one in network.inputs}
+        brought = [one.name for one in network.inputs if entry is proof or one.name not in masks]
+        return {name: str(entry.file(f"{prefix}{name}.npy")) for name in brought}
 
+    train: dict[str, Any] = {"tensors": tensors(data, "train_"), "order": str(order.file("order.npy"))}
+    if masks:
+        drawn = masks_entry([one for one in network.inputs if one.name in masks], masks, batch_size, seed)
+        train["drawn"] = {name: str(drawn.file(f"{name}.npy")) for name in masks}
     job["streams"] = {
-        "train": {"tensors": tensors(data, "train_"), "order": str(order.file("order.npy"))},
+        "train": train,
         **{
             name: {"tensors": tensors(proof), "order": str(proof.file(f"{file}.npy"))}
             for name, file in PROOF_ORDERS.items()

@@ -22,6 +22,7 @@ DEFECTS = (
     "shifted_target", "velocity_lost", "first_inference", "inference_trace",
     "undecayed_bias", "late_rate", "early_rate", "rate_in_velocity",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
+    "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
 )  # fmt: skip
@@ -32,7 +33,10 @@ class Adapter:
     devices = ("cpu",)
     dtypes = ("f32",)
     optimizers = ("sgd", "schedule")
-    layers = ("dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "softmax_cross_entropy")
+    layers = (
+        "dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "dropout",
+        "softmax_cross_entropy",
+    )  # fmt: skip
     version = "1"
     library = f"NumPy {np.__version__}"
 
@@ -55,7 +59,8 @@ class Adapter:
         return readings
 
     def build(self, job, batch):
-        self.job, self.images, self.labels = job, batch["images"], batch["labels"]
+        self.job, self.images, self.labels, self.batch = job, batch["images"], batch["labels"], batch
+        self.masks_before = {}
         self.nodes = [node for node in job.nodes if node.name != job.loss]
         self.reset()
 
@@ -191,7 +196,7 @@ class Adapter:
         if self.defect == "constant" and self.predicted is not None:
             return self.predicted
         self.since_reset += 1
-        self.predicted = self._forward(self.parameters)[self.job.output]
+        self.predicted = self._forward(self.parameters, learns=False)[self.job.output]
         return self.predicted
 
     def evaluate(self):
@@ -200,10 +205,9 @@ class Adapter:
         if self.defect == "first_inference":
             if not hasattr(self, "frozen"):
                 self.frozen = dict(self.parameters)
-            return self._forward(self.frozen)[self.job.output]
-        return self._forward(self.stale if self.defect == "stale_evaluation" else self.parameters)[
-            self.job.output
-        ]
+            return self._forward(self.frozen, learns=False)[self.job.output]
+        parameters = self.stale if self.defect == "stale_evaluation" else self.parameters
+        return self._forward(parameters, learns=False)[self.job.output]
 
     def wait(self):
         pass
@@ -260,8 +264,8 @@ class Adapter:
         bits = values.astype(np.float32).view(np.uint32)
         return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)  # bfloat16
 
-    def _forward(self, parameters):
-        images = self.images
+    def _forward(self, parameters, learns=True):
+        images, self.learns = self.images, learns or self.defect == "mask_in_inference"
         if self.defect == "stale_batch":
             # The step before still holds its own.
             images = self.images if self.known_images is None else self.known_images
@@ -318,6 +322,20 @@ class Adapter:
         self._saved[node.name] = x.shape
         return x.reshape(x.shape[0], -1)
 
+    def _dropout(self, node, x, _):
+        if not self.learns or self.defect == "mask_ignored":
+            self._saved[node.name] = 1.0
+            return x
+        mask = self.batch[node.inputs[1]].copy()
+        if self.defect == "own_mask":
+            mask = np.random.RandomState(self.since_reset).permutation(mask.ravel()).reshape(mask.shape)
+        if self.defect == "unscaled_mask":
+            mask = (mask > 0).astype(np.float32)
+        if self.defect == "mask_of_before":
+            mask, self.masks_before[node.name] = self.masks_before.get(node.name, mask), mask
+        self._saved[node.name] = 1.0 if self.defect == "mask_forward_only" else mask
+        return mask * x
+
     def _add(self, node, x, _):
         return sum(x)
 
@@ -344,7 +362,7 @@ class Adapter:
         parts = {self.job.output: dy}
         for node in reversed(self.nodes):
             dx = getattr(self, "_back_" + node.kind)(node, parts.pop(node.name))
-            for k, name in enumerate(node.inputs):
+            for k, name in enumerate(node.inputs[:1] if node.kind == "dropout" else node.inputs):
                 part = dx[k] if node.kind in JOINS else dx
                 known = None if self.defect == "overwritten_part" else parts.get(name)
                 parts[name] = part if known is None else known + part
@@ -400,6 +418,9 @@ class Adapter:
 
     def _back_relu(self, node, dy):
         return dy * self._saved[node.name]
+
+    def _back_dropout(self, node, dy):
+        return self._saved[node.name] * dy
 
     def _back_add(self, node, dy):
         parts = [dy] * len(node.inputs)

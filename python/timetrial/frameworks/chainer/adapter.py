@@ -40,6 +40,7 @@ class Adapter(BaseAdapter):
         images, labels = batch[job.sources[0]], batch[job.target]
         self._job = job
         self.images, self.labels = images, labels
+        self._masks = {name: batch[name] for name in job.masks}
         self._loss = LOSSES[job.node(job.loss).kind]
         self.reset()
 
@@ -64,14 +65,14 @@ class Adapter(BaseAdapter):
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
         self.model.cleargrads()
-        loss = self._loss(chainer.functions, self._values()[self._job.output], self.labels)
+        loss = self._loss(chainer.functions, self._values(self._masks)[self._job.output], self.labels)
         loss.backward()
         return float(loss.array)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
         with chainer.using_config("train", False), chainer.no_backprop_mode():
-            return self._values()[self._job.output]
+            return self._values({})[self._job.output]
 
     def evaluate(self):
         """Inference between training steps."""
@@ -96,14 +97,15 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch."""
         with chainer.no_backprop_mode():
-            values = self._values()
+            values = self._values(self._masks)
         return {name: np.array(values[name].array) for name in values if name not in self._job.inputs}
 
-    def _values(self):
+    def _values(self, masks):
         """Name of a layer -> what it gives, up to the loss."""
-        values = {self._job.sources[0]: self.images}
+        values = dict(masks)
+        values[self._job.sources[0]] = self.images
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                inputs = [values[name] for name in node.inputs]
+                inputs = [values[name] for name in node.inputs if name in values]
                 values[node.name] = LAYERS[node.kind](chainer.functions, self.model, node, *inputs)
         return values

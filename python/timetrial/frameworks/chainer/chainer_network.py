@@ -56,6 +56,7 @@ LAYERS = {
     "tanh": lambda functions, _chain, _node, x: functions.tanh(x),
     "sigmoid": lambda functions, _chain, _node, x: functions.sigmoid(x),
     "flatten": lambda functions, _chain, _node, x: functions.reshape(x, (len(x), -1)),
+    "dropout": lambda _functions, _chain, _node, x, mask=None: x if mask is None else x * mask,
     "add": lambda functions, _chain, _node, *inputs: functions.add(*inputs),
     "concat": lambda functions, _chain, _node, *inputs: functions.concat(inputs, axis=1),
 }

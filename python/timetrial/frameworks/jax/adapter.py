@@ -47,12 +47,14 @@ class Adapter(BaseAdapter):
     def build(self, job, batch):
         """The functions; images are the batch's own memory."""
         self._job, self.target = job, batch[job.target]
-        self.inputs = [jnp.from_dlpack(batch[name], copy=False) for name in job.sources]
+        shared = {name: jnp.from_dlpack(batch[name], copy=False) for name in job.sources}
+        self.inputs = shared
+        self.read = {name: values for name, values in shared.items() if name not in job.masks}
         self._optimizer = _optimizer(job)
         compiled = jax.jit if self.mode == "jit" else (lambda function: function)
         self._train = compiled(self._train_function)
         self._gradient = compiled(jax.value_and_grad(self._loss_function))
-        self._predict = compiled(lambda weights, *inputs: self._layers(weights, *inputs)[job.output])
+        self._predict = compiled(lambda weights, inputs: self._layers(weights, inputs)[job.output])
         self.reset()
 
     def reset(self):
@@ -63,19 +65,19 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; everything is waited for, because the batch's memory changes afterwards."""
-        found = self._train(self._weights, self._state, self.target, *self.inputs)
+        found = self._train(self._weights, self._state, self.target, self.inputs)
         loss, self._gradients, self._weights, self._state = jax.block_until_ready(found)
         return float(loss)
 
     def gradient(self):
         """The same without update."""
-        found = self._gradient(self._weights, self.target, *self.inputs)
+        found = self._gradient(self._weights, self.target, self.inputs)
         loss, self._gradients = jax.block_until_ready(found)
         return float(loss)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._predict(self._weights, *self.inputs).block_until_ready()
+        return self._predict(self._weights, self.read).block_until_ready()
 
     def evaluate(self):
         """Inference between training steps."""
@@ -106,25 +108,25 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = jax.block_until_ready(self._layers(self._weights, *self.inputs))
+        values = jax.block_until_ready(self._layers(self._weights, self.inputs))
         return {name: np.asarray(value) for name, value in values.items() if name not in self._job.inputs}
 
-    def _train_function(self, weights, state, target, *inputs):
-        loss, gradients = jax.value_and_grad(self._loss_function)(weights, target, *inputs)
+    def _train_function(self, weights, state, target, inputs):
+        loss, gradients = jax.value_and_grad(self._loss_function)(weights, target, inputs)
         updates, state = self._optimizer.update(gradients, state, weights)
         return loss, gradients, optax.apply_updates(weights, updates), state
 
-    def _loss_function(self, weights, target, *inputs):
-        prediction = self._layers(weights, *inputs)[self._job.output]
+    def _loss_function(self, weights, target, inputs):
+        prediction = self._layers(weights, inputs)[self._job.output]
         return LOSSES[self._job.node(self._job.loss).kind](jax, optax, prediction, target)
 
-    def _layers(self, weights, *inputs):
-        """Node -> its output; the inputs too."""
-        values = dict(zip(self._job.sources, inputs))
+    def _layers(self, weights, inputs):
+        """Node -> its output; the inputs too. Without masks: in inference."""
+        values = dict(inputs)
         for node in self._job.nodes:
             if node.name != self._job.loss:
-                inputs = [values[name] for name in node.inputs]
-                values[node.name] = LAYERS[node.kind](jax, node, weights, *inputs)
+                given = [values[name] for name in node.inputs if name in values]
+                values[node.name] = LAYERS[node.kind](jax, node, weights, *given)
         return values
 
 

@@ -42,6 +42,7 @@ LAYERS = {
     "tanh": lambda jax, _node, _weights, x: jax.numpy.tanh(x),
     "sigmoid": lambda jax, _node, _weights, x: jax.nn.sigmoid(x),
     "flatten": lambda _jax, _node, _weights, x: x.reshape(x.shape[0], -1),
+    "dropout": lambda _jax, _node, _weights, x, mask=None: x if mask is None else x * mask,
     "add": lambda _jax, _node, _weights, x, *more: sum(more, x),
     "concat": lambda jax, _node, _weights, *inputs: jax.numpy.concatenate(inputs, axis=1),
 }

@@ -37,15 +37,16 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
-        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._updates = job, Updates(mx, job)
-        self._batch = [(images, _array_on(images)), (labels, _array_on(labels))]
+        memories = [batch[name] for name in (job.sources[0], job.target, *job.masks)]
+        self._batch = [(memory, _array_on(memory)) for memory in memories]
         self._shares = all(array is not None for _, array in self._batch)
         if not self._shares:
             self._batch = [(memory, mx.nd.array(memory, dtype=memory.dtype)) for memory, _ in self._batch]
-        self.images, self.labels = [array for _, array in self._batch]
+        images, labels, *masks = [array for _, array in self._batch]
+        self._inputs = dict(zip(job.masks, masks), **{job.sources[0]: images})
         make = _Bound if self.mode == "symbolic" else _Gluon
-        self.model = make(job, self.images, self.labels, self.mode == "hybridized")
+        self.model = make(job, self._inputs, labels, self.mode == "hybridized")
         self.reset()
 
     def reset(self):
@@ -101,7 +102,7 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch."""
         self._take_batch()
-        values = layer_values(mx.nd, self._job, self.images, self.model.weights)
+        values = layer_values(mx.nd, self._job, self._inputs, self.model.weights)
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
     def states(self):
@@ -121,13 +122,13 @@ class Adapter(BaseAdapter):
 class _Gluon(object):
     """A block and a trainer. Hybridized, the block runs as one graph with its memory laid out in advance."""
 
-    def __init__(self, job, images, labels, hybridize):
-        self._inputs = images, labels
-        self._block, self._loss = _make_blocks(job)
+    def __init__(self, job, inputs, labels, hybridize):
+        self._inputs, self._labels = [inputs[name] for name in (job.sources[0], *job.masks)], labels
+        self._block, self._inference, self._loss = _make_blocks(job)
         self._block.initialize(ctx=mx.cpu())
-        if hybridize:
-            self._block.hybridize(static_alloc=True, static_shape=True)
-            self._loss.hybridize(static_alloc=True, static_shape=True)
+        for block in (self._block, self._inference, self._loss):
+            if hybridize:
+                block.hybridize(static_alloc=True, static_shape=True)
         self._parameters = self._block.named_parameters
         self.weights = {name: p.data() for name, p in self._parameters.items()}
         self.gradients = {name: p.grad() for name, p in self._parameters.items()}
@@ -138,9 +139,8 @@ class _Gluon(object):
         self._trainer = mx.gluon.Trainer(parameters, optimizer) if parameters else None
 
     def loss_and_gradients(self):
-        images, labels = self._inputs
         with mx.autograd.record():
-            loss = self._loss(self._block(images), labels)
+            loss = self._loss(self._block(*self._inputs), self._labels)
         loss.backward()
         return loss
 
@@ -148,7 +148,7 @@ class _Gluon(object):
         self._trainer.step(1)  # by how much to divide the gradients: the loss is a mean already
 
     def predict(self):
-        return self._block(self._inputs[0])
+        return self._inference(self._inputs[0])  # without masks
 
     def optimizer_states(self):
         states = self._trainer._updaters[0].states
@@ -158,17 +158,21 @@ class _Gluon(object):
 class _Bound(object):
     """Symbols bound to arrays: the graph that MXNet's first interface, the Module, runs."""
 
-    def __init__(self, job, images, labels, _):
+    def __init__(self, job, inputs, labels, _):
         self.weights = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
         self.gradients = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
         variables = {name: mx.sym.Variable(name) for name in self.weights}
-        prediction = layer_values(mx.sym, job, mx.sym.Variable("images"), variables)[job.output]
-        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, mx.sym.Variable("labels")))
-        arguments = dict(self.weights, images=images, labels=labels)
+        given = {name: mx.sym.Variable(name) for name in inputs}
+        prediction = layer_values(mx.sym, job, given, variables)[job.output]
+        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, mx.sym.Variable(job.target)))
+        arguments = dict(self.weights, **inputs)
+        arguments[job.target] = labels
         wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
         self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted)
-        del arguments["labels"]
-        self._inference = prediction.bind(mx.cpu(), arguments, grad_req="null")
+        images = {job.sources[0]: given[job.sources[0]]}
+        inferred = layer_values(mx.sym, job, images, variables)[job.output]
+        read = {name: arguments[name] for name in (*self.weights, *images)}
+        self._inference = inferred.bind(mx.cpu(), read, grad_req="null")
 
     def use_optimizer(self, optimizer):
         self._updater = mx.optimizer.get_updater(optimizer)
@@ -195,22 +199,25 @@ def _array_on(memory):
 
 
 def _make_blocks(job):
-    """The network with its parameters, and the loss, as blocks."""
+    """The network with its parameters, the same as it infers, and the loss, as blocks. One that was compiled
+    for a batch with masks takes none without."""
 
     class Network(mx.gluon.HybridBlock):
-        def __init__(self):
-            super(Network, self).__init__()
+        def __init__(self, params=None):
+            super(Network, self).__init__(params=params)
             self.named_parameters = {
                 name: self.params.get(name, shape=value.shape) for name, value in job.parameters.items()
             }
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
 
-        def hybrid_forward(self, ops, images, **parameters):
-            return layer_values(ops, job, images, parameters)[job.output]
+        def hybrid_forward(self, ops, images, *masks, **parameters):
+            inputs = dict(zip(job.masks, masks), **{job.sources[0]: images})
+            return layer_values(ops, job, inputs, parameters)[job.output]
 
     class Loss(mx.gluon.HybridBlock):
         def hybrid_forward(self, ops, prediction, labels):
             return mean_loss(ops, job, prediction, labels)
 
-    return Network(), Loss()
+    network = Network()
+    return network, Network(network.params) if job.masks else network, Loss()

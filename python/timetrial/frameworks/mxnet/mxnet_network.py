@@ -3,13 +3,14 @@
 from timetrial_adapter import bias_name, pair, weight_name
 
 
-def layer_values(ops, job, images, parameters):
-    """Name of a layer -> what it gives, up to the loss."""
-    values = {job.sources[0]: images}
+def layer_values(ops, job, inputs, parameters):
+    """Name of a layer -> what it gives, up to the loss. `inputs`: by name; without masks, in inference."""
+    values = dict(inputs)
     for node in job.nodes:
         if node.name != job.loss:
             given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]
-            values[node.name] = LAYERS[node.kind](ops, node, *[values[name] for name in node.inputs] + given)
+            read = [values[name] for name in node.inputs if name in values]
+            values[node.name] = LAYERS[node.kind](ops, node, *read + given)
     return values
 
 
@@ -50,6 +51,7 @@ LAYERS = {
     "tanh": _activation,
     "sigmoid": _activation,
     "flatten": lambda ops, _, x: ops.Flatten(x),
+    "dropout": lambda _, _node, x, mask=None: x if mask is None else x * mask,
     "add": lambda ops, _, *inputs: ops.add_n(*inputs),
     "concat": lambda ops, _, *inputs: ops.concat(*inputs, dim=1),
 }

@@ -43,12 +43,12 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The network on the batch's own memory."""
-        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._static = job, self.mode == "static"
-        self._batch = {"images": _alias(images, self._static), "labels": _alias(labels, self._static)}
+        given = {name: batch[name] for name in (job.sources[0], job.target, *job.masks)}
+        self._batch = {name: _alias(memory, self._static) for name, memory in given.items()}
         self._gradients, self._programs, self._updates = {}, {}, None
         if self._static:
-            self._shapes = {"images": images.shape, "labels": labels.shape}
+            self._shapes = {name: (memory.shape, memory.dtype.name) for name, memory in given.items()}
             self._executor = paddle.static.Executor(paddle.CPUPlace())
             self._program({"train": "step"}.get(job.task, job.task))
         else:
@@ -72,7 +72,7 @@ class Adapter(BaseAdapter):
         if self._static:
             return self._step_of_program()
         self._optimizer.clear_grad()
-        loss = self._loss(self._forward(self._batch["images"])[self._job.output], self._batch["labels"])
+        loss = self._loss(self._forward(self._batch)[self._job.output], self._batch[self._job.target])
         loss.backward()
         if self._updates.decouples:
             with paddle.no_grad():
@@ -90,7 +90,7 @@ class Adapter(BaseAdapter):
             return float(np.array(found[0]))
         for parameter in self._named.values():
             parameter.clear_gradient(set_to_zero=False)
-        loss = self._loss(self._forward(self._batch["images"])[self._job.output], self._batch["labels"])
+        loss = self._loss(self._forward(self._batch)[self._job.output], self._batch[self._job.target])
         loss.backward()
         return float(loss)
 
@@ -99,7 +99,7 @@ class Adapter(BaseAdapter):
         if self._static:
             return self._run("forward")[0]
         with paddle.no_grad():
-            return self._forward(self._batch["images"])[self._job.output]
+            return self._forward(self._read())[self._job.output]
 
     def evaluate(self):
         """Inference between training steps."""
@@ -136,7 +136,7 @@ class Adapter(BaseAdapter):
         if self._static:
             return {name: np.array(value) for name, value in zip(names, self._run("activations"))}
         with paddle.no_grad():
-            values = self._forward(self._batch["images"])
+            values = self._forward(self._batch)
         return {name: values[name].numpy() for name in names}
 
     def _run(self, verb):
@@ -151,11 +151,11 @@ class Adapter(BaseAdapter):
         job, program, start = self._job, paddle.static.Program(), paddle.static.Program()
         given = dict(self._batch)  # its own: Paddle takes out what a program does not know
         with paddle.static.program_guard(program, start):
-            images = paddle.static.data("images", self._shapes["images"], "float32")
-            labels = paddle.static.data("labels", self._shapes["labels"], "int64")
+            asked = self._read() if verb == "forward" else self._batch
+            inputs = {name: paddle.static.data(name, *self._shapes[name]) for name in asked}
             self._layers = make_layers(paddle, job)
-            values = self._forward(images)
-            loss = self._loss(values[job.output], labels)
+            values = self._forward(inputs)
+            loss = self._loss(values[job.output], inputs[job.target])
             weights = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
             if verb == "step":
                 given.update(self._minimize(loss, weights.values()))
@@ -217,11 +217,15 @@ class Adapter(BaseAdapter):
     def _loss(self, prediction, labels):
         return LOSSES[self._job.node(self._job.loss).kind](paddle.nn.functional, prediction, labels)
 
-    def _forward(self, images):
-        """Node -> its output."""
-        values = {self._job.sources[0]: images}
+    def _read(self):
+        """Of the batch what inference reads: no masks."""
+        return {name: values for name, values in self._batch.items() if name not in self._job.masks}
+
+    def _forward(self, inputs):
+        """Node -> its output; the inputs too. Without masks: in inference."""
+        values = dict(inputs)
         for name, layer in self._layers.items():
-            values[name] = layer(*[values[i] for i in self._job.node(name).inputs])
+            values[name] = layer(*[values[i] for i in self._job.node(name).inputs if i in values])
         return values
 
 

@@ -37,6 +37,12 @@ def _names(paddle, node):
     return {"weight_attr": paddle.ParamAttr(name=weight_name(node)), "bias_attr": bias}
 
 
+def _dropped(given):
+    """By the mask of the batch; in inference there is none."""
+    x, *mask = given
+    return x * mask[0] if mask else x
+
+
 def _avg_pool2d(paddle, node):
     return paddle.nn.AvgPool2D(*_window(node), exclusive=False)  # padded zeros count
 
@@ -55,6 +61,7 @@ LAYERS = {
     "tanh": lambda paddle, _: paddle.nn.Tanh(),
     "sigmoid": lambda paddle, _: paddle.nn.Sigmoid(),
     "flatten": lambda paddle, _: paddle.nn.Flatten(),
+    "dropout": lambda paddle, _: _Join(_dropped),
     "add": lambda paddle, _: _Join(paddle.add_n),
     "concat": lambda paddle, _: _Join(lambda inputs: paddle.concat(inputs, axis=1)),
 }

@@ -63,6 +63,7 @@ LAYERS = {
     "tanh": lambda _node, _weights, x: pt.tanh(x),
     "sigmoid": lambda _node, _weights, x: pt.sigmoid(x),
     "flatten": lambda node, _, x: x.reshape(node.shape),
+    "dropout": lambda _node, _weights, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _weights, x, *more: sum(more, x),
     "concat": lambda _node, _weights, *inputs: pt.concatenate(inputs, axis=1),
 }

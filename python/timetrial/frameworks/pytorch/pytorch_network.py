@@ -44,6 +44,16 @@ def _join(torch, function):
     return Join()
 
 
+def _dropout(torch):
+    """By the mask that the batch brings."""
+
+    class Dropout(torch.nn.Module):
+        def forward(self, x, mask):
+            return x * mask if self.training else x
+
+    return Dropout()
+
+
 def _dense(torch, node):
     units, inputs = node.parameters[0][1]
     return torch.nn.Linear(inputs, units, bias=bias_name(node) is not None)
@@ -69,6 +79,7 @@ LAYERS = {
     "tanh": lambda torch, _: torch.nn.Tanh(),
     "sigmoid": lambda torch, _: torch.nn.Sigmoid(),
     "flatten": lambda torch, _: torch.nn.Flatten(),
+    "dropout": lambda torch, _: _dropout(torch),
     "add": lambda torch, _: _join(torch, lambda inputs: sum(inputs[1:], inputs[0])),
     "concat": lambda torch, _: _join(torch, lambda inputs: torch.cat(inputs, 1)),
 }

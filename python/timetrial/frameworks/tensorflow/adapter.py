@@ -115,6 +115,7 @@ class Adapter(BaseAdapter):
         """Variables and, but for eager, the functions to be traced at the first step."""
         images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._images, self._labels = job, images, labels
+        self._masks = {name: batch[name] for name in job.masks}
         self._form = ChannelsLast(job)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
         self._update = Update(job, tf.sqrt, np.float32)
@@ -177,11 +178,13 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = predict(tf, self._job, self._weights, tf.convert_to_tensor(self._images))
+        images, _, masks = self._batch()
+        values = predict(tf, self._job, self._weights, images, masks)
         return {name: self._form.activation(name, value.numpy()) for name, value in values.items()}
 
     def _batch(self):
-        return tf.convert_to_tensor(self._images), tf.convert_to_tensor(self._labels)
+        masks = {name: tf.convert_to_tensor(mask) for name, mask in self._masks.items()}
+        return tf.convert_to_tensor(self._images), tf.convert_to_tensor(self._labels), masks
 
     def _compiled(self, function):
         if self.mode == "eager":
@@ -193,17 +196,17 @@ class Adapter(BaseAdapter):
             return "eager"
         return "xla" if getattr(function, "_jit_compile", False) else "graph"
 
-    def _predict(self, images):
-        return predict(tf, self._job, self._weights, images)[self._job.output]
+    def _predict(self, images, masks=None):
+        return predict(tf, self._job, self._weights, images, masks)[self._job.output]
 
-    def _loss_and_gradients(self, images, labels):
+    def _loss_and_gradients(self, images, labels, masks):
         with tf.GradientTape() as tape:
-            loss = mean_loss(tf, self._job, self._predict(images), labels)
+            loss = mean_loss(tf, self._job, self._predict(images, masks), labels)
         return loss, tape.gradient(loss, self._weights)
 
-    def _update_step(self, images, labels, *sizes):
+    def _update_step(self, images, labels, masks, *sizes):
         """Constants are part of a compiled step; sizes that change come with every call."""
-        loss, gradients = self._loss_and_gradients(images, labels)
+        loss, gradients = self._loss_and_gradients(images, labels, masks)
         update, (rate, shrink) = self._update, sizes or map(np.float32, self._update.sizes(0))
         if update.clip_norm is not None:
             found, _ = tf.clip_by_global_norm(list(gradients.values()), update.clip_norm)

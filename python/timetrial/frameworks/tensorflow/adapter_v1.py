@@ -56,9 +56,13 @@ class Adapter(BaseAdapter):
         }
         self._images_in = tf.placeholder(tf.float32, images.shape)
         self._labels_in = tf.placeholder(labels.dtype.name, labels.shape)
-        self._values = predict(tf, job, self._weights, self._images_in)
-        self._prediction = self._values[job.output]
-        self._loss = mean_loss(tf, job, self._prediction, self._labels_in)
+        masks = {name: tf.placeholder(tf.float32, batch[name].shape) for name in job.masks}
+        self._masks = {given: batch[name] for name, given in masks.items()}
+        self._values = predict(tf, job, self._weights, self._images_in, masks)
+        self._loss = mean_loss(tf, job, self._values[job.output], self._labels_in)
+        # Without masks it is the same graph.
+        inferred = predict(tf, job, self._weights, self._images_in) if masks else self._values
+        self._prediction = inferred[job.output]
         self._updates = Updates(tf, job)
         self._derivatives, self._update = {}, None
         if self._weights:
@@ -112,11 +116,15 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
-        values = self._session.run(self._values, {self._images_in: self._images})
+        given = self._batch()
+        del given[self._labels_in]
+        values = self._session.run(self._values, given)
         return {name: self._form.activation(name, value) for name, value in values.items()}
 
     def _batch(self):
-        return {self._images_in: self._images, self._labels_in: self._labels}
+        given = dict(self._masks)
+        given.update({self._images_in: self._images, self._labels_in: self._labels})
+        return given
 
     def _in_the_jobs_form(self, arrays):
         return {name: self._form.parameter(name, array) for name, array in arrays.items()}

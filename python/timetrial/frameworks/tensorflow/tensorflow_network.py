@@ -3,17 +3,18 @@
 from timetrial_adapter import bias_name, keeps_order, pair, weight_name
 
 
-def predict(tf, job, weights, images):
-    """name -> output of every layer but the loss; `weights` has the variables by the job's names."""
-    values = {job.sources[0]: images}
+def predict(tf, job, weights, images, masks=None):
+    """name -> output of every layer but the loss; `weights` has the variables by the job's names. `masks` are
+    those of the batch: without them, in inference."""
+    values = dict(masks or {})
+    values[job.sources[0]] = images
     for node in job.nodes:
         if node.name != job.loss:
-            x, *more = [values[name] for name in node.inputs]
+            x, *more = [values[name] for name in node.inputs if name in values]
             if node.kind == "flatten" and len(x.shape) == 4 and keeps_order(job, node.name):
                 x = tf.transpose(x, [0, 3, 1, 2])
             values[node.name] = LAYERS[node.kind](tf, node, weights, x, *more)
-    del values[job.sources[0]]
-    return values
+    return {name: value for name, value in values.items() if name not in job.inputs}
 
 
 def mean_loss(tf, job, prediction, labels):
@@ -83,6 +84,7 @@ LAYERS = {
     "tanh": lambda tf, _node, _weights, x: tf.tanh(x),
     "sigmoid": lambda tf, _node, _weights, x: tf.sigmoid(x),
     "flatten": _flatten,
+    "dropout": lambda _tf, _node, _weights, x, mask=None: x if mask is None else x * mask,
     "add": lambda tf, _node, _weights, *inputs: tf.add_n(inputs),
     # The channels of images, the features of flat values.
     "concat": lambda tf, _node, _weights, *inputs: tf.concat(inputs, axis=-1),

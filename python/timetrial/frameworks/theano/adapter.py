@@ -38,6 +38,7 @@ LAYERS = {
     "tanh": lambda _node, _weights, x: tensor.tanh(x),
     "sigmoid": lambda _node, _weights, x: tensor.nnet.sigmoid(x),
     "flatten": lambda _node, _weights, x: x.flatten(2),
+    "dropout": lambda _node, _weights, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _weights, x, *more: sum(more, x),
     "concat": lambda _node, _weights, *inputs: tensor.concatenate(inputs, axis=1),
 }

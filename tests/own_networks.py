@@ -1,5 +1,6 @@
-"""A network whose values are read by several layers, and whose layers read several values."""
+"""Networks of a user's own, as files: what the built-in ones lack."""
 
+# Values that several layers read, and layers that read several values.
 FANNED = """
 [[nodes]]
 name = "conv1"
@@ -63,4 +64,44 @@ attributes = { units = "classes" }
 name = "loss"
 kind = "softmax_cross_entropy"
 inputs = ["fc3", "labels"]
+"""
+
+# Values that are dropped while the network learns: of an activation, and behind a flatten.
+DROPPED = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 4, kernel = 3 }
+
+[[nodes]]
+name = "relu1"
+kind = "relu"
+
+[[nodes]]
+name = "drop1"
+kind = "dropout"
+attributes = { rate = 0.25 }
+
+[[nodes]]
+name = "pool1"
+kind = "max_pool2d"
+attributes = { kernel = 2 }
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "drop2"
+kind = "dropout"
+
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = "classes" }
+
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc1", "labels"]
 """
