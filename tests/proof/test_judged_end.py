@@ -11,8 +11,8 @@ from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
 from timetrial.launch.accounts import remembers
-from timetrial.launch.gate import check_bounded, check_finite
 from timetrial.processes.outcome import LaunchError
+from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.observed import Look, Observation
 from timetrial.records.model import Segment, SegmentKind
 

@@ -11,22 +11,20 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.clear import with_clear_batches
+from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
-from timetrial.proof.observed import Look, Observation
+from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
 from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof.stress import stressed, with_recipe
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
-DIVERGED = 1e3  # times the first loss
 MOST_MORE = 8  # steps before those at the end that are judged: fewer than this, by chance
 
 
@@ -153,28 +151,3 @@ class Gate:
             reason = self._doubt if is_doubted else f"behind the timed part: {parity.reason}"
             return parity.model_copy(update={"reason": reason})
         return parity
-
-
-def check_bounded(observations: Sequence[Observation], first_losses: Sequence[float]) -> None:
-    """The same of training that is about to. There rounding decides: a tanh whose input is 20 has in f32 the
-    derivative 0. `first_losses`: of the proof, from the initial values."""
-    for seen in observations:
-        if seen.loss is not None and first_losses and abs(seen.loss) > DIVERGED * abs(first_losses[0]):
-            raise LaunchError(
-                "nan",
-                f"{seen.name}: the loss is {seen.loss:.3g}, and was {first_losses[0]:.3g} at first: training "
-                "has diverged, and rounding decides what comes of it. A smaller optimizer.learning_rate "
-                "helps",
-            )
-
-
-def check_finite(observations: Sequence[Observation]) -> None:
-    """Training that has diverged is `nan`, not `wrong`."""
-    for seen in observations:
-        if seen.loss is not None and not np.isfinite(seen.loss):
-            raise LaunchError("nan", f"{seen.name}: the loss is {seen.loss}")
-    looks: list[Look] = [one for seen in observations for one in (seen.before, seen.after) if one is not None]
-    for one in looks:
-        for name, values in one.parameter.items():
-            if not np.all(np.isfinite(values)):
-                raise LaunchError("nan", f"{name} is not finite at the end")
