@@ -105,3 +105,49 @@ name = "loss"
 kind = "softmax_cross_entropy"
 inputs = ["fc1", "labels"]
 """
+
+# Two losses: the code of an image is both its class and what it is drawn from again.
+TWO_LOSSES = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 4, kernel = 3 }
+
+[[nodes]]
+name = "relu1"
+kind = "relu"
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "code"
+kind = "dense"
+attributes = { units = "classes" }
+
+[[nodes]]
+name = "relu2"
+kind = "relu"
+
+[[nodes]]
+name = "again"
+kind = "dense"
+attributes = { units = 784 }
+
+[[nodes]]
+name = "class"
+kind = "softmax_cross_entropy"
+inputs = ["code", "labels"]
+
+[[nodes]]
+name = "error"
+kind = "mean_squared_error"
+inputs = ["again", "images"]
+
+[[nodes]]
+name = "loss"
+kind = "loss_sum"
+inputs = ["class", "error"]
+attributes = { weights = [1, 3] }
+"""

@@ -84,6 +84,14 @@ TEST(ReferenceGradients, Dropout) {
     check_flat("dropout");
     check_images(node("middle", "dropout"));
 }
+TEST(ReferenceGradients, SumOfLosses) {
+    check_gradients(
+        {node("first", "dense", {{"units", 6.0}}), node("middle", "tanh"),
+         node("last", "dense", {{"units", 4.0}}), node_of({"last", "labels"}, "one", "squared_error"),
+         node_of({"middle", "labels"}, "two", "softmax_cross_entropy"),
+         node_of({"one", "two"}, "all", "loss_sum", {{"weights", std::vector<double>{2, 0.5}}})},
+        {5});
+}
 TEST(ReferenceGradients, SquaredError) {
     check_gradients({node("first", "dense", {{"units", 6.0}}), node("middle", "tanh"),
                      node("last", "dense", {{"units", 4.0}}), loss_of("last", "squared_error")},

@@ -279,6 +279,44 @@ TEST(Network, HasTheInputsThatTheDataBring) {
     EXPECT_WORDS(refused({inputs[0], inputs[2]}), "has the input 'right', which is no node before it");
 }
 
+TEST(Network, AddsLosses) {
+    const std::vector<InputSpec> inputs{{"images", TT_F32, {6}, TT_INPUT}, {"labels", TT_I64, {}, TT_TARGET}};
+    Specs specs{{"code", "dense", {{"images"}}, {{"units", 3.0}}},
+                {"again", "dense", {}, {{"units", 6.0}}},
+                {"error", "mean_squared_error", {{"again", "images"}}, {}},
+                {"class", "softmax_cross_entropy", {{"code", "labels"}}, {}},
+                {"all", "loss_sum", {{"class", "error"}}, {}}};
+    const Network network(specs, 5, inputs);
+    EXPECT_EQ(network.node(network.loss()).name, "all");
+    EXPECT_EQ(network.node(network.output_loss()).name, "class");
+    EXPECT_EQ(network.node(network.output()).name, "code");
+    EXPECT_EQ(network.classes(), 3);
+    EXPECT_EQ(std::get<std::vector<double>>(network.node(network.loss()).attribute("weights")),
+              (std::vector<double>{1, 1}));
+    const auto refused = [&]() -> std::string {
+        try {
+            const Network one(specs, 5, inputs);
+        } catch (const NetworkError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    specs.back().attributes = {{"weights", std::vector<double>{1.0}}};
+    EXPECT_WORDS(refused(), "layer 'all' (loss_sum) has 1 weights for 2 losses: expected one for each");
+    specs.back().attributes = {{"weights", std::vector<double>{1.0, -1.0}}};
+    EXPECT_WORDS(refused(), "weights");
+    specs.back() = {"all", "loss_sum", {{"class", "class"}}, {}};
+    EXPECT_WORDS(refused(), "has 'class' as input twice");
+    specs.back() = {"all", "loss_sum", {{"class", "again"}}, {}};
+    EXPECT_WORDS(refused(), "has 'again' as input, which is no loss");
+    specs.back() = {"all", "loss_sum", {{"class"}}, {}};
+    EXPECT_WORDS(refused(), "expected two or more");
+    specs.pop_back();
+    EXPECT_WORDS(refused(), "several losses (error, class); expected one, or a node of kind loss_sum");
+    specs.push_back({"after", "relu", {{"class"}}, {}});
+    EXPECT_WORDS(refused(), "nothing can follow a loss but a node of kind loss_sum");
+}
+
 TEST(Network, GivesEachDropoutAMask) {
     const Specs specs{{"conv", "conv2d", {{"images"}}, {{"channels", 2.0}, {"kernel", 3.0}}},
                       {"drop1", "dropout", {}, {{"rate", 0.25}}},

@@ -49,6 +49,6 @@ inline constexpr std::array layer_kinds = {
 
 // What a plug-in with this product lists in its description.
 template <typename Product>
-inline constexpr auto kinds = kind_words(layer_kinds<float, Product>, loss_kinds<float>);
+inline constexpr auto kinds = kind_words(layer_kinds<float, Product>, loss_kinds<float>, loss_sums);
 
 }  // namespace timetrial::layers

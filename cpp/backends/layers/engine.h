@@ -44,9 +44,9 @@ class Engine : public Backend {
         optimizer_ = read_optimizer(build.optimizer, description_.optimizers);
         pool_ = std::make_unique<ThreadPool>(threads_);
         graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_);
-        target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
+        targets_.resize(graph_.heads.size());
         losses_.resize(static_cast<std::size_t>(threads_));
-        watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + 1);
+        watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + graph_.heads.size());
         batch_size_ = build.batch_size;
         sources_.assign(graph_.n_inputs, nullptr);
         for (std::size_t i = 0; i < graph_.n_inputs; ++i)
@@ -84,8 +84,9 @@ class Engine : public Backend {
         for (const tt_direction direction :
              {TT_DIRECTION_FORWARD, TT_DIRECTION_LOSS, TT_DIRECTION_BACKWARD_DATA,
               TT_DIRECTION_BACKWARD_WEIGHTS, TT_DIRECTION_UPDATE, TT_DIRECTION_REORDER}) {
-            for (std::size_t i = 0; i <= graph_.nodes.size(); ++i) {
-                const std::string& name = i < graph_.nodes.size() ? graph_.nodes[i].name : graph_.loss_name;
+            const std::size_t count = graph_.nodes.size();
+            for (std::size_t i = 0; i < count + graph_.heads.size(); ++i) {
+                const std::string& name = i < count ? graph_.nodes[i].name : graph_.heads[i - count].name;
                 if (const uint64_t ns = watch_.slowest(i, direction))
                     times.push_back({name.c_str(), direction, ns});
             }
@@ -104,7 +105,7 @@ class Engine : public Backend {
 
     void evaluate(const tt_batch& batch, float* output) override {
         step(TT_FORWARD, batch);
-        const Edge<T>& prediction = graph_.nodes.back().output;
+        const Edge<T>& prediction = graph_.nodes[graph_.output].output;
         std::copy_n(prediction.value, prediction.shape.size(), output);
     }
 
@@ -157,7 +158,8 @@ class Engine : public Backend {
                 if (!is_copied(i)) input.output.value = const_cast<float*>(sources_[i]);
             }
         }
-        if (needs_target) target_ = target_spec_.of(batch);
+        for (std::size_t i = 0; needs_target && i < targets_.size(); ++i)
+            targets_[i] = graph_.heads[i].target.of(batch);
     }
 
     // Into the engine's layout; where that is the batch's own, an input is read in place.
@@ -182,10 +184,9 @@ class Engine : public Backend {
                 node.layer->infer(node.reads, node.output, images, thread);
             });
         }
-        add(kLoss, count, TT_DIRECTION_LOSS, [this](Share images, int thread) {
-            losses_[static_cast<std::size_t>(thread)] =
-                graph_.loss->evaluate(graph_.nodes.back().output, target_, images);
-        });
+        for (std::size_t i = 0; i < graph_.heads.size(); ++i)
+            add(kLoss, count + i, TT_DIRECTION_LOSS,
+                [this, i](Share images, int thread) { lose(i, images, thread); });
         for (std::size_t i = count; i-- > graph_.n_inputs;) add_backward(i, graph_.nodes[i]);
         for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             Node<T>& node = graph_.nodes[i];
@@ -205,6 +206,18 @@ class Engine : public Backend {
                 });
             }
         }
+    }
+
+    void lose(std::size_t i, Share images, int thread) {
+        const Head<T>& head = graph_.heads[i];
+        double& loss = losses_[static_cast<std::size_t>(thread)];
+        if (i == 0) loss = 0;
+        loss += head.loss->evaluate(head.prediction, targets_[i], images, head.weight);
+        T* const whole = graph_.nodes[head.of].output.gradient;
+        if (whole == nullptr || whole == head.prediction.gradient) return;
+        for_each_run(head.prediction.shape, images, [&](int64_t first, int64_t count) {
+            pass_on(head.prediction.gradient + first, whole + first, count, head.add);
+        });
     }
 
     void add_backward(std::size_t i, Node<T>& node) {
@@ -300,16 +313,15 @@ class Engine : public Backend {
     int threads_ = 1;
     int64_t batch_size_ = 0;
     Optimizer optimizer_;
-    UpdateNumbers<T> numbers_;  // of the update under way
+    UpdateNumbers<T> numbers_{};  // of the update under way
     uint64_t steps_ = 0;        // since reset()
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     Regions regions_;
     std::vector<double> losses_;
-    Stopwatch watch_;                    // the loss stands behind the nodes
+    Stopwatch watch_;                    // losses stand behind the nodes
     std::vector<const float*> sources_;  // of each input, in the batch
-    TargetSpec target_spec_;
-    Target target_;
+    std::vector<Target> targets_;        // of each head, in the batch
 };
 
 }  // namespace timetrial::layers

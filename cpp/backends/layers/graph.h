@@ -27,12 +27,26 @@ struct Node {
     bool overwritten = false;     // by such a node: the value is no longer the node's own
 };
 
+// A loss where it stands: of the node `of`. Its gradient is that of the node where nobody else reads that,
+// and otherwise a part of it.
+template <typename T>
+struct Head {
+    std::string name;
+    std::unique_ptr<Loss<T>> loss;
+    std::size_t of = 0;
+    TargetSpec target;
+    T weight = 1;
+    Edge<T> prediction;  // of the node, with this loss's own gradient
+    Buffer<T> gradient;  // of its own, if it is a part
+    bool add = false;    // another part is there already
+};
+
 template <typename T>
 struct Graph {
-    std::vector<Node<T>> nodes;  // the inputs first; all lead to the last, the prediction
+    std::vector<Node<T>> nodes;  // the inputs first; all lead to a loss
     std::size_t n_inputs = 0;
-    std::unique_ptr<Loss<T>> loss;
-    std::string loss_name;
+    std::size_t output = 0;      // the prediction
+    std::vector<Head<T>> heads;  // what is minimized is the sum of their losses
     std::vector<Parameter<T>*> parameters;
 };
 
@@ -50,6 +64,7 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
     std::vector<int> consumers(graph.nodes.size());
     for (const Node<T>& node : graph.nodes)
         for (const std::size_t input : node.inputs) ++consumers[input];
+    for (const Head<T>& head : graph.heads) ++consumers[head.of];
     for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
         if (!node.layer->may_write_over_input()) continue;
@@ -64,19 +79,33 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
     }
 }
 
+// Where each loss leaves its gradient. `written`: nodes whose gradient has a first part.
+template <typename T>
+void add_heads(Graph<T>& graph, std::vector<bool>& written) {
+    std::vector<int> readers(graph.nodes.size());
+    for (const Node<T>& node : graph.nodes)
+        for (const std::size_t input : node.inputs) ++readers[input];
+    for (const Head<T>& head : graph.heads) ++readers[head.of];
+    for (Head<T>& head : graph.heads) {
+        head.prediction = graph.nodes[head.of].output;
+        head.add = written[head.of];
+        written[head.of] = true;
+        if (readers[head.of] == 1 && head.prediction.gradient != nullptr) continue;
+        head.gradient = Buffer<T>(head.prediction.shape.size());
+        head.prediction.gradient = head.gradient.data();
+    }
+}
+
 template <typename T, typename Product>
 Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& optimizer) {
     const std::vector<timetrial::Layer> layers = read_layers(network);
     Graph<T> graph;
-    const timetrial::Layer& loss = layers[network.loss];
-    graph.loss = find_kind(loss_kinds<T>, loss).make(loss.attributes);
-    graph.loss_name = layers[network.loss].name;
     std::vector<std::size_t> place(layers.size());
     std::vector<bool> learns;  // the node or something before it has parameters
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const timetrial::Layer& from = layers[i];
-        // The loss, and what it alone reads.
-        if (i == network.loss || (from.kind == "input" && !from.is_read_by_a_layer)) continue;
+        // Losses, and what they alone read.
+        if (from.is_loss() || (from.kind == "input" && !from.is_read_by_a_layer)) continue;
         place[i] = graph.nodes.size();
         Node<T>& node = graph.nodes.emplace_back();
         node.name = from.name;
@@ -111,6 +140,16 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             node.layer->parameters.push_back(std::move(parameter));
         }
     }
+    graph.output = place[network.output];
+    for (const LossSpec& spec : read_losses(layers, network)) {
+        const timetrial::Layer& loss = layers[spec.node];
+        Head<T>& head = graph.heads.emplace_back();
+        head.name = loss.name;
+        head.loss = find_kind(loss_kinds<T>, loss).make(loss.attributes);
+        head.of = place[spec.prediction];
+        head.target = spec.target;
+        head.weight = static_cast<T>(spec.weight);
+    }
     mark_in_place(graph, learns);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
@@ -121,12 +160,13 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         }
         node.value = Buffer<T>(node.output.shape.size());
         node.output.value = node.value.data();
-        if (learns[i] || i + 1 == graph.nodes.size()) {
+        if (learns[i]) {
             node.gradient = Buffer<T>(node.output.shape.size());
             node.output.gradient = node.gradient.data();
         }
     }
     std::vector<bool> written(graph.nodes.size());
+    add_heads(graph, written);
     for (std::size_t i = graph.nodes.size(); i-- > graph.n_inputs;) {
         Node<T>& node = graph.nodes[i];
         for (const std::size_t input : node.inputs) {

@@ -17,18 +17,19 @@ template <typename T>
 class Loss {
   public:
     virtual ~Loss() = default;
-    // The images' part of the loss (a sum that adds up to the mean over all shares), and the gradient.
-    virtual double evaluate(const Edge<T>& prediction, const Target& target, Share images) = 0;
+    // The images' part of the loss (a sum that adds up to the mean over all shares), and the gradient; both
+    // times the weight.
+    virtual double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) = 0;
 };
 
 // -log softmax(x)[label], mean over N; gradient (softmax(x) - onehot) / N. The maximum is subtracted first.
 template <typename T>
 class SoftmaxCrossEntropy final : public Loss<T> {
   public:
-    double evaluate(const Edge<T>& prediction, const Target& target, Share images) override {
+    double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) override {
         const int64_t* labels = target.labels;
         const int64_t classes = prediction.shape.channels;
-        const auto batch = static_cast<T>(prediction.shape.batch);
+        const T share = weight / static_cast<T>(prediction.shape.batch);
         double total = 0;
         for (int64_t n = images.begin; n < images.end; ++n) {
             const T* x = prediction.value + n * classes;
@@ -36,11 +37,11 @@ class SoftmaxCrossEntropy final : public Loss<T> {
             const T largest = *std::max_element(x, x + classes);
             T sum = 0;
             for (int64_t c = 0; c < classes; ++c) sum += dx[c] = std::exp(x[c] - largest);
-            for (int64_t c = 0; c < classes; ++c) dx[c] /= sum * batch;
-            dx[labels[n]] -= 1 / batch;
+            for (int64_t c = 0; c < classes; ++c) dx[c] *= share / sum;
+            dx[labels[n]] -= share;
             total += static_cast<double>(largest - x[labels[n]]) + std::log(static_cast<double>(sum));
         }
-        return total / static_cast<double>(prediction.shape.batch);
+        return weight * total / static_cast<double>(prediction.shape.batch);
     }
 };
 
@@ -48,7 +49,7 @@ class SoftmaxCrossEntropy final : public Loss<T> {
 template <typename T, typename At>
 class SquaredError final : public Loss<T> {
   public:
-    double evaluate(const Edge<T>& prediction, const Target& target, Share images) override {
+    double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) override {
         const int64_t classes = prediction.shape.channels;
         const auto count = static_cast<T>(prediction.shape.size());
         double total = 0;
@@ -56,11 +57,11 @@ class SquaredError final : public Loss<T> {
             for (int64_t c = 0; c < classes; ++c) {
                 const T difference =
                     prediction.value[n * classes + c] - static_cast<T>(At::of(target, n, c, classes));
-                prediction.gradient[n * classes + c] = 2 * difference / count;
+                prediction.gradient[n * classes + c] = 2 * weight * difference / count;
                 total += static_cast<double>(difference) * static_cast<double>(difference);
             }
         }
-        return total / static_cast<double>(count);
+        return weight * total / static_cast<double>(count);
     }
 };
 
@@ -90,5 +91,8 @@ inline constexpr std::array loss_kinds = {
     Kind<MakeLoss<T>>{"squared_error", make_loss<T, SquaredError<T, OneHot>>},
     Kind<MakeLoss<T>>{"mean_squared_error", make_loss<T, SquaredError<T, Numbers>>},
 };
+
+// A sum of losses is no function: read_losses() says what it adds.
+inline constexpr std::array loss_sums = {Kind<std::nullptr_t>{"loss_sum", nullptr}};
 
 }  // namespace timetrial::layers

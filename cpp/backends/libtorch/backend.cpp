@@ -80,10 +80,10 @@ class LibTorch final : public Backend {
                 predicted_ = predict(batch);
                 return std::numeric_limits<double>::quiet_NaN();
             }
-            const at::Tensor target = graph_.read_target(batch);
+            const std::vector<at::Tensor> targets = graph_.read_targets(batch);
             clear_gradients();
             std::vector<at::Tensor> outputs = graph_.forward(batch, Mode::kTraining, task == TT_GRADIENT);
-            const at::Tensor loss = graph_.loss(outputs[graph_.prediction], target);
+            const at::Tensor loss = graph_.loss_of(outputs, targets);
             loss.backward();
             if (task == TT_GRADIENT) activations_ = std::move(outputs);
             if (task == TT_TRAIN) update_.all(graph_);
@@ -95,15 +95,15 @@ class LibTorch final : public Backend {
         return in_plain_words([&] {
             if (part == TT_PART_FORWARD) {
                 clear_gradients();
-                prediction_ = graph_.forward(batch, Mode::kTraining)[graph_.prediction];
+                outputs_ = graph_.forward(batch, Mode::kTraining);
             } else if (part == TT_PART_LOSS) {
-                loss_ = graph_.loss(prediction_, graph_.read_target(batch));
+                loss_ = graph_.loss_of(outputs_, graph_.read_targets(batch));
                 return loss_.item<double>();
             } else if (part == TT_PART_BACKWARD) {
                 loss_.backward();
             } else {
                 update_.all(graph_);
-                prediction_.reset();  // as at the end of step()
+                outputs_.clear();  // as at the end of step()
                 loss_.reset();
             }
             return std::numeric_limits<double>::quiet_NaN();
@@ -112,9 +112,9 @@ class LibTorch final : public Backend {
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
         return in_plain_words([&] {
-            const at::Tensor target = graph_.read_target(batch);
+            const std::vector<at::Tensor> targets = graph_.read_targets(batch);
             clear_gradients();
-            return profile_step(graph_, update_, batch, target);
+            return profile_step(graph_, update_, batch, targets);
         });
     }
 
@@ -194,7 +194,8 @@ class LibTorch final : public Backend {
     Update update_;
     std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient
     at::Tensor predicted_;                 // of the last step of the task forward
-    at::Tensor prediction_, loss_;         // between the parts of a step
+    std::vector<at::Tensor> outputs_;      // between the parts of a step, of the losses' nodes
+    at::Tensor loss_;
 };
 
 }  // namespace

@@ -133,6 +133,9 @@ inline constexpr std::array loss_kinds = {
     Kind<Loss>{"mean_squared_error", mean_squared_error},
 };
 
-inline constexpr auto kinds = kind_words(operation_kinds, loss_kinds);
+// A sum of losses is no function: read_losses() says what it adds.
+inline constexpr std::array loss_sums = {Kind<std::nullptr_t>{"loss_sum", nullptr}};
+
+inline constexpr auto kinds = kind_words(operation_kinds, loss_kinds, loss_sums);
 
 }  // namespace timetrial::libtorch

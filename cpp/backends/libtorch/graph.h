@@ -33,14 +33,20 @@ struct Node {
     std::vector<std::size_t> parameters;
 };
 
+// A loss of the node `of`.
+struct Head {
+    std::size_t node;  // the loss's own
+    Loss loss;
+    LossSpec spec;
+};
+
 struct Graph {
     std::vector<Node> nodes;
     std::vector<Parameter> parameters;
     at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images and of the weights over them
-    std::size_t prediction = 0, loss_node = 0;
+    std::size_t prediction = 0;
     std::vector<std::size_t> inputs;  // of the network, that a layer reads
-    Loss loss;
-    TargetSpec target;
+    std::vector<Head> heads;          // what is minimized is the sum of their losses
 
     // The outputs of the nodes. Without `keep` each is let go when its last reader is done: what the
     // backward pass needs, autograd holds.
@@ -74,10 +80,33 @@ struct Graph {
         return outputs;
     }
 
-    at::Tensor read_target(const tt_batch& batch) const {
-        const Target found = target.of(batch);
-        if (found.labels != nullptr) return view_of(found.labels, {target.n}, at::kLong);
-        return view_of(found.values, {target.n, target.classes}, at::kFloat);
+    // One for each loss.
+    std::vector<at::Tensor> read_targets(const tt_batch& batch) const {
+        std::vector<at::Tensor> targets;
+        for (const Head& head : heads) {
+            const TargetSpec& target = head.spec.target;
+            const Target found = target.of(batch);
+            targets.push_back(found.labels != nullptr
+                                  ? view_of(found.labels, {target.n}, at::kLong)
+                                  : view_of(found.values, {target.n, target.classes}, at::kFloat));
+        }
+        return targets;
+    }
+
+    at::Tensor loss_of(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& targets) const {
+        at::Tensor sum;
+        for (std::size_t i = 0; i < heads.size(); ++i) {
+            at::Tensor loss = weighted_loss(i, outputs, targets);
+            sum = i == 0 ? loss : at::add(sum, loss);
+        }
+        return sum;
+    }
+
+    at::Tensor weighted_loss(std::size_t number, const std::vector<at::Tensor>& outputs,
+                             const std::vector<at::Tensor>& targets) const {
+        const Head& head = heads[number];
+        const at::Tensor loss = head.loss(outputs[head.spec.prediction], targets[number]);
+        return head.spec.weight == 1 ? loss : at::mul(loss, head.spec.weight);
     }
 
     void reset() {
@@ -95,9 +124,8 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
     graph.format = format;
     graph.nodes.resize(layers.size());
     graph.prediction = network.output;
-    graph.loss_node = network.loss;
-    graph.loss = find_kind(loss_kinds, layers.at(network.loss)).make;
-    graph.target = TargetSpec(layers, network);
+    for (const LossSpec& spec : read_losses(layers, network))
+        graph.heads.push_back({spec.node, find_kind(loss_kinds, layers.at(spec.node)).make, spec});
     std::vector<std::size_t> last_reader(layers.size(), 0);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const Layer& layer = layers[i];
@@ -105,7 +133,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         node.name = layer.name;
         node.shape = layer.shape;
         if (layer.kind == "input" && layer.is_read_by_a_layer) graph.inputs.push_back(i);
-        if (layer.kind == "input" || i == network.loss) continue;
+        if (layer.kind == "input" || layer.is_loss()) continue;
         node.inputs = layer.inputs;
         for (const std::size_t input : node.inputs) last_reader[input] = i;
         std::vector<at::Tensor> values;
@@ -117,6 +145,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         }
         node.operation = find_kind(operation_kinds, layer).make(layer.attributes, values);
     }
+    for (const Head& head : graph.heads) last_reader[head.spec.prediction] = 0;  // read behind them all
     for (std::size_t i = 0; i < layers.size(); ++i)
         if (last_reader[i] != 0) graph.nodes[last_reader[i]].frees.push_back(i);
     graph.reset();

@@ -15,7 +15,7 @@ namespace timetrial::libtorch {
 
 // Gradients must be clear.
 inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, const tt_batch& batch,
-                                           const at::Tensor& target) {
+                                           const std::vector<at::Tensor>& targets) {
     LayerTimer timer;
     const auto record = [&](std::size_t node, tt_direction direction, auto&& call) {
         timer.time(graph.nodes[node].name.c_str(), direction, call);
@@ -29,10 +29,11 @@ inline std::vector<LayerTime> profile_step(const Graph& graph, Update& update, c
                [&] { outputs[i] = node.operation(Graph::inputs_of(node, leaves), Mode::kTraining); });
         leaves[i] = outputs[i].detach().set_requires_grad(outputs[i].requires_grad());
     }
-    record(graph.loss_node, TT_DIRECTION_LOSS, [&] {
-        const at::Tensor loss = graph.loss(leaves[graph.prediction], target);
-        if (loss.requires_grad()) loss.backward();
-    });
+    for (std::size_t i = 0; i < graph.heads.size(); ++i)
+        record(graph.heads[i].node, TT_DIRECTION_LOSS, [&] {
+            const at::Tensor loss = graph.weighted_loss(i, leaves, targets);
+            if (loss.requires_grad()) loss.backward();
+        });
     for (std::size_t i = graph.nodes.size(); i-- > 0;) {
         const at::Tensor gradient = leaves[i].defined() ? leaves[i].grad() : at::Tensor();
         if (!gradient.defined()) continue;  // an input, the loss, or nothing to learn before it

@@ -81,8 +81,8 @@ class OneDnn final : public Backend {
         optimizer_ = read_optimizer(build.optimizer, description().optimizers);
         learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
-        target_spec_ = TargetSpec(read_layers(*build.network), *build.network);
         choose_layout(build);
+        targets_.resize(graph_.heads.size());
         reset();
         malloc_trim(0);  // what the trials used
     }
@@ -124,7 +124,8 @@ class OneDnn final : public Backend {
 
     void evaluate(const tt_batch& batch, float* output) override {
         step(TT_FORWARD, batch);
-        std::copy_n(graph_.prediction.data(), graph_.prediction.stored_elements(), output);
+        const Tensor& prediction = graph_.heads.front().prediction;
+        std::copy_n(prediction.data(), prediction.stored_elements(), output);
     }
 
     std::vector<tt_tensor> tensors(uint32_t role) override {
@@ -177,7 +178,8 @@ class OneDnn final : public Backend {
                     timer.time(graph_.name_of(operation).c_str(), operation.direction, operation.run);
         };
         time(graph_.forward);
-        timer.time(graph_.loss_name.c_str(), TT_DIRECTION_LOSS, [&] { lose(); });
+        for (std::size_t i = 0; i < graph_.heads.size(); ++i)
+            timer.time(graph_.heads[i].name.c_str(), TT_DIRECTION_LOSS, [&] { lose(i); });
         if (optimizer_.clip_norm > 0) {
             const auto is_update = [](const Operation& one) { return one.direction == TT_DIRECTION_UPDATE; };
             std::vector<Operation> gradients;
@@ -254,8 +256,10 @@ class OneDnn final : public Backend {
             return samples.data();
         });
         const std::vector<int64_t> labels(static_cast<std::size_t>(batch_size_));
-        const std::vector<float> values(static_cast<std::size_t>(graph_.prediction.stored_elements()));
-        target_ = {labels.data(), values.data()};
+        int64_t most = 0;
+        for (const Head& head : graph_.heads) most = std::max(most, head.prediction.stored_elements());
+        const std::vector<float> values(static_cast<std::size_t>(most));
+        targets_.assign(graph_.heads.size(), {labels.data(), values.data()});
         double best = std::numeric_limits<double>::infinity();
         for (int run = 0; run < 3; ++run) {
             const TrialClock clock;
@@ -271,19 +275,28 @@ class OneDnn final : public Backend {
     void open_batch(const tt_batch& batch, bool needs_target) {
         use_threads();
         graph_.read_inputs_at([&](const Node& input) { return batch_tensor(batch, input.name).data; });
-        if (needs_target) target_ = target_spec_.of(batch);
+        for (std::size_t i = 0; needs_target && i < targets_.size(); ++i)
+            targets_[i] = graph_.heads[i].target.of(batch);
     }
 
     double lose() {
-        const int64_t classes = graph_.prediction.stored_elements() / batch_size_;
+        double sum = 0;
+        for (std::size_t i = 0; i < graph_.heads.size(); ++i) sum += lose(i);
+        return sum;
+    }
+
+    double lose(std::size_t number) {
+        const Head& head = graph_.heads[number];
+        const int64_t elements = head.prediction.stored_elements();
         const layers::Edge<float> prediction{
-            {batch_size_, classes, 1, 1, true}, graph_.prediction.data(), graph_.prediction_gradient.data()};
+            {batch_size_, elements / batch_size_, 1, 1, true}, head.prediction.data(), head.gradient.data()};
         std::fill(losses_.begin(), losses_.end(), 0.0);
-#pragma omp parallel if (graph_.prediction.stored_elements() > worth_sharing)
+#pragma omp parallel if (elements > worth_sharing)
         {
             const int thread = omp_get_thread_num();
-            losses_[static_cast<std::size_t>(thread)] = graph_.loss->evaluate(
-                prediction, target_, layers::share_of(batch_size_, thread, omp_get_num_threads()));
+            losses_[static_cast<std::size_t>(thread)] = head.loss->evaluate(
+                prediction, targets_[number], layers::share_of(batch_size_, thread, omp_get_num_threads()),
+                head.weight);
         }
         return std::accumulate(losses_.begin(), losses_.end(), 0.0);  // in the order of the threads
     }
@@ -324,8 +337,7 @@ class OneDnn final : public Backend {
     Graph graph_;
     std::string layout_report_;
     std::vector<double> losses_;
-    TargetSpec target_spec_;
-    Target target_;
+    std::vector<Target> targets_;  // of each loss, in the batch
 };
 
 }  // namespace

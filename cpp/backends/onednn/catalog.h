@@ -61,6 +61,6 @@ inline constexpr std::array layer_kinds = {
 
 // For the plug-in's description. The losses are those of the layers engine: a loss has nothing for oneDNN to
 // do.
-inline constexpr auto kinds = kind_words(layer_kinds, layers::loss_kinds<float>);
+inline constexpr auto kinds = kind_words(layer_kinds, layers::loss_kinds<float>, layers::loss_sums);
 
 }  // namespace timetrial::onednn

@@ -14,17 +14,24 @@
 
 namespace timetrial::onednn {
 
+// A loss where it stands: of the node `of`, whose value it reads in plain form.
+struct Head {
+    std::string name;
+    std::unique_ptr<layers::Loss<float>> loss;
+    std::size_t of = 0;
+    TargetSpec target;
+    float weight = 1;
+    Tensor prediction, gradient;  // plain, N x F
+};
+
 struct Graph {
-    std::vector<Node> nodes;  // from the inputs to the prediction; the loss counts as one more
+    std::vector<Node> nodes;  // from the inputs to the predictions; losses stand behind them
     // Nodes whose memory is an input's in the batch: that input, and a flatten of it; node and input.
     std::vector<std::pair<std::size_t, std::size_t>> over_inputs;
-    std::string loss_name;
-    std::unique_ptr<layers::Loss<float>> loss;
+    std::vector<Head> heads;  // what is minimized is the sum of their losses; the first is of the prediction
     std::vector<Parameter*> parameters;
     std::vector<Operation> forward;
     std::vector<Operation> backward;  // with the update of each layer as soon as its gradients are there
-    Tensor prediction;                // plain, N x classes
-    Tensor prediction_gradient;
     // Of the update under way: the updates of the layers read them here.
     std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
     dnnl::memory scratchpad;  // of all primitives
@@ -38,7 +45,8 @@ struct Graph {
     }
 
     const std::string& name_of(const Operation& operation) const {
-        return operation.node < nodes.size() ? nodes[operation.node].name : loss_name;
+        return operation.node < nodes.size() ? nodes[operation.node].name
+                                             : heads[operation.node - nodes.size()].name;
     }
 };
 
@@ -55,14 +63,15 @@ inline void add_parameters(const timetrial::Layer& from, const Optimizer& optimi
     }
 }
 
-// The nodes with their layers; nothing of oneDNN yet.
+// The nodes with their layers, and the losses; nothing of oneDNN yet.
 inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers, const Optimizer& optimizer,
-                                    std::size_t loss) {
+                                    const tt_network& network, std::vector<Head>& heads) {
     std::vector<Node> nodes;
     std::vector<std::size_t> place(layers.size());
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const timetrial::Layer& from = layers[i];
-        if (i == loss || (from.kind == "input" && !from.is_read_by_a_layer)) continue;  // what it alone reads
+        // Losses, and what they alone read.
+        if (from.is_loss() || (from.kind == "input" && !from.is_read_by_a_layer)) continue;
         if (from.shape.size() != 2 && from.shape.size() != 4)
             throw Unsupported("the backend takes tensors of rank 2 (N x F) and 4 (N x C x H x W) only");
         place[i] = nodes.size();
@@ -80,7 +89,16 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
             ++nodes[place[input]].readers;
         }
     }
-    ++nodes.back().readers;  // the loss
+    for (const LossSpec& spec : read_losses(layers, network)) {
+        const timetrial::Layer& loss = layers[spec.node];
+        Head& head = heads.emplace_back();
+        head.name = loss.name;
+        head.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
+        head.of = place[spec.prediction];
+        head.target = spec.target;
+        head.weight = static_cast<float>(spec.weight);
+        ++nodes[head.of].readers;
+    }
     for (const Node& node : nodes) {
         const auto* activation = dynamic_cast<const Activation*>(node.layer.get());
         if (!activation) continue;
@@ -115,15 +133,29 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
     }
 }
 
+// The loss `number` reads its prediction, and hands back a part of that one's gradient.
+inline void add_head(Builder& builder, std::vector<Node>& nodes, Head& head, std::size_t number) {
+    Node& node = nodes[head.of];
+    const Desc flat = plain(dims_of(node.value.desc()));
+    const Purpose purpose{nodes.size() + number, head.name, TT_DIRECTION_FORWARD};
+    head.prediction = builder.in(builder.forward, purpose, node.value, flat, "prediction");
+    if (!builder.learns()) return;
+    head.gradient = allocate(builder.engine(), flat);
+    if (node.readers == 1) {
+        node.gradient = Value(head.gradient);
+        return;
+    }
+    Value part(head.gradient);
+    hand_back(builder, purpose, node,
+              builder.in(builder.backward, purpose, part, node.value.desc(), "gradient"));
+}
+
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
                         const tt_build& build, const Optimizer& optimizer, Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
-    graph.nodes = make_nodes(layers, optimizer, build.network->loss);
-    graph.loss_name = layers[build.network->loss].name;
-    const timetrial::Layer& loss = layers[build.network->loss];
-    graph.loss = find_kind(timetrial::layers::loss_kinds<float>, loss).make(loss.attributes);
+    graph.nodes = make_nodes(layers, optimizer, *build.network, graph.heads);
     Builder builder(engine, stream, layout, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -141,15 +173,8 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
         }
         for (const auto& parameter : nodes[i].layer->parameters) graph.parameters.push_back(parameter.get());
     }
-    Node& last = nodes.back();
-    const Desc flat = plain(dims_of(last.value.desc()));
-    graph.prediction = builder.in(builder.forward, {nodes.size(), graph.loss_name, TT_DIRECTION_FORWARD},
-                                  last.value, flat, "prediction");
-    if (learns) {
-        graph.prediction_gradient = allocate(engine, flat);
-        last.gradient = Value(graph.prediction_gradient);
-        build_backward(builder, nodes, graph.numbers);
-    }
+    for (std::size_t i = 0; i < graph.heads.size(); ++i) add_head(builder, nodes, graph.heads[i], i);
+    if (learns) build_backward(builder, nodes, graph.numbers);
     graph.scratchpad = builder.finish();
     graph.forward = std::move(builder.forward);
     graph.backward = std::move(builder.backward);

@@ -46,6 +46,12 @@ struct Node {
     Values nudge;           // empty, or what is added to the output (write_tensor)
 };
 
+struct WeightedLoss {
+    std::string name;
+    std::unique_ptr<Loss> loss;
+    LossSpec spec;
+};
+
 class Reference final : public Backend {
   public:
     void configure(std::string_view name, std::string_view value) override {
@@ -72,7 +78,7 @@ class Reference final : public Backend {
         for (std::size_t i = 0; i < layers.size(); ++i) {
             const Layer& layer = layers[i];
             nodes_[i].name = layer.name;
-            if (i == build.network->loss) continue;
+            if (layer.is_loss()) continue;
             nodes_[i].output = Tensor(layer.shape);
             nodes_[i].is_read = layer.kind == "input" && layer.is_read_by_a_layer;
             nodes_[i].is_whole = layer.dtype == TT_I64;
@@ -87,10 +93,11 @@ class Reference final : public Backend {
             }
         }
         prediction_ = build.network->output;
-        const Layer& loss = layers[build.network->loss];
-        loss_ = find_kind(losses, loss).make(loss.attributes);
-        loss_name_ = layers[build.network->loss].name;
-        target_ = TargetSpec(layers, *build.network);
+        losses_.clear();
+        for (const LossSpec& spec : read_losses(layers, *build.network)) {
+            const Layer& loss = layers[spec.node];
+            losses_.push_back({loss.name, find_kind(losses, loss).make(loss.attributes), spec});
+        }
         optimizer_ = read_optimizer(build.optimizer, optimizers.data());
         for_each_parameter([this](Parameter& p) {
             for (const std::string& name : optimizer_.states_of(p.name))
@@ -219,10 +226,13 @@ class Reference final : public Backend {
 
     template <class Timer>
     double lose(const tt_batch& batch, Timer& timer) {
-        double loss = 0;
-        timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
-                   [&] { loss = loss_->forward(nodes_[prediction_].output, target_.of(batch)); });
-        return loss;
+        double sum = 0;
+        for (WeightedLoss& one : losses_)
+            timer.time(one.name.c_str(), TT_DIRECTION_LOSS, [&] {
+                sum += one.spec.weight *
+                       one.loss->forward(nodes_[one.spec.prediction].output, one.spec.target.of(batch));
+            });
+        return sum;
     }
 
     // From the loss back. A node's gradient is complete when all nodes behind it have been visited.
@@ -236,8 +246,11 @@ class Reference final : public Backend {
                     node, [](Parameter& p) { std::fill(p.gradient.begin(), p.gradient.end(), 0.0); });
             });
         }
-        timer.time(loss_name_.c_str(), TT_DIRECTION_LOSS,
-                   [&] { loss_->backward(nodes_[prediction_].output, target_.of(batch)); });
+        for (WeightedLoss& one : losses_)
+            timer.time(one.name.c_str(), TT_DIRECTION_LOSS, [&] {
+                one.loss->backward(nodes_[one.spec.prediction].output, one.spec.target.of(batch),
+                                   one.spec.weight);
+            });
         for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
             if (!node->function) continue;
             timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD, [&] {
@@ -282,9 +295,7 @@ class Reference final : public Backend {
 
     std::vector<Node> nodes_;
     std::size_t prediction_ = 0;
-    std::string loss_name_;
-    TargetSpec target_;
-    std::unique_ptr<Loss> loss_;
+    std::vector<WeightedLoss> losses_;  // what is minimized is their sum
     Optimizer optimizer_;
     uint64_t steps_ = 0;  // since reset()
     Ties ties_ = Ties::kFirst;

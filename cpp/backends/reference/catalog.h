@@ -49,7 +49,10 @@ inline constexpr std::array losses = {
     LossKind{"mean_squared_error", plain<Loss, MeanLoss<MeanSquaredError>>},
 };
 
+// A sum of losses is no function: read_losses() says what it adds.
+inline constexpr std::array sums = {Kind<std::nullptr_t>{"loss_sum", nullptr}};
+
 // For the plug-in's description.
-inline constexpr auto kinds = kind_words(functions, losses);
+inline constexpr auto kinds = kind_words(functions, losses, sums);
 
 }  // namespace timetrial::reference

@@ -58,8 +58,8 @@ class Loss {
   public:
     virtual ~Loss() = default;
     virtual double forward(const Tensor& x, const Target& target) = 0;
-    // Adds to x.gradient.
-    virtual void backward(Tensor& x, const Target& target) = 0;
+    // Adds to x.gradient; `weight`: of this loss in what is minimized.
+    virtual void backward(Tensor& x, const Target& target, double weight) = 0;
 };
 
 // From the formula of one sample.
@@ -73,7 +73,7 @@ class MeanLoss final : public Loss {
         return total / static_cast<double>(x.extent(0));
     }
 
-    void backward(Tensor& x, const Target& target) override {
+    void backward(Tensor& x, const Target& target, double weight) override {
         const std::size_t batch = x.extent(0), classes = x.extent(1);
         for (std::size_t n = 0; n < batch; ++n) {
             tape_.clear();
@@ -83,7 +83,7 @@ class MeanLoss final : public Loss {
             const Number loss = Formula::of(std::span<const Number>(image_), target, n);
             const std::vector<double>& derivatives = tape_.derivatives(loss);
             for (std::size_t c = 0; c < classes; ++c)
-                x.gradient[n * classes + c] += derivatives[c] / static_cast<double>(batch);
+                x.gradient[n * classes + c] += weight * derivatives[c] / static_cast<double>(batch);
         }
     }
 

@@ -147,6 +147,7 @@ void register_network(py::module_& module) {
         .def("batch_size", &Network::batch_size)
         .def("output", [](const Network& network) { return network.node(network.output()).name; })
         .def("loss", [](const Network& network) { return network.node(network.loss()).name; })
+        .def("output_loss", [](const Network& network) { return network.node(network.output_loss()).name; })
         .def(
             "values_below",
             [](const Network& network, const std::string& input) {

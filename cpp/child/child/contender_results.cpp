@@ -12,9 +12,9 @@
 namespace timetrial {
 namespace {
 
-// What the loss holds the prediction against.
+// What the loss of the prediction holds it against.
 const std::int64_t* labels_of(const Network& network, const Batch& batch) {
-    const tt_tensor& target = batch.tensors()[network.node(network.loss()).inputs[1]];
+    const tt_tensor& target = batch.tensors()[network.node(network.output_loss()).inputs[1]];
     if (target.dtype != TT_I64)
         throw BackendError(TT_UNSUPPORTED, "the network predicts no classes, so it has no accuracy");
     return static_cast<const std::int64_t*>(target.data);
@@ -51,7 +51,7 @@ Contender::Json Contender::evaluate(const std::string& file) {
     Stream* test = stream("test");
     if (test == nullptr)
         throw BackendError(TT_UNSUPPORTED, "the backend reads no data, so it has no accuracy");
-    const bool squared = network_.node(network_.loss()).kind == "squared_error";
+    const bool squared = network_.node(network_.output_loss()).kind == "squared_error";
     Score score(squared ? LossKind::kSquaredError : LossKind::kSoftmaxCrossEntropy,
                 static_cast<std::size_t>(network_.classes()));
     Gather gather = test->gather();

@@ -230,6 +230,21 @@ Shape infer_error(const LayerView& layer) {
     return {};
 }
 
+// Without weights each loss counts as it is.
+AttributeSpecs loss_weights(const LayerView& layer, const AttributeSpecs& specs) {
+    AttributeSpecs translated = specs;
+    translated.try_emplace("weights", std::vector<double>(layer.inputs.size(), 1.0));
+    return translated;
+}
+
+Shape infer_loss_sum(const LayerView& layer) {
+    const auto& weights = std::get<std::vector<double>>(layer.node.attribute("weights"));
+    if (weights.size() != layer.inputs.size())
+        layer.refuse("has " + std::to_string(weights.size()) + " weights for " +
+                     std::to_string(layer.inputs.size()) + " losses: expected one for each");
+    return {};
+}
+
 std::int64_t label_classes(const LayerView& layer) { return layer.input_shape()[1]; }
 
 // ---- registered kinds
@@ -354,6 +369,15 @@ const std::vector<LayerKind>& layer_kinds() {
          .formula = "the loss: mean over `N` and `F` of `(x - t)^2`, where `t` is an input of the network "
                     "with as many numbers as there are predicted",
          .source = book},
+        {.name = "loss_sum",
+         .takes = kLosses,
+         .attributes = {{"weights", AttributeType::kList, {}, "", 0}},
+         .infer_shape = infer_loss_sum,
+         .formula =
+             "the loss: the sum of two or more losses, each times its weight (1). What the first of them "
+             "is of is the network's prediction",
+         .source = "Caruana, Multitask learning, Machine Learning 28, 1997",
+         .translate = loss_weights},
     };
     return kinds;
 }

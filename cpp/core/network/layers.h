@@ -15,8 +15,9 @@
 
 namespace timetrial {
 
-// What a layer takes: the output of one node, the prediction and its target, or two and more outputs.
-enum class Takes { kOne, kPredictionAndTarget, kSeveral };
+// What a layer takes: the output of one node, the prediction and its target, two and more outputs, or two and
+// more losses.
+enum class Takes { kOne, kPredictionAndTarget, kSeveral, kLosses };
 
 // What the derivative of a layer without weights looks at, besides the gradient of its output.
 enum class BackwardReads { kNothing, kInput, kOutput, kMask };
@@ -79,6 +80,7 @@ struct LayerKind {
     std::shared_ptr<const Definition> definition = nullptr;
 
     bool is_loss() const { return takes == Takes::kPredictionAndTarget; }
+    bool is_sum_of_losses() const { return takes == Takes::kLosses; }
     bool has_mask() const { return !mask_rate.empty(); }
 };
 

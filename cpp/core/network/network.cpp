@@ -288,8 +288,15 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
         std::uint32_t index = 0;
         while (index < count && nodes_[index].name != name) ++index;
         if (index == count) refuse_input(layer, name, all, nodes_);
-        if (nodes_[index].shape.empty())
-            layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss");
+        const LayerKind* before = find_layer_kind(nodes_[index].kind);
+        const bool is_loss = before != nullptr && before->is_loss();
+        const bool adds_losses = kind != nullptr && kind->is_sum_of_losses();
+        if (nodes_[index].shape.empty() && !(is_loss && adds_losses))
+            layer.refuse("has the loss '" + name + "' as input: nothing can follow a loss" +
+                         (is_loss ? " but a node of kind loss_sum" : ""));
+        if (adds_losses && (!is_loss || std::find(found.begin(), found.end(), index) != found.end()))
+            layer.refuse("has '" + name + "' as input" +
+                         (is_loss ? " twice: weights say how much a loss counts" : ", which is no loss"));
         if (nodes_[index].dtype == TT_I64 && kind != nullptr && !kind->is_loss() && !kind->integers_below)
             layer.refuse("has '" + name + "' as input, which are whole numbers: it computes with real ones");
         found.push_back(index);
@@ -301,7 +308,7 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
     const bool names_mask = kind->has_mask() && found.size() == 2;
     if (kind->takes == Takes::kOne && found.size() != 1 && !names_mask)
         layer.refuse(has + named + "; expected 1");
-    if (kind->takes == Takes::kSeveral && found.size() < 2)
+    if ((kind->takes == Takes::kSeveral || kind->is_sum_of_losses()) && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
     if (kind->is_loss() && found.size() != 2)
         layer.refuse(has + named + "; expected 2: [prediction, target]");
@@ -309,18 +316,22 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
 }
 
 void Network::find_loss_and_output() {
-    std::vector<std::string> losses;
+    std::vector<std::string> losses, sums;
     for (std::uint32_t index = n_inputs_; index < nodes_.size(); ++index) {
         const LayerKind* kind = find_layer_kind(nodes_[index].kind);
-        if (kind == nullptr || !kind->is_loss()) continue;
-        losses.push_back(nodes_[index].name);
+        if (kind == nullptr || !(kind->is_loss() || kind->is_sum_of_losses())) continue;
+        (kind->is_loss() ? losses : sums).push_back(nodes_[index].name);
+        if (kind->is_loss() && !sums.empty()) continue;
         loss_ = index;
-        output_ = nodes_[index].inputs[0];
+        output_loss_ = kind->is_loss() ? index : nodes_[index].inputs[0];
     }
-    if (losses.size() != 1)
-        throw NetworkError(losses.empty()
-                               ? "the network has no loss: end it with a node of kind " + loss_kinds()
-                               : "the network has several losses (" + join(losses) + "); expected one");
+    output_ = nodes_[output_loss_].inputs.empty() ? 0 : nodes_[output_loss_].inputs[0];
+    if (losses.empty())
+        throw NetworkError("the network has no loss: end it with a node of kind " + loss_kinds());
+    if (sums.size() > 1) throw NetworkError("the network has several sums of losses (" + join(sums) + ")");
+    if (losses.size() > 1 && sums.empty())
+        throw NetworkError("the network has several losses (" + join(losses) +
+                           "); expected one, or a node of kind loss_sum that adds them");
 }
 
 // Work that reaches no loss would be done by one backend and left out by another; so would the gathering of

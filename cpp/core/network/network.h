@@ -43,7 +43,9 @@ class Network {
     // Index of a node; NetworkError with the nearest name if there is none.
     std::uint32_t index_of(std::string_view name) const;
     std::uint32_t output() const { return output_; }  // whose output is the prediction (N, classes)
-    std::uint32_t loss() const { return loss_; }
+    std::uint32_t loss() const { return loss_; }      // what is minimized: a loss, or a sum of several
+    // The loss of that prediction.
+    std::uint32_t output_loss() const { return output_loss_; }
     std::int64_t batch_size() const { return batch_size_; }
     std::int64_t classes() const { return nodes_[output_].shape[1]; }
 
@@ -73,6 +75,7 @@ class Network {
     std::uint32_t n_inputs_ = 0;
     std::uint32_t output_ = 0;
     std::uint32_t loss_ = 0;
+    std::uint32_t output_loss_ = 0;
     std::int64_t batch_size_ = 0;
 };
 

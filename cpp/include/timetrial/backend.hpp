@@ -216,7 +216,9 @@ struct Layer {
     std::vector<ParameterSpec> parameters;
     uint32_t dtype = TT_F32;          // of the output
     uint32_t role = TT_ACTIVATION;    // of the output, or what an input of the network is for
-    bool is_read_by_a_layer = false;  // by another one than the loss
+    bool is_read_by_a_layer = false;  // by another one than a loss
+
+    bool is_loss() const { return shape.empty(); }  // or a sum of losses
 };
 
 inline std::vector<Layer> read_layers(const tt_network& network) {
@@ -237,7 +239,7 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
             layer.parameters.push_back(
                 {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data), tensor.role, decays});
         }
-        if (i != network.loss)
+        if (!layer.is_loss())
             for (const std::size_t input : layer.inputs) layers[input].is_read_by_a_layer = true;
         layers.push_back(std::move(layer));
     }
@@ -265,9 +267,12 @@ struct TargetSpec {
     int64_t classes = 0;
 
     TargetSpec() = default;
-    TargetSpec(const std::vector<Layer>& layers, const tt_network& network) {
-        const Layer& target = layers[layers[network.loss].inputs[1]];
-        const Shape& prediction = layers[network.output].shape;
+    // Of a network with one loss.
+    TargetSpec(const std::vector<Layer>& layers, const tt_network& network)
+        : TargetSpec(layers, layers[network.loss]) {}
+    TargetSpec(const std::vector<Layer>& layers, const Layer& loss) {
+        const Layer& target = layers[loss.inputs[1]];
+        const Shape& prediction = layers[loss.inputs[0]].shape;
         name = target.name;
         is_labels = target.dtype == TT_I64;
         n = prediction[0];
@@ -287,6 +292,27 @@ struct TargetSpec {
         return {labels, nullptr};
     }
 };
+
+// One loss of a network, and what its share of the whole is.
+struct LossSpec {
+    std::size_t node = 0;
+    std::size_t prediction = 0;  // the node that it is of
+    TargetSpec target;
+    double weight = 1;
+};
+
+// Of a network whose loss is one, that one with the weight 1; of a sum ("loss_sum") all that it adds. The
+// first is that of the network's output.
+inline std::vector<LossSpec> read_losses(const std::vector<Layer>& layers, const tt_network& network) {
+    const Layer& whole = layers[network.loss];
+    if (whole.kind != "loss_sum") return {{network.loss, whole.inputs[0], TargetSpec(layers, whole), 1}};
+    const std::vector<double> weights = whole.attributes.numbers("weights");
+    std::vector<LossSpec> losses;
+    for (const std::size_t node : whole.inputs)
+        losses.push_back(
+            {node, layers[node].inputs[0], TargetSpec(layers, layers[node]), weights[losses.size()]});
+    return losses;
+}
 
 // --- Settings ------------------------------------------------------------------------------------
 

@@ -57,10 +57,26 @@ inline std::vector<NodeSpec> joined() {
             node_of({"fc2", "fc3", "fc2"}, "flat_sum", "add"),
             node("relu3", "relu"),
             node("fc4", "dense", {{"units", 4.0}}),
-            loss_of("fc4")};
+            node_of({"fc4", "labels"}, "loss", "softmax_cross_entropy"),
+            node_of({"flat_sum", "labels"}, "loss2", "squared_error"),
+            node_of({"loss", "loss2"}, "sum", "loss_sum", {{"weights", std::vector<double>{1, 0.3}}})};
 }
 
 inline const Shape kJoinedInput{2, 8, 8};
+
+// Of images, in whatever format a backend keeps them.
+inline void expect_over_two_losses(const MakeTrainer& make) {
+    for (const double channels : {1.0, 2.0, 16.0})
+        expect_step(
+            make,
+            {node("conv", "conv2d", {{"channels", channels}, {"kernel", 3.0}, {"padding", "same"}}),
+             node("flat", "flatten"), node_of({"conv"}, "relu", "relu"),
+             node_of({"relu"}, "small", "max_pool2d", {{"kernel", 2.0}}),
+             node_of({"small"}, "flat2", "flatten"), node_of({"flat", "labels"}, "one", "squared_error"),
+             node_of({"flat2", "labels"}, "two", "squared_error"),
+             node_of({"two", "one"}, "all", "loss_sum")},
+            {2, 4, 4}, 4, Numbers::kIntegers, 0);
+}
 
 // Bit for bit on small integers.
 inline void expect_exact_joins(const MakeTrainer& make) {
@@ -102,6 +118,24 @@ inline void expect_exact_joins(const MakeTrainer& make) {
                 {node("fc", "dense", {{"units", 4.0}}), dropped("fc"), node_of({"drop", "fc"}, "sum", "add"),
                  loss_of("sum", "squared_error")},
                 {4}, 4, Numbers::kIntegers, 0);
+    // Two losses: of values that nobody else reads, of one that another layer reads, and both of the same.
+    const NodeSpec fc = node("fc", "dense", {{"units", 4.0}}), other = node_of({"fc"}, "other", "relu");
+    const auto both = [](const std::vector<double>& weights) {
+        return NodeSpec{"all", "loss_sum", {{"one", "two"}}, {{"weights", weights}}};
+    };
+    const auto loss_at = [](const std::string& of, const std::string& name) {
+        return node_of({of, "labels"}, name, "squared_error");
+    };
+    const NodeSpec second = node_of({"images"}, "fc2", "dense", {{"units", 8.0}});
+    expect_step(make, {fc, second, loss_at("fc", "one"), loss_at("fc2", "two"), both({1, 0.5})}, {4}, 4,
+                Numbers::kIntegers, 0);
+    expect_step(make, {fc, other, loss_at("other", "one"), loss_at("fc", "two"), both({2, 4})}, {4}, 4,
+                Numbers::kIntegers, 0);
+    expect_step(make, {fc, other, loss_at("fc", "one"), loss_at("other", "two"), both({2, 4})}, {4}, 4,
+                Numbers::kIntegers, 0);
+    expect_step(make, {fc, loss_at("fc", "one"), loss_at("fc", "two"), both({1, 0.25})}, {4}, 4,
+                Numbers::kIntegers, 0);
+    expect_over_two_losses(make);
     // Flat, with a value that is read twice by one join, and a join of what nobody learns.
     expect_step(make,
                 {node("fc", "dense", {{"units", 4.0}}), node("relu", "relu"),
@@ -115,8 +149,8 @@ inline void expect_exact_joins(const MakeTrainer& make) {
 // reference gets. One trainer, since another launch of a backend may choose other primitives.
 inline void expect_joined(const MakeTrainer& make) {
     expect_step(make, joined(), kJoinedInput, 5, Numbers::kReal, 3e-6);
-    const SgdSpec sgd{0.02, 0.9, 0.01};
-    const Problem problem(joined(), 5, kJoinedInput, Numbers::kReal, 3);
+    const SgdSpec sgd{0.005, 0.9, 0.01};
+    const Problem problem(joined(), 5, kJoinedInput, Numbers::kReal, 4);
     Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
     std::vector<double> losses;
     for (int step = 0; step < 3; ++step) {

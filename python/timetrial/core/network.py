@@ -170,8 +170,13 @@ class Network:
 
     @property
     def loss(self) -> str:
-        """Name of the loss node."""
+        """Name of the node that is minimized: a loss, or the sum of several."""
         return self._native.loss()
+
+    @property
+    def output_loss(self) -> str:
+        """Name of the loss that the prediction is held against its target by."""
+        return self._native.output_loss()
 
     @property
     def masks(self) -> dict[str, float]:
@@ -213,7 +218,10 @@ class Network:
 
     def to_job(self) -> dict[str, Any]:
         """The "network" of a job file (processes/PROTOCOL.md), without files of parameters."""
-        return {"output": self.output, "loss": self.loss, "nodes": self._native.nodes()}
+        found: dict[str, Any] = {"output": self.output, "loss": self.loss, "nodes": self._native.nodes()}
+        if self.output_loss != self.loss:
+            found["output_loss"] = self.output_loss
+        return found
 
     def _names(self, layer: str | None) -> list[str]:
         return [node["name"] for node in self._nodes] if layer is None else [layer]

@@ -51,6 +51,7 @@ def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evalu
     )
     job = plan.prepared.job
     network, nodes = job["network"], {node["name"]: node for node in job["network"]["nodes"]}
-    truth = Path(job["streams"]["test"]["tensors"][nodes[network["loss"]]["inputs"][1]])
+    loss = nodes[network.get("output_loss", network["loss"])]
+    truth = Path(job["streams"]["test"]["tensors"][loss["inputs"][1]])
     classes = nodes[network["output"]]["shape"][-1]
     return evaluation, answers_of(predictions, truth, evaluation, classes)

@@ -133,7 +133,7 @@ class Contender(Timed):
             raise UnsupportedError("the network predicts no classes, so it has no accuracy")
         stream = self._stream("test")
         gather = self._gathers["test"]
-        score = Score(self._job.node(self._job.loss).kind)
+        score = Score(self._job.losses[0][0].kind)
         predictions = []
         for batch in range(stream.batches):
             gather.next = batch

@@ -43,7 +43,8 @@ class Job(object):
     output, loss: names of the node that predicts (N x classes) and of the loss node.
     sources: names of the inputs that layers read; masks: of those among them that inference does not.
     target: name of the one that the loss holds the prediction against: i64 (N), below `classes`, or as many
-    numbers as are predicted.
+    numbers as are predicted. losses: what is added up and minimized, as (Node, weight); the first is of the
+    prediction. layers: the nodes that are no losses.
     layout: of inputs with height and width, "NCHW" or "NHWC", as environment.toml asks.
     parameters, states: initial values, name -> f32 array; copy them, they are mapped read-only.
     undecayed: names of the parameters that weight decay is not for.
@@ -90,8 +91,10 @@ class Job(object):
         }
         self._parameter_tables = [p for node in network["nodes"] for p in node["parameters"]]
         if nodes:
-            self.target = self.node(self.loss).inputs[1]
-            read = {name for node in self.nodes if node.name != self.loss for name in node.inputs}
+            self.losses = self._losses()
+            self.layers = [node for node in self.nodes if node.shape]
+            self.target = self.losses[0][0].inputs[1]
+            read = {name for node in self.layers for name in node.inputs}
             self.sources = [name for name in self.inputs if name in read]
             self.masks = [name for name in self.sources if self.inputs[name].role == "mask"]
             self.classes = int(next(node for node in nodes if node.name == self.output).shape[-1])
@@ -114,6 +117,12 @@ class Job(object):
         if self.rates is None:
             return self.optimizer["learning_rate"]
         return float(self.rates[min(step, len(self.rates) - 1)])
+
+    def _losses(self):
+        whole = self.node(self.loss)
+        if whole.kind != "loss_sum":
+            return [(whole, 1.0)]
+        return list(zip([self.node(name) for name in whole.inputs], whole.attributes["weights"]))
 
     def node(self, name):
         """The layer of this name."""

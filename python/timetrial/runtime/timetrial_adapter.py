@@ -81,7 +81,7 @@ def keeps_order(job, name):
     (H, W, C): where others than dense layers read them, such as a join or a dropout, whose inputs must lie
     alike."""
     for node in job.nodes:
-        if name in node.inputs and node.name != job.loss:
+        if name in node.inputs and node.shape:
             if any(one in job.masks for one in node.inputs):
                 return True
             if keeps_order(job, node.name) if node.keeps_places else node.kind != "dense":

@@ -198,7 +198,7 @@ def _add_files(
 
 def _predicts_classes(network: Network) -> bool:
     """Whether the loss holds the prediction against labels, so that there is an accuracy."""
-    loss = next(node for node in network.nodes if node["name"] == network.loss)
+    loss = next(node for node in network.nodes if node["name"] == network.output_loss)
     return network.values_below(loss["inputs"][1]) > 0
 
 

@@ -22,6 +22,7 @@ DEFECTS = (
     "shifted_target", "velocity_lost", "first_inference", "inference_trace",
     "undecayed_bias", "late_rate", "early_rate", "rate_in_velocity",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
+    "one_loss", "equal_losses", "loss_without_weight",
     "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
@@ -35,7 +36,7 @@ class Adapter:
     optimizers = ("sgd", "schedule")
     layers = (
         "dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "dropout",
-        "softmax_cross_entropy",
+        "softmax_cross_entropy", "mean_squared_error", "loss_sum",
     )  # fmt: skip
     version = "1"
     library = f"NumPy {np.__version__}"
@@ -61,7 +62,15 @@ class Adapter:
     def build(self, job, batch):
         self.job, self.images, self.labels, self.batch = job, batch["images"], batch["labels"], batch
         self.masks_before = {}
-        self.nodes = [node for node in job.nodes if node.name != job.loss]
+        self.nodes = [node for node in job.nodes if node.shape]
+        named = {node.name: node for node in job.nodes}
+        whole = named[job.loss]
+        # Beside the first loss: of what, against what, with which weight.
+        weights = whole.attributes.get("weights", ())
+        self.errors = [
+            (named[whole.inputs[k]].inputs[0], named[whole.inputs[k]].inputs[1], weights[k])
+            for k in range(1, len(weights))
+        ]
         self.reset()
 
     def reset(self):
@@ -360,8 +369,17 @@ class Adapter:
         dy = probabilities if self.defect == "forgotten_mean" else probabilities / counted
         self.gradients = {}
         parts = {self.job.output: dy}
+        for of, against, weight in self.errors:
+            away = values[of] - self.batch[against].reshape(values[of].shape)
+            counts = 1.0 if self.defect == "equal_losses" else weight
+            loss += (1.0 if self.defect == "loss_without_weight" else counts) * float((away**2).mean())
+            if self.defect != "one_loss":
+                parts[of] = parts.get(of, 0) + counts * 2 * away / away.size
         for node in reversed(self.nodes):
-            dx = getattr(self, "_back_" + node.kind)(node, parts.pop(node.name))
+            dy = parts.pop(node.name, None)
+            if dy is None:  # nothing that it leads to counts
+                dy = np.zeros_like(values[node.name])
+            dx = getattr(self, "_back_" + node.kind)(node, dy)
             for k, name in enumerate(node.inputs[:1] if node.kind == "dropout" else node.inputs):
                 part = dx[k] if node.kind in JOINS else dx
                 known = None if self.defect == "overwritten_part" else parts.get(name)

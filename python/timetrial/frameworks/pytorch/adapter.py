@@ -6,7 +6,7 @@ import re
 import time
 
 import numpy as np
-from pytorch_network import LAYERS, LOSSES, make_model
+from pytorch_network import LAYERS, LOSSES, make_loss, make_model
 from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
@@ -32,7 +32,7 @@ _STATES = {
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
-    layers = (*LAYERS, *LOSSES)
+    layers = (*LAYERS, *LOSSES, "loss_sum")
     several_inputs = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
     optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
@@ -80,9 +80,9 @@ class Adapter(BaseAdapter):
         """The module, the loss and the optimizer on the batch's own memory."""
         self._job = job
         self.inputs = [torch.from_numpy(batch[name]) for name in job.sources]
-        self.target = torch.from_numpy(batch[job.target])
+        self.targets = [torch.from_numpy(batch[node.inputs[1]]) for node, _ in job.losses]
         self.model = make_model(torch, job)
-        self.loss_function = LOSSES[job.node(job.loss).kind](torch)
+        self.loss_function = make_loss(torch, job)
         self._predict, self._loss = self.model, self._plain_loss
         if self.mode == "compiled":
             self._predict, self._loss = torch.compile(self.model), torch.compile(self._plain_loss)
@@ -149,7 +149,7 @@ class Adapter(BaseAdapter):
     def step(self):
         """One training step; the mean loss of the batch before the update."""
         self.optimizer.zero_grad(**self._clear)
-        loss = self._loss(self.target, *self.inputs)
+        loss = self._loss(self.targets, *self.inputs)
         loss.backward()
         self._update()
         return loss.item()
@@ -157,14 +157,15 @@ class Adapter(BaseAdapter):
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
         self.optimizer.zero_grad(**self._clear)
-        loss = self._loss(self.target, *self.inputs)
+        loss = self._loss(self.targets, *self.inputs)
         loss.backward()
         return loss.item()
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
         with self._inference():
-            return self._predict(*self.inputs)
+            found = self._predict(*self.inputs)
+        return found[0] if isinstance(found, list) else found
 
     def evaluate(self):
         """Inference between training steps."""
@@ -182,7 +183,7 @@ class Adapter(BaseAdapter):
 
     def loss_part(self):
         """The mean loss."""
-        self._parted_loss = self.loss_function(self._prediction, self.target)
+        self._parted_loss = self.loss_function(self._prediction, self.targets)
         return self._parted_loss.item()
 
     def backward_part(self):
@@ -198,16 +199,18 @@ class Adapter(BaseAdapter):
         """The same step, layer by layer: each works on leaves of its own, so that autograd stops there."""
         taken, leaves, gradients = [], {}, {}
         values = dict(zip(self._job.sources, self.inputs))
-        nodes = [node for node in self._job.nodes if node.name != self._job.loss]
+        nodes = self._job.layers
         for node in nodes:
             with _timed(taken, node.name, "forward"):
                 leaves[node.name] = [_leaf(values[name]) for name in node.inputs]
                 values[node.name] = self.model.layers[node.name](*leaves[node.name])
-        with _timed(taken, self._job.loss, "loss"):
-            prediction = _leaf(values[self._job.output])
-            loss = self.loss_function(prediction, self.target)
-            loss.item()
-            (gradients[self._job.output],) = torch.autograd.grad(loss, prediction)
+        for (loss, weight), target in zip(self._job.losses, self.targets):
+            with _timed(taken, loss.name, "loss"):
+                prediction = _leaf(values[loss.inputs[0]])
+                value = weight * LOSSES[loss.kind](torch)(prediction, target)
+                value.item()
+                (gradient,) = torch.autograd.grad(value, prediction)
+                _add(gradients, loss.inputs[0], gradient)
         for node in reversed(nodes):
             if values[node.name].requires_grad:
                 with _timed(taken, node.name, "backward"):
@@ -216,8 +219,8 @@ class Adapter(BaseAdapter):
             self._update()
         return taken
 
-    def _plain_loss(self, target, *inputs):
-        return self.loss_function(self.model(*inputs), target)
+    def _plain_loss(self, targets, *inputs):
+        return self.loss_function(self.model(*inputs), targets)
 
     def _backward(self, node, output, leaves, gradients):
         """Gradients of a layer's inputs, added up by name, and of its parameters."""
@@ -226,7 +229,7 @@ class Adapter(BaseAdapter):
         wanted = [leaf for _, leaf in inputs] + parameters
         found = torch.autograd.grad(output, wanted, gradients.pop(node.name))
         for (name, _), gradient in zip(inputs, found):
-            gradients[name] = gradients[name] + gradient if name in gradients else gradient
+            _add(gradients, name, gradient)
         for parameter, gradient in zip(parameters, found[len(inputs) :]):
             parameter.grad = gradient
 
@@ -262,6 +265,10 @@ class Adapter(BaseAdapter):
             for hook in hooks:
                 hook.remove()
         return {name: tensor.numpy().copy() for name, tensor in found.items()}
+
+
+def _add(gradients, name, gradient):
+    gradients[name] = gradients[name] + gradient if name in gradients else gradient
 
 
 def _leaf(tensor):

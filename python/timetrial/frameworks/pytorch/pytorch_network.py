@@ -1,24 +1,26 @@
 """The network in PyTorch's modules: what makes each kind of layer, and each loss."""
 
+from collections import OrderedDict
+
 from timetrial_adapter import bias_name, pair
 
 
 def make_model(torch, job):
     """A module with the layers by name in `.layers`: a Sequential where the network is a chain."""
-    nodes = [node for node in job.nodes if node.name != job.loss]
+    nodes, outputs = job.layers, list(OrderedDict.fromkeys(node.inputs[0] for node, _ in job.losses))
     before = {node.name: previous for node, previous in zip(nodes, job.sources[:1] + [n.name for n in nodes])}
     layers = {node.name: LAYERS[node.kind](torch, node) for node in nodes}
-    if all(node.inputs == [before[node.name]] for node in nodes) and nodes[-1].name == job.output:
+    if all(node.inputs == [before[node.name]] for node in nodes) and [nodes[-1].name] == outputs:
         model = torch.nn.Sequential(*layers.values())
     else:
         order = [(node.name, node.inputs) for node in nodes]
-        model = _graph_module(torch, job.sources, order, layers, job.output)
+        model = _graph_module(torch, job.sources, order, layers, outputs)
     model.layers = layers
     return model
 
 
-def _graph_module(torch, sources, order, layers, output):
-    """A network that is no chain."""
+def _graph_module(torch, sources, order, layers, outputs):
+    """A network that is no chain. With several outputs it gives a list of them."""
 
     class Graph(torch.nn.Module):
         def __init__(self):
@@ -29,7 +31,8 @@ def _graph_module(torch, sources, order, layers, output):
             values = dict(zip(sources, batch))
             for name, inputs in order:
                 values[name] = layers[name](*[values[i] for i in inputs])
-            return values[output]
+            found = [values[name] for name in outputs]
+            return found if len(found) > 1 else found[0]
 
     return Graph()
 
@@ -100,6 +103,22 @@ def _mean_squared_error(torch):
 
     def loss(prediction, target):
         return torch.nn.functional.mse_loss(prediction, target.reshape(prediction.shape))
+
+    return loss
+
+
+def make_loss(torch, job):
+    """Of what the model gives and a list of targets: what is minimized."""
+    parts = [(LOSSES[node.kind](torch), weight) for node, weight in job.losses]
+    if len(parts) == 1:
+        return lambda prediction, targets: parts[0][0](prediction, targets[0])
+    outputs = list(OrderedDict.fromkeys(node.inputs[0] for node, _ in job.losses))
+    places = [outputs.index(node.inputs[0]) for node, _ in job.losses]
+
+    def loss(predictions, targets):
+        given = predictions if len(outputs) > 1 else [predictions]
+        pairs = zip(parts, places, targets)
+        return sum(weight * function(given[place], target) for (function, weight), place, target in pairs)
 
     return loss
 
