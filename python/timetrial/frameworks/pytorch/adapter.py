@@ -32,7 +32,7 @@ _STATES = {
 class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
-    layers = (*LAYERS, *LOSSES, "loss_sum")
+    layers = (*LAYERS, *LOSSES)
     several_inputs = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
     optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")

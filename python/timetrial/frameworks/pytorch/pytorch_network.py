@@ -107,25 +107,32 @@ def _mean_squared_error(torch):
     return loss
 
 
+def _loss_sum(values, weights):
+    return sum(weight * value for value, weight in zip(values, weights))
+
+
 def make_loss(torch, job):
     """Of what the model gives and a list of targets: what is minimized."""
-    parts = [(LOSSES[node.kind](torch), weight) for node, weight in job.losses]
+    parts = [LOSSES[node.kind](torch) for node, _ in job.losses]
     if len(parts) == 1:
-        return lambda prediction, targets: parts[0][0](prediction, targets[0])
+        return lambda prediction, targets: parts[0](prediction, targets[0])
+    weights, add_up = [weight for _, weight in job.losses], LOSSES["loss_sum"](torch)
     outputs = list(OrderedDict.fromkeys(node.inputs[0] for node, _ in job.losses))
     places = [outputs.index(node.inputs[0]) for node, _ in job.losses]
 
     def loss(predictions, targets):
         given = predictions if len(outputs) > 1 else [predictions]
-        pairs = zip(parts, places, targets)
-        return sum(weight * function(given[place], target) for (function, weight), place, target in pairs)
+        values = [part(given[place], target) for part, place, target in zip(parts, places, targets)]
+        return add_up(values, weights)
 
     return loss
 
 
-# Functions of torch that make one of (prediction, labels or the numbers wanted).
+# Functions of torch that make one of (prediction, labels or the numbers wanted); that of the sum: of (losses,
+# weights).
 LOSSES = {
     "softmax_cross_entropy": lambda torch: torch.nn.functional.cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
+    "loss_sum": lambda _: _loss_sum,
 }
