@@ -12,7 +12,7 @@ import pytest
 from launching import MS, SHORT
 
 from timetrial.core.observer import Observation, Thread
-from timetrial.launch.accounts import Accounts, check_order
+from timetrial.observing.accounts import Accounts, check_order
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import LaunchRecord
 

@@ -10,7 +10,7 @@ import pytest
 from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
-from timetrial.launch.accounts import remembers
+from timetrial.observing.accounts import remembers
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.observed import Look, Observation

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from timetrial.contenders.registry import Contender
-from timetrial.launch.accounts import Accounts, remembers
 from timetrial.launch.alone import run_alone
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, detailed_stage
@@ -21,6 +20,7 @@ from timetrial.launch.learning import run_learning
 from timetrial.launch.profile import run_profile
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
+from timetrial.observing.accounts import Accounts, remembers
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import compare_losses, unproven
 from timetrial.proof.passes import PASSED_PURPOSES, check_resets

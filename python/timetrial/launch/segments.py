@@ -24,9 +24,9 @@ from timetrial.core.recorder import (
     stamp_boundaries,
     stamp_times_ns,
 )
-from timetrial.launch.accounts import check_order
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.windows import check_segment, read_recorder
+from timetrial.observing.accounts import check_order
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import SegmentDone
 from timetrial.processes.outcome import LaunchError
