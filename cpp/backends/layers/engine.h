@@ -314,7 +314,7 @@ class Engine : public Backend {
     int64_t batch_size_ = 0;
     Optimizer optimizer_;
     UpdateNumbers<T> numbers_{};  // of the update under way
-    uint64_t steps_ = 0;        // since reset()
+    uint64_t steps_ = 0;          // since reset()
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     Regions regions_;
