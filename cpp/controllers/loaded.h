@@ -1,28 +1,26 @@
 // The numerical libraries that this process has loaded, whoever loaded them.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
+
+#include "controllers/library.h"
 
 namespace timetrial {
 
-// See timetrial/libraries.h for the fields.
-struct LoadedLibrary {
-    std::string path;
-    std::string kind;
-    std::string vendor;
-    std::string version;
-    std::string kernel;
-    std::string kernel_getter;
-    std::optional<int> threads;
-    std::string threads_getter;
-};
+// A controller for every file that is mapped and defines the functions of a library that is known
+// (catalog.h), in the order in which they are to be told a number of threads. Loads nothing. Some getters
+// make a library that nobody used yet initialize itself; what could end the process is not asked.
+std::vector<LibraryPtr> loaded_libraries();
 
-// Every file that is mapped and defines the functions of a BLAS or of an OpenMP runtime itself, in the order
-// of their addresses. Loads nothing. Some of the getters make a library that nobody used yet initialize
-// itself; two kinds that could end the process then are not asked: MKL's dispatcher before it has loaded its
-// parts, and LLVM's OpenMP when there are two copies of it.
-std::vector<LoadedLibrary> loaded_libraries();
+// The same, kept: looked for again when a file was loaded or unloaded since, which costs a microsecond to
+// know. Not for several threads at once.
+class Libraries {
+  public:
+    const std::vector<LibraryPtr>& loaded();
+
+  private:
+    unsigned long long changes_ = 0;
+    std::vector<LibraryPtr> found_;
+};
 
 }  // namespace timetrial

@@ -78,11 +78,11 @@ class CblasBackend final : public timetrial::Backend {
         const cblas::Library& library = cblas::library();
         if (name == "blas.library") return {library.path, "file of " + library.names + "(), dladdr()"};
         if (name == "blas.core_type") {
-            if (library.control->vendor() != "OpenBLAS")
+            if (library.control->vendor() != std::string_view("OpenBLAS"))
                 throw timetrial::Unsupported("only OpenBLAS has core types");
             return {library.control->kernel(), library.control->kernel_getter()};
         }
-        const timetrial::BlasControl& control = *library.control;
+        const timetrial::Library& control = *library.control;
         const auto own = control.threads();
         const std::string getter =
             own ? control.threads_getter() + " " + std::to_string(*own) : "the library does not tell";

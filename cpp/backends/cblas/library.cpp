@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "controllers/catalog.h"
 #include "controllers/openblas_cores.h"
 #include "timetrial/backend.hpp"
 
@@ -39,17 +42,11 @@ void announce_core_type(const std::string& core_type) {
 // then is RTLD_DEEPBIND worth its price (the library no longer sees a preloaded allocator).
 int open_flags() { return RTLD_NOW | RTLD_LOCAL | (dlsym(RTLD_DEFAULT, "cblas_sgemm") ? RTLD_DEEPBIND : 0); }
 
-struct Names {
-    std::string prefix;
-    std::string suffix;
-    std::string of(const char* function) const { return prefix + "cblas_" + function + suffix; }
-};
-
 std::optional<Names> find_names(void* handle) {
     for (const char* prefix : {"", "scipy_"}) {
         for (const char* suffix : {"", "64_", "_64", "64"}) {
             Names names{prefix, suffix};
-            if (dlsym(handle, names.of("sgemm").c_str())) return names;
+            if (dlsym(handle, names.of("cblas_sgemm").c_str())) return names;
         }
     }
     return std::nullopt;
@@ -123,17 +120,17 @@ void open(const std::string& path, int threads, const std::string& core_type) {
             "is no CBLAS: it exports no cblas_sgemm (nor scipy_cblas_sgemm, nor either with 64_, _64 or 64 "
             "behind)");
     Library found;
-    found.names = names->of("sgemm");
+    found.names = names->of("cblas_sgemm");
     found.sgemm = function<Gemm<float>>(handle, path, found.names);
-    found.dgemm = function<Gemm<double>>(handle, path, names->of("dgemm"));
-    found.integer_bits = probe_integers(function<Isamax>(handle, path, names->of("isamax")), path);
-    found.control.emplace(handle, names->prefix, names->suffix);
-    if (!core_type.empty() && found.control->vendor() != "OpenBLAS")
+    found.dgemm = function<Gemm<double>>(handle, path, names->of("cblas_dgemm"));
+    found.integer_bits = probe_integers(function<Isamax>(handle, path, names->of("cblas_isamax")), path);
+    found.control = blas_named(std::make_shared<File>(handle), *names, {mapped_objects()});
+    if (!core_type.empty() && found.control->vendor() != std::string_view("OpenBLAS"))
         throw Unsupported("blas.core_type = '" + core_type + "', blas.library = '" + path +
                           "': only OpenBLAS has core types");
     found.control->set_threads(1);
     check_product(found.sgemm, path, found.names);
-    check_product(found.dgemm, path, names->of("dgemm"));
+    check_product(found.dgemm, path, names->of("cblas_dgemm"));
     found.path = file_of(reinterpret_cast<void*>(found.sgemm));
     opened = std::move(found);
     static_cast<void>(loaded.release());  // open for as long as the process lives

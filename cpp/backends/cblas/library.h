@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "controllers/blas.h"
+#include "controllers/library.h"
 
 namespace timetrial::cblas {
 
@@ -29,7 +28,7 @@ struct Library {
     int integer_bits = 0;
     Gemm<float>* sgemm = nullptr;
     Gemm<double>* dgemm = nullptr;
-    std::optional<BlasControl> control;
+    LibraryPtr control;
 };
 
 // Opens and probes, or throws Unsupported saying what the file lacks. Before it is loaded the library is told
