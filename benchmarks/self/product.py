@@ -15,7 +15,7 @@ from figures import Figure
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders import resolve
 from timetrial.core import Backend, Network, images_and_labels
-from timetrial.libraries import find
+from timetrial.library_files import find
 
 EXTENT = 1024
 ROUNDS = 60

@@ -13,7 +13,7 @@ from timetrial.cases.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WOR
 from timetrial.cases.spec import Measure, Spec, Train
 from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
-from timetrial.libraries import known_libraries
+from timetrial.library_files import known_libraries
 from timetrial.optimizers import OPTIMIZERS, SCHEDULES
 
 _NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}

@@ -13,7 +13,7 @@ from timetrial.cases.case import Case
 from timetrial.contenders import NotBuiltYet, resolve
 from timetrial.errors import Unavailable
 from timetrial.launch import run_launch
-from timetrial.libraries import available, known, known_libraries
+from timetrial.library_files import available, known, known_libraries
 
 
 @pytest.fixture

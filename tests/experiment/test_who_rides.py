@@ -67,7 +67,7 @@ def test_one_alone_and_isolated_launches_have_the_machine_to_themselves(run: Run
 def test_all_of_a_heat_have_the_same_processors(
     run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.settings.cpus.allowed_cpus", lambda: frozenset(range(8)))
+    monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset(range(8)))
     run("backend=fast,slow", "threads=2", "launches=6")
     by_heat: dict[int, set[Any]] = {}
     for plan in fake.log:

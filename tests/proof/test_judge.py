@@ -11,7 +11,7 @@ from launching import make_plan, small_network, words
 
 from timetrial.core import Network, images_and_labels
 from timetrial.launch import LaunchPlan, run_launch
-from timetrial.libraries import known as known_module
+from timetrial.library_files import known as known_module
 from timetrial.proof import judge
 from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge, choose_judge
 from timetrial.workloads import load_network

@@ -389,7 +389,7 @@ def test_explain_has_all_that_a_failed_test_must_show(raced: Raced, fake: FakeEn
 def test_both_sides_of_a_pair_have_the_same_processors(
     raced: Raced, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.settings.cpus.allowed_cpus", lambda: frozenset({0, 1, 5}))
+    monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset({0, 1, 5}))
     found = raced("backend=fast,other", "threads=2")
     by_pair: dict[int, set[frozenset[int] | None]] = {}
     for plan in fake.log:
@@ -406,7 +406,7 @@ def test_both_sides_of_a_pair_have_the_same_processors(
 def test_whoever_says_where_or_needs_all_is_left_alone(
     raced: Raced, fake: FakeEngine, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.settings.cpus.allowed_cpus", lambda: frozenset({0, 1}))
+    monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset({0, 1}))
     found = raced("backend=fast,other", *words)
     assert {plan.processors for plan in fake.log} == {None}
     assert {pair.processors for pair in found.pairs} == {None}

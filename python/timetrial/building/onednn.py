@@ -7,7 +7,7 @@ from pathlib import Path
 
 from timetrial.building.target import Target
 from timetrial.errors import Unavailable
-from timetrial.libraries import known_libraries, version_of
+from timetrial.library_files import known_libraries, version_of
 
 _NAME = "onednn-debian"
 # Every compiler looks here by itself; named once more, the folder would hide the compiler's own headers.

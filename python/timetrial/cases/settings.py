@@ -1,7 +1,7 @@
 """The table of settings: what each is called, what it can be, who applies it, which contenders have it.
 
 The command line, `timetrial list settings`, the job file and the judge of a launch read it here. What shows
-that a setting took effect is a function of its name in settings/judging.py; one that has none there is judged
+that a setting took effect is a function of its name in control/judging.py; one that has none there is judged
 by what the contender says of itself.
 """
 

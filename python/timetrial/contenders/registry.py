@@ -14,6 +14,7 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.callables import OWN, find_callable
 from timetrial.contenders.functions import carried_folder, carried_from
 from timetrial.contenders.plugins import describe_plugin
+from timetrial.control.libraries import ChosenLibrary, choose_by_soname, choose_libraries
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import BackendManifest
@@ -29,9 +30,8 @@ from timetrial.environments import (
 )
 from timetrial.errors import InputError, Unavailable, nearest
 from timetrial.hashing import file_hash
-from timetrial.libraries import elf_problem
+from timetrial.library_files import elf_problem
 from timetrial.paths import user_path
-from timetrial.settings.libraries import ChosenLibrary, choose_by_soname, choose_libraries
 
 RUNTIME_FOLDER = Path(__file__).resolve().parent.parent / "runtime"
 

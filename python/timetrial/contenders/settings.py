@@ -9,12 +9,12 @@ from timetrial.cases.case import Case
 from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
+from timetrial.control import malloc
+from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
+from timetrial.control.libraries import fortran_problem, link_libraries
 from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
-from timetrial.settings import malloc
-from timetrial.settings.cpus import allowed_cpus, format_cpus, parse_cpus
-from timetrial.settings.kernels import ANNOUNCE, CORE_TYPE
-from timetrial.settings.libraries import fortran_problem, link_libraries
 
 
 def validate_settings(case: Case, contender: Contender, *, spanned: Collection[str] = ()) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from timetrial.environments.catalog import Version
 from timetrial.environments.marker import FOLDER_VARIABLE
 from timetrial.errors import Unavailable
-from timetrial.libraries.known import multiarch_folder
+from timetrial.library_files.known import multiarch_folder
 
 # Debian's packages of what frameworks commonly need.
 PACKAGES = {

@@ -8,7 +8,7 @@ from timetrial.cases import sources
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import SETTINGS
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
-from timetrial.libraries import known_libraries
+from timetrial.library_files import known_libraries
 from timetrial.toml import read_toml
 
 Entries = dict[str, str]  # name -> words
@@ -112,7 +112,7 @@ def _libraries() -> Entries:
 
 
 def _settings() -> Entries:
-    from timetrial.settings.libraries import LIBRARY_SETTINGS
+    from timetrial.control.libraries import LIBRARY_SETTINGS
 
     libraries = {
         one.name: f"{one.words}: {one.name}={one.default}, another name or a path" for one in LIBRARY_SETTINGS

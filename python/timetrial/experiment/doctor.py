@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from timetrial.cases.case import Case, Workload
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.experiment.machine import machine_facts
-from timetrial.libraries import known_libraries, version_of
+from timetrial.library_files import known_libraries, version_of
 
 TURNS = 4
 TURN_S = 0.06

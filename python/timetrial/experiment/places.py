@@ -19,7 +19,7 @@ def processors_for(cases: Sequence[Case], rng: random.Random) -> frozenset[int] 
     """The same for all, as many as they have threads: the processors of a virtual machine differ, by 40 % and
     for minutes where a neighbor shares the core, and whoever waits comes back to his own. None: all are
     needed, or one of them says where it runs or not how many threads it has."""
-    from timetrial.settings.cpus import allowed_cpus
+    from timetrial.control.cpus import allowed_cpus
 
     settings = [case.settings for case in cases]
     if any("affinity" in one or "threads" not in one for one in settings):

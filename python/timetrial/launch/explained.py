@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from timetrial.control.libraries import ChosenLibrary
 from timetrial.launch.plan import Limits
 from timetrial.processes.outcome import LaunchError
-from timetrial.settings.libraries import ChosenLibrary
 
 
 def in_segment(failure: LaunchError, steps: int, limits: Limits, patience_s: float) -> LaunchError:

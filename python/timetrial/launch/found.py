@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from timetrial.control.libraries import ChosenLibrary
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
@@ -29,7 +30,6 @@ from timetrial.records.model import (
     Subnormals,
     Turn,
 )
-from timetrial.settings.libraries import ChosenLibrary
 
 
 @dataclass

@@ -9,15 +9,15 @@ from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.compile_cache import judge_cache
 from timetrial.contenders.registry import Contender
 from timetrial.contenders.settings import affinity_of, bound_processors
+from timetrial.control.cpus import allowed_cpus, parse_cpus
+from timetrial.control.judging import Evidence, judge_settings
+from timetrial.control.kernels import CORE_TYPE, announced, old_kernels
+from timetrial.control.libraries import ChosenLibrary
 from timetrial.launch.plan import LaunchPlan
 from timetrial.observing.observe import Watch
 from timetrial.processes.events import Ready
 from timetrial.processes.output import head
 from timetrial.records.model import CompileCache, Setting
-from timetrial.settings.cpus import allowed_cpus, parse_cpus
-from timetrial.settings.judging import Evidence, judge_settings
-from timetrial.settings.kernels import CORE_TYPE, announced, old_kernels
-from timetrial.settings.libraries import ChosenLibrary
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from timetrial.contenders.compile_cache import COLD, compiled
 from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, setting_environment
+from timetrial.control.judging import mismatch
 from timetrial.errors import Unavailable
 from timetrial.launch.channel import Channel, patience_s
 from timetrial.launch.explained import in_segment, with_libraries
@@ -36,7 +37,6 @@ from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.sequence import Proof
 from timetrial.records.model import LaunchRecord
-from timetrial.settings.judging import mismatch
 
 
 def run_launch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from timetrial.settings.cpus import parse_cpus
+from timetrial.control.cpus import parse_cpus
 
 _FOLDER = "sys/devices/system/cpu"
 _MOST_CPUS = 8  # some drivers wake a CPU to ask it

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from timetrial.control.float_mode import with_float_modes
+from timetrial.control.habits import Habits, is_helper
+from timetrial.control.judging import Evidence
+from timetrial.control.libraries import ChosenLibrary
+from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
-from timetrial.libraries import version_of
+from timetrial.library_files import version_of
 from timetrial.observing.programs import Programs, busiest, read_programs
 from timetrial.observing.turn_watch import TurnWatch
 from timetrial.observing.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.processes.environment import environment_of
 from timetrial.processes.events import LoadedLibrary, Reading
 from timetrial.records.model import Library, Memory, Segment, Thread
-from timetrial.settings.float_mode import with_float_modes
-from timetrial.settings.habits import Habits, is_helper
-from timetrial.settings.judging import Evidence
-from timetrial.settings.libraries import ChosenLibrary
-from timetrial.settings.threads import ThreadEvidence
 
 FEWEST_COUNTED_NS = 50_000_000
 # Less than this share of a CPU is not worth a name.

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from timetrial.analysis.noise import TURN_WAIT_LIMIT, causes_by
+from timetrial.control.habits import is_helper
 from timetrial.core.observer import Observation, Observer
 from timetrial.observing.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.records.model import Turn
-from timetrial.settings.habits import is_helper
 
 
 @dataclass(frozen=True)

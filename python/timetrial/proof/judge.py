@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders.registry import resolve
 from timetrial.contenders.settings import job_settings
+from timetrial.control.cpus import allowed_cpus
 from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.proof.observed import Tensors
 from timetrial.proof.parts import PartJudge, part_of
-from timetrial.settings.cpus import allowed_cpus
 from timetrial.workloads import Prepared
 
 # Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.

@@ -11,10 +11,10 @@ import timetrial
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import PARENT_SETTINGS, SETTINGS
 from timetrial.contenders import resolve, validate_settings
+from timetrial.control import malloc
+from timetrial.control.judging import JUDGES, Evidence, judge_settings
+from timetrial.control.libraries import LIBRARY_SETTINGS
 from timetrial.errors import InputError
-from timetrial.settings import malloc
-from timetrial.settings.judging import JUDGES, Evidence, judge_settings
-from timetrial.settings.libraries import LIBRARY_SETTINGS
 
 WORK = Workload("mlp", "digits", 8, {"name": "sgd", "learning_rate": 0.1})
 
@@ -53,4 +53,4 @@ def test_no_other_file_has_a_list_of_settings() -> None:
         for path in package.rglob("*.py")
         if all(name.search(path.read_text(encoding="utf-8")) for name in names)
     }
-    assert lists == {"cases/settings.py", "settings/judging.py"}
+    assert lists == {"cases/settings.py", "control/judging.py"}

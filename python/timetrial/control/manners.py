@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
+from timetrial.control.cpus import format_cpus, parse_cpus
+from timetrial.control.habits import SCHED_DEADLINE, Habits, rank
+from timetrial.control.threads import ThreadEvidence
 from timetrial.records.model import Setting, SettingStatus
-from timetrial.settings.cpus import format_cpus, parse_cpus
-from timetrial.settings.habits import SCHED_DEADLINE, Habits, rank
-from timetrial.settings.threads import ThreadEvidence
 
 _POLICIES = {
     os.SCHED_OTHER: "other",

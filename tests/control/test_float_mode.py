@@ -13,13 +13,13 @@ from launching import make_plan, words
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders import validate_settings
 from timetrial.contenders.registry import resolve
+from timetrial.control.float_mode import judge_float_mode
 from timetrial.core import native
 from timetrial.core.observer import float_mode_of
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 from timetrial.processes.events import Reading
 from timetrial.records.model import Setting, Thread
-from timetrial.settings.float_mode import judge_float_mode
 
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")
 CHILD = f"""

@@ -9,9 +9,9 @@ from launching import make_plan, words, workload
 
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
+from timetrial.control import malloc
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
-from timetrial.settings import malloc
 
 ASKED = {"malloc.top_pad": "100000000", "malloc.mmap_max": "0", "malloc.trim_threshold": "1000000000"}
 

@@ -9,12 +9,12 @@ from launching import make_plan, words, workload
 
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
+from timetrial.control import kernels
+from timetrial.control.kernels import announced, judge_core_type, old_kernels
 from timetrial.core import cpu
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
 from timetrial.processes.events import LoadedLibrary
-from timetrial.settings import kernels
-from timetrial.settings.kernels import announced, judge_core_type, old_kernels
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
 NUMPY = "/env/lib/python3.7/site-packages/numpy/.libs/libopenblasp-r0.3.7.so"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from timetrial.control.habits import Habits
+from timetrial.control.manners import judge_affinity, judge_manners
+from timetrial.control.threads import ThreadEvidence, judge_threads, working_threads
 from timetrial.core.observer import Thread as SeenThread
 from timetrial.records.model import Thread
-from timetrial.settings.habits import Habits
-from timetrial.settings.manners import judge_affinity, judge_manners
-from timetrial.settings.threads import ThreadEvidence, judge_threads, working_threads
 
 WALL_NS = 1_000_000_000
 

@@ -10,8 +10,8 @@ import pytest
 
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.doctor import doctor
-from timetrial.libraries import available, find, known_at, known_libraries, version_of
-from timetrial.libraries import known as known_module
+from timetrial.library_files import available, find, known_at, known_libraries, version_of
+from timetrial.library_files import known as known_module
 from timetrial.toml import read_toml
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from launching import make_plan, words, workload
 
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
+from timetrial.control.libraries import judge_library, link_libraries
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
-from timetrial.libraries import available
+from timetrial.library_files import available
 from timetrial.processes.events import Reading
-from timetrial.settings.libraries import judge_library, link_libraries
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
 NAMES = ("openblas-pthread", "openblas-serial", "blis-openmp", "atlas", "reference", "mkl")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from timetrial.libraries.elf import elf_problem
-from timetrial.libraries.finder import available, find, known_at, version_of
-from timetrial.libraries.known import Kind, KnownLibrary, known_libraries
+from timetrial.library_files.elf import elf_problem
+from timetrial.library_files.finder import available, find, known_at, version_of
+from timetrial.library_files.known import Kind, KnownLibrary, known_libraries
 
 __all__ = [
     "Kind",

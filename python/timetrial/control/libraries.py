@@ -11,7 +11,7 @@ from pathlib import Path
 from timetrial.cases.case import Case
 from timetrial.cases.settings import PARALLEL
 from timetrial.errors import InputError, Unavailable
-from timetrial.libraries import Kind, available, find, known_at
+from timetrial.library_files import Kind, available, find, known_at
 from timetrial.processes.events import Reading
 from timetrial.processes.probe import ask
 from timetrial.records.model import Setting, SettingStatus

@@ -11,7 +11,7 @@ from launching import workload
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
 from timetrial.errors import InputError, Unavailable
-from timetrial.libraries import find
+from timetrial.library_files import find
 
 
 def check(path: str, *, backend: str = "cblas", spanned: tuple[str, ...] = (), **settings: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from timetrial.control.cpus import format_cpus, parse_cpus
+from timetrial.control.habits import Habits
 from timetrial.records.model import Setting, SettingStatus, Thread
-from timetrial.settings.cpus import format_cpus, parse_cpus
-from timetrial.settings.habits import Habits
 
 CPU_OVER_WALL_SLACK = 0.1
 # A thread that used less than this share of what the busiest used did not take part in the work; threads

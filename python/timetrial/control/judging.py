@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
+from timetrial.control import float_mode, malloc
+from timetrial.control.cpus import parse_cpus
+from timetrial.control.kernels import CORE_TYPE, judge_core_type
+from timetrial.control.libraries import judge_library
+from timetrial.control.manners import judge_affinity, judge_manners
+from timetrial.control.threads import ThreadEvidence, judge_threads
 from timetrial.processes.events import LoadedLibrary, Reading
 from timetrial.records.model import Setting, SettingStatus, Thread
-from timetrial.settings import float_mode, malloc
-from timetrial.settings.cpus import parse_cpus
-from timetrial.settings.kernels import CORE_TYPE, judge_core_type
-from timetrial.settings.libraries import judge_library
-from timetrial.settings.manners import judge_affinity, judge_manners
-from timetrial.settings.threads import ThreadEvidence, judge_threads
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from timetrial.cases.case import Case
 from timetrial.contenders import resolve
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
-from timetrial.libraries import find
-from timetrial.libraries import known as known_module
+from timetrial.library_files import find
+from timetrial.library_files import known as known_module
 
 
 def case(word: str) -> Case:

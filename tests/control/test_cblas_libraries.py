@@ -13,7 +13,7 @@ from timetrial.cases.case import Case
 from timetrial.contenders import resolve
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
-from timetrial.libraries import available, find, known_libraries
+from timetrial.library_files import available, find, known_libraries
 from timetrial.records.model import LaunchRecord, Setting
 
 CPUS = len(os.sched_getaffinity(0))

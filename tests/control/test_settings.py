@@ -12,14 +12,14 @@ from launching import make_plan, words, workload
 from timetrial.cases.case import Case
 from timetrial.contenders import Contender, validate_settings
 from timetrial.contenders import settings as settings_module
+from timetrial.control.cpus import format_cpus, parse_cpus
+from timetrial.control.habits import is_helper
+from timetrial.control.judging import Evidence, judge_settings, mismatch
+from timetrial.control.threads import ThreadEvidence, judge_threads
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
 from timetrial.processes.events import Reading
 from timetrial.records.model import Setting, Thread
-from timetrial.settings.cpus import format_cpus, parse_cpus
-from timetrial.settings.habits import is_helper
-from timetrial.settings.judging import Evidence, judge_settings, mismatch
-from timetrial.settings.threads import ThreadEvidence, judge_threads
 
 WALL_NS = 1_000_000_000
 CONTENDER = Contender("any", "native", Path("any.so"), "0", settings=("any.knob",))

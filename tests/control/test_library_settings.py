@@ -11,14 +11,14 @@ from launching import make_plan, workload
 from timetrial.cases.case import Case
 from timetrial.contenders import Contender, registry, validate_settings
 from timetrial.contenders.settings import setting_environment
+from timetrial.control.judging import Evidence, judge_settings, mismatch
+from timetrial.control.libraries import ChosenLibrary, choose_libraries, judge_library
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.job import make_job
-from timetrial.libraries import find, version_of
-from timetrial.libraries import known as known_module
+from timetrial.library_files import find, version_of
+from timetrial.library_files import known as known_module
 from timetrial.observing.observe import describe_libraries
 from timetrial.processes.events import Reading
-from timetrial.settings.judging import Evidence, judge_settings, mismatch
-from timetrial.settings.libraries import ChosenLibrary, choose_libraries, judge_library
 
 DNNL = Path("/a/libdnnl.so.3.2")
 OTHER = Path("/b/libdnnl.so.2.6")

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from timetrial.errors import InputError, Unavailable, nearest
-from timetrial.libraries.elf import elf_problem
-from timetrial.libraries.known import Kind, KnownLibrary, known_libraries
+from timetrial.library_files.elf import elf_problem
+from timetrial.library_files.known import Kind, KnownLibrary, known_libraries
 from timetrial.paths import user_path
 
 # "libopenblasp-r0.3.21.so" and "libdnnl.so.2.6" name a version; "libblis.so.4" only an interface.

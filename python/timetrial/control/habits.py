@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from timetrial.control.cpus import parse_cpus
 from timetrial.core.observer import Thread
-from timetrial.settings.cpus import parse_cpus
 
 _NAME_BYTES = 15  # of a thread, all that the kernel keeps
 SCHED_DEADLINE = 6  # which Python does not name
