@@ -12,18 +12,12 @@ File::File(const std::string& path) : path_(path), handle_(dlopen(path.c_str(), 
     if (handle_ && dlinfo(handle_, RTLD_DI_LINKMAP, &map_) != 0) map_ = nullptr;
 }
 
-File::File(File&& other) noexcept
-    : path_(std::move(other.path_)),
-      handle_(std::exchange(other.handle_, nullptr)),
-      map_(other.map_),
-      is_ours_(other.is_ours_) {}
-
 File::~File() {
     if (handle_ && is_ours_) dlclose(handle_);
 }
 
 // dlsym() alone also finds the functions of the libraries that a file depends on.
-void* File::own(const std::string& name) const {
+void* File::look_up(const std::string& name) const {
     void* symbol = handle_ ? dlsym(handle_, name.c_str()) : nullptr;
     if (!symbol || !is_ours_) return symbol;
     Dl_info info{};
@@ -32,6 +26,15 @@ void* File::own(const std::string& name) const {
         return nullptr;
     return where == map_ ? symbol : nullptr;
 }
+
+void* File::own(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = known_.try_emplace(name);
+    if (is_new) place->second = look_up(name);
+    return place->second;
+}
+
+bool File::reaches(const std::string& name) const { return handle_ && dlsym(handle_, name.c_str()); }
 
 std::vector<std::string> mapped_objects() {
     std::vector<std::string> paths;

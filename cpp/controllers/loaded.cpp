@@ -46,6 +46,7 @@ const std::vector<LibraryPtr>& Libraries::loaded() {
     if (now != changes_) {
         found_ = loaded_libraries();
         changes_ = now;
+        ++searches_;
     }
     return found_;
 }

@@ -17,9 +17,12 @@ std::vector<LibraryPtr> loaded_libraries();
 class Libraries {
   public:
     const std::vector<LibraryPtr>& loaded();
+    // Another number after every search: what was made of loaded() before is stale.
+    int searches() const { return searches_; }
 
   private:
     unsigned long long changes_ = 0;
+    int searches_ = 0;
     std::vector<LibraryPtr> found_;
 };
 

@@ -23,8 +23,10 @@ class PlainBlas final : public Library {
 
 }  // namespace
 
-LibraryPtr make_atlas(const FilePtr& file, const Names&, const Surroundings&) {
-    if (!file->own("ATL_sgemm")) return nullptr;
+LibraryPtr make_atlas(const FilePtr& file, const Names& names, const Surroundings&) {
+    // Its CBLAS is a file of its own, in front of the one with the code.
+    const bool is_front = file->own(names.of("cblas_sgemm")) && file->reaches("ATL_sgemm");
+    if (!is_front && !file->own("ATL_sgemm")) return nullptr;
     return std::make_shared<PlainBlas>(file, "ATLAS", "its threads were fixed when it was built");
 }
 

@@ -15,6 +15,8 @@
     tt.compare("7f3a", "last")                          # what changed from an earlier one; which rows moved
     tt.history("history.jsonl").plot()                  # numbers over time, as CI and pytest append them
     tt.doctor()                                         # what is ready, what is missing, what cures it
+    tt.libraries()                                      # BLAS, OpenMP ... that this process has loaded
+    with tt.settings(threads=1): ...                    # of this process's libraries, for a while
 
 An `Experiment` is the same before it runs; a `Recorder` stamps steps of your own code. Errors that are
 yours to mend are `InputError`. Names are imported when they are first used: `import timetrial` is quick.
@@ -38,6 +40,9 @@ _HOMES = {
     "history": "timetrial.changes.history",
     "History": "timetrial.changes.history",
     "doctor": "timetrial.experiment.doctor",
+    "libraries": "timetrial.in_process.loaded",
+    "settings": "timetrial.in_process.settings",
+    "SettingsWarning": "timetrial.in_process.settings",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.results.results",
     "Profile": "timetrial.results.profile",
@@ -69,6 +74,7 @@ __all__ = [
     "Race",
     "Recorder",
     "Results",
+    "SettingsWarning",
     "Side",
     "TimetrialError",
     "Unavailable",
@@ -77,11 +83,13 @@ __all__ = [
     "doctor",
     "history",
     "layer_kind",
+    "libraries",
     "load",
     "profile",
     "race",
     "resume",
     "run",
+    "settings",
 ]
 
 if TYPE_CHECKING:
@@ -92,6 +100,8 @@ if TYPE_CHECKING:
     from timetrial.experiment.doctor import doctor
     from timetrial.experiment.experiment import Experiment
     from timetrial.experiment.run import profile, run
+    from timetrial.in_process.loaded import libraries
+    from timetrial.in_process.settings import SettingsWarning, settings
     from timetrial.races import Race, Side, race
     from timetrial.races.resuming import resume
     from timetrial.results.loading import load

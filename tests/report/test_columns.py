@@ -16,7 +16,7 @@ from timetrial.experiment.runner import run_experiment
 from timetrial.report.columns import Grid, Layout, Line, Pairs
 from timetrial.report.detail import CaseDetail, ExperimentDetail
 from timetrial.report.frameworks import FrameworksReport
-from timetrial.report.table import to_text
+from timetrial.report.rendering import to_text
 from timetrial.results.results import Results
 
 WIDTHS = [16, 20, 30, 40, 60, 80, 100, 160]

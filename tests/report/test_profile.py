@@ -16,7 +16,7 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment
 from timetrial.figures.plots_profile import OTHERS, bars, difference
 from timetrial.figures.plots_style import check_figure_file
-from timetrial.report.table import to_html, to_text
+from timetrial.report.rendering import to_html, to_text
 from timetrial.results.loading import load
 from timetrial.results.profile import Profile
 

@@ -18,7 +18,8 @@ from timetrial.records.model import Comparison, Parity
 from timetrial.report.detail import CaseDetail
 from timetrial.report.proof_words import UNPROVEN as UNPROVEN_WORD
 from timetrial.report.proof_words import Shown, proof_words
-from timetrial.report.table import CasesTable, to_text
+from timetrial.report.rendering import to_text
+from timetrial.report.table import CasesTable
 from timetrial.results.results import Results
 
 PASSED = Parity(status="passed")

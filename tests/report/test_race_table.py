@@ -12,7 +12,7 @@ from fakes import FakeEngine
 
 from timetrial.cautions import Caution
 from timetrial.report.race import RaceTable, _laid_out, notes
-from timetrial.report.table import to_text
+from timetrial.report.rendering import to_text
 from timetrial.results.race import Race
 
 BASE = [("base", "dim"), ("pytorch mode=compiled threads=1", ""), ("9.31 ms ±1.6 %", "bold")]

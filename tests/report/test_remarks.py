@@ -21,7 +21,8 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.machine import gpus
 from timetrial.experiment.runner import run_experiment
 from timetrial.report.remarks import remark_lines, remarks_of, rows_words, sides_words
-from timetrial.report.table import to_text, warnings
+from timetrial.report.rendering import to_text
+from timetrial.report.table import warnings
 from timetrial.results.results import Results
 from timetrial.runtime.loaded import cuda_of
 

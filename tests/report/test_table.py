@@ -11,7 +11,7 @@ from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.report.detail import CaseDetail, ExperimentDetail
 from timetrial.report.numbers import duration, memory, plus_minus, ratio_words, seconds
-from timetrial.report.table import to_html, to_text
+from timetrial.report.rendering import to_html, to_text
 from timetrial.results.results import Results
 from timetrial.statistics.intervals import Estimate, positive_location
 

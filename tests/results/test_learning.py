@@ -15,7 +15,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records import store
-from timetrial.report.table import to_text
+from timetrial.report.rendering import to_text
 from timetrial.results.results import Results
 
 IMAGES = 360

@@ -16,7 +16,7 @@ from rich.console import Console
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.report.detail import CaseDetail
-from timetrial.report.table import to_text
+from timetrial.report.rendering import to_text
 from timetrial.results.results import Results
 
 COUNT = 1200  # of steps that take 5 ms: enough for the 99th percentile

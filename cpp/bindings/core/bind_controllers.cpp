@@ -31,12 +31,15 @@ void register_controllers(py::module_& module) {
                                [](const Library& one) { return one.scope() == Scope::kCallingThread; })
         .def("set_threads", &Library::set_threads, py::arg("threads"));
 
-    py::class_<Libraries>(module, "Libraries").def(py::init<>()).def("loaded", [](Libraries& libraries) {
-        std::vector<std::shared_ptr<Library>> found;
-        for (const LibraryPtr& one : libraries.loaded())
-            found.push_back(std::const_pointer_cast<Library>(one));
-        return found;
-    });
+    py::class_<Libraries>(module, "Libraries")
+        .def(py::init<>())
+        .def_property_readonly("searches", &Libraries::searches)
+        .def("loaded", [](Libraries& libraries) {
+            std::vector<std::shared_ptr<Library>> found;
+            for (const LibraryPtr& one : libraries.loaded())
+                found.push_back(std::const_pointer_cast<Library>(one));
+            return found;
+        });
 }
 
 }  // namespace timetrial::bindings

@@ -85,6 +85,8 @@ void register_metrics(py::module_& module) {
         "float_mode_of",
         [](pid_t tid) { return float_mode_word(with_os_errors([&] { return float_mode_of(tid); })); },
         py::arg("tid"));
+    module.def("float_mode", &float_mode);
+    module.def("set_float_mode", &set_float_mode, py::arg("mode"));
     module.def("measure_peak_flops", &measure_peak_flops, py::arg("threads"), py::arg("seconds"),
                py::call_guard<py::gil_scoped_release>());
 }

@@ -23,6 +23,7 @@ from timetrial.analysis.precision import too_wide
 from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.step_times import StepTimes
+from timetrial.analysis.taken_home import RowSettings
 from timetrial.cautions import Caution, Remark
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
@@ -88,7 +89,7 @@ class Row:
     accuracy_from: str | None = None  # id of the case that learned for it
     accuracy_against: Discordance | None = None  # this row's answers against its reference's
     parity: Parity | None = None  # what the proof said; None: there was none
-    settings: list[Setting] = field(default_factory=list)  # as asked and as in force
+    reported: list[Setting] = field(default_factory=list)  # settings, as asked and as in force
     stop_reason: str | None = None  # why measuring ended
     steady: str | None = None  # a label of steady.py, or `inconsistent`; None: no launch could tell
     warnings: Counter[str] = field(default_factory=Counter)  # how many launches say each; 1: of the row
@@ -100,6 +101,11 @@ class Row:
         from timetrial.report.table import row_words
 
         return f"Row({self.case!r}: {row_words(self)})"
+
+    @cached_property
+    def settings(self) -> RowSettings:
+        """As asked and as in force; as variables, an experiment or a command to take home."""
+        return RowSettings(self.reported, self.case)
 
     @property
     def warning_lines(self) -> list[str]:
@@ -268,7 +274,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         peak_memory_bytes=int(median(held)) if held else None,
         resident_peak_bytes=int(median(peaks)) if peaks else None,
         parity=parity,
-        settings=list(last.settings) if last else [],
+        reported=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
         steady=across_launches([one.times.steady.label for one in timed if one.times and one.times.steady]),
         warnings=Counter(

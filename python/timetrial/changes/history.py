@@ -121,12 +121,12 @@ class History:
         return len(self.entries)
 
     def __repr__(self) -> str:
-        from timetrial.report.table import to_text
+        from timetrial.report.rendering import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from timetrial.report.table import to_html
+        from timetrial.report.rendering import to_html
 
         return to_html(self)
 

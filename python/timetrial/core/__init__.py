@@ -12,6 +12,7 @@ from timetrial.core.backend import Backend, BackendDescription, SettingReading  
 from timetrial.core.clock import clock_cost_ns, now_ns  # noqa: E402
 from timetrial.core.cpu import Peak, cpu_flags, measure_peak_flops  # noqa: E402
 from timetrial.core.errors import BackendError, NetworkError  # noqa: E402
+from timetrial.core.libraries import Libraries, Library, LibraryFacts  # noqa: E402
 from timetrial.core.loop import Loop, Segment  # noqa: E402
 from timetrial.core.native import (  # noqa: E402
     BackendManifest,
@@ -57,6 +58,9 @@ __all__ = [
     "LayerDefinition",
     "LayerParameter",
     "LayerTraits",
+    "Libraries",
+    "Library",
+    "LibraryFacts",
     "Loop",
     "MappedLibrary",
     "Network",

@@ -13,6 +13,8 @@ import numpy.typing
 __all__: list[str] = [
     "WINDOW_CAPACITY",
     "BackendSession",
+    "Libraries",
+    "Library",
     "Network",
     "Observation",
     "Observer",
@@ -22,6 +24,7 @@ __all__: list[str] = [
     "ThreadObservation",
     "clock_cost_ns",
     "create_recorder_file",
+    "float_mode",
     "float_mode_of",
     "initial_values",
     "initializer_names",
@@ -34,9 +37,41 @@ __all__: list[str] = [
     "permutation",
     "read_window",
     "register_layer_kind",
+    "set_float_mode",
     "tree_cpu_ns",
     "uniform",
 ]
+
+class Library:
+    def set_threads(self, threads: typing.SupportsInt | typing.SupportsIndex) -> bool: ...
+    @property
+    def integer_bits(self) -> int: ...
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def limits(self) -> str: ...
+    @property
+    def of_calling_thread(self) -> bool: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def threading(self) -> str: ...
+    @property
+    def threads(self) -> int | None: ...
+    @property
+    def threads_getter(self) -> str: ...
+    @property
+    def vendor(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+
+class Libraries:
+    def __init__(self) -> None: ...
+    def loaded(self) -> list[Library]: ...
+    @property
+    def searches(self) -> int: ...
 
 class ThreadObservation:
     @property
@@ -194,6 +229,7 @@ def clock_cost_ns() -> float: ...
 def create_recorder_file(
     windows: typing.SupportsInt | typing.SupportsIndex, capacity: typing.SupportsInt | typing.SupportsIndex
 ) -> int: ...
+def float_mode() -> int: ...
 def float_mode_of(tid: typing.SupportsInt | typing.SupportsIndex) -> str: ...
 def initial_values(
     seed: typing.SupportsInt | typing.SupportsIndex,
@@ -238,6 +274,7 @@ def register_layer_kind(
     digest: str,
     functions: typing.Any,
 ) -> None: ...
+def set_float_mode(mode: typing.SupportsInt | typing.SupportsIndex) -> None: ...
 def tree_cpu_ns(pid: typing.SupportsInt | typing.SupportsIndex) -> int: ...
 def uniform(
     seed: typing.SupportsInt | typing.SupportsIndex,

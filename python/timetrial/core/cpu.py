@@ -35,6 +35,19 @@ def measure_peak_flops(threads: int = 1, seconds: float = 0.3) -> Peak:
     return Peak(isa=peak.isa, threads=peak.threads, flops_per_s=peak.flops_per_s)
 
 
+FLUSHED = 3  # subnormal results and operands count as zero; 0: neither does
+
+
+def float_mode() -> int:
+    """How the calling thread treats subnormal numbers: 0, FLUSHED, or half of it (1 results, 2 operands)."""
+    return _core.float_mode()
+
+
+def set_float_mode(mode: int) -> None:
+    """Of the calling thread; threads that it starts inherit it."""
+    _core.set_float_mode(mode)
+
+
 def openblas_core_problem(core: str) -> str | None:
     """Why this CPU cannot run the kernels of a core type of OpenBLAS, in words; None: it can."""
     return _core.openblas_core_problem(core) or None

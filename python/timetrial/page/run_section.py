@@ -10,7 +10,8 @@ from timetrial.page.parts import Block, Cell, Section, Table, cell, from_grid, m
 from timetrial.report.detail import CaseDetail, data_facts, experiment_facts, settings_table
 from timetrial.report.numbers import first_line
 from timetrial.report.profile import profile_remarks
-from timetrial.report.table import CasesTable, header, legend, proof_state, to_text, warnings
+from timetrial.report.rendering import to_text
+from timetrial.report.table import CasesTable, header, legend, proof_state, warnings
 from timetrial.results.results import Results
 
 # Which facts of a case answer which question; the names are those of `timetrial show`.

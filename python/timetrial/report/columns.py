@@ -104,10 +104,11 @@ class Layout:
 
 
 class Grid:
-    """A renderable for rich: words in columns. The first is a name; the last may be long, and wraps.
-    Columns that no row fills are left out."""
+    """A renderable for rich: words in columns. The first is a name; the last may be long, and wraps if
+    `wraps`. Columns that no row fills are left out."""
 
-    def __init__(self, titles: Sequence[str], rows: Iterable[Sequence[str]]):
+    def __init__(self, titles: Sequence[str], rows: Iterable[Sequence[str]], *, wraps: bool = True):
+        self.wraps = wraps
         self.titles = list(titles)
         self.rows = [list(row) for row in rows]
 
@@ -115,7 +116,8 @@ class Grid:
         filled = [0, *(n for n in range(1, len(self.titles)) if any(row[n] for row in self.rows))]
         lines = []
         for row in self.rows:
-            *cells, last = [(row[column], "") for column in filled]
+            cells = [(row[column], "") for column in filled]
+            last = cells.pop() if self.wraps else ("", "")
             lines.append(Line(cells, last if last[0] else None))
         for line in Layout([self.titles[column] for column in filled]).lines(lines, options.max_width):
             line.no_wrap = line.cell_len <= options.max_width  # what fits need not be measured again

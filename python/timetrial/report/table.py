@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -156,33 +155,6 @@ def _missing(line: Line) -> tuple[str, ...]:
     if line.reason is None or not line.reason[0].startswith("unavailable"):
         return ()
     return (*line.axes, line.reason[0])
-
-
-class HasTable(Protocol):
-    """Results, a profile: anything with a table for rich."""
-
-    def table(self) -> Any:
-        """A renderable."""
-
-
-def to_text(results: HasTable, width: int = 120) -> str:
-    """The table without colors."""
-    console = Console(
-        file=io.StringIO(), width=width, color_system=None, highlight=False, force_jupyter=False
-    )
-    console.print(results.table())
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
-    return text.rstrip("\n")
-
-
-def to_html(results: HasTable, width: int = 140) -> str:
-    """The table for a notebook: colors inline, no script."""
-    console = Console(file=io.StringIO(), width=width, record=True, highlight=False, force_jupyter=False)
-    console.print(results.table())
-    code = (
-        '<pre style="font-family:monospace; line-height:1.35; white-space:pre; overflow-x:auto">{code}</pre>'
-    )
-    return console.export_html(inline_styles=True, code_format=code)
 
 
 def header(results: Results) -> str:

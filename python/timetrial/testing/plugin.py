@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +16,9 @@ from timetrial.testing.judgement import COST, Judgement, judgements_of, seconds_
 from timetrial.testing.marker import Wishes, check_budget, checked_keywords
 from timetrial.testing.suite import Suite
 from timetrial.testing.summary import write_summary
+
+if TYPE_CHECKING:
+    from timetrial.in_process.settings import Applied
 
 MARKER = (
     "bench(max_slowdown=0.03, metric='step_time', seed=1, strict=False, budget='2m'): what the test wants of "
@@ -81,6 +86,15 @@ def pytest_configure(config: pytest.Config) -> None:
         what = "is a folder" if history.is_dir() else f"there is no folder '{history.parent}'"
         raise pytest.UsageError(f"--bench-json={history}: {what}; expected a file to append to.")
     config.pluginmanager.register(BenchPlugin(config), "timetrial-bench")
+
+
+@pytest.fixture
+def library_settings() -> Iterator[Callable[..., Applied]]:
+    """`library_settings(threads=1)`: as `tt.settings`, in this process until the test ends."""
+    from timetrial.in_process.settings import settings
+
+    with ExitStack() as held:
+        yield lambda **asked: held.enter_context(settings(**asked))
 
 
 @pytest.fixture

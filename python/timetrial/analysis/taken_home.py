@@ -1,0 +1,106 @@
+"""Settings of a row, and how to take them home: as variables, as an experiment, as a command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from timetrial.cases.case import NO_NETWORK
+from timetrial.cases.keys import is_callable_word
+from timetrial.control.kernels import CORE_TYPE
+from timetrial.control.malloc import VARIABLES
+from timetrial.optimizers import flat_keys
+from timetrial.records.model import CaseRecord, Setting
+
+# The variables that libraries read a setting from, when they are loaded.
+_READ_FROM = {
+    "threads": ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+    CORE_TYPE: ("OPENBLAS_CORETYPE",),
+    "onednn.max_cpu_isa": ("ONEDNN_MAX_CPU_ISA",),
+    **{name: (variable,) for name, variable in VARIABLES.items()},
+}
+_LEFT_OUT = (None, NO_NETWORK)  # of a step of one's own
+
+
+class RowSettings(list[Setting]):
+    """What was asked of each and what is in force: a list. What it makes of them measures or starts the same
+    again; where the files of a data set lie is to be said anew (`dataset_folder`)."""
+
+    def __init__(self, settings: Iterable[Setting], case: CaseRecord):
+        super().__init__(settings)
+        self._case = case
+
+    def environment(self) -> dict[str, str]:
+        """The variables with which a process of yours starts so: `os.environ` before the first import, or
+        `env NAME=VALUE python train.py`. Of settings that were asked; `beyond_environment` has the rest."""
+        asked = self._case.settings
+        return {
+            variable: asked[name].upper() if name == "onednn.max_cpu_isa" else asked[name]
+            for name, variables in _READ_FROM.items()
+            if name in asked
+            for variable in variables
+        }
+
+    @property
+    def beyond_environment(self) -> list[str]:
+        """Settings that were asked and that no variable can say: of the program itself, or of who starts it
+        (affinity: `taskset`)."""
+        return [name for name in self._case.settings if name not in _READ_FROM]
+
+    def to_toml(self) -> str:
+        """An experiment of this one case: `timetrial run FILE`, `tt.run(file)`."""
+        who, settings = self._who(), self._case.settings
+        workload = {
+            key: value
+            for key, value in {
+                "network": self._case.network,
+                "dataset": self._case.dataset,
+                "batch_size": self._case.batch_size,
+                "optimizer": self._case.optimizer,
+            }.items()
+            if value not in _LEFT_OUT
+        }
+        sections = {
+            "[workload]": workload,
+            "[[contender]]": {**who, "task": self._case.task, **_numbers(settings)},
+        }
+        return "\n".join(
+            f"{title}\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in table.items())
+            for title, table in sections.items()
+        )
+
+    def command(self, verb: str = "run") -> str:
+        """The words that measure this one case again: `timetrial run network=... threads=2`."""
+        case = self._case
+        facts = {
+            "network": case.network,
+            "dataset": case.dataset,
+            "batch_size": case.batch_size,
+            "task": case.task,
+            **flat_keys(case.optimizer),
+            **self._who(),
+            **case.settings,
+        }
+        words = (f"{key}={_word(value)}" for key, value in facts.items() if value not in _LEFT_OUT)
+        return shlex.join(["timetrial", verb, *words])
+
+    def _who(self) -> dict[str, str]:
+        return {"callable" if is_callable_word(self._case.backend) else "backend": self._case.backend}
+
+
+def _numbers(settings: Mapping[str, str]) -> dict[str, Any]:
+    return {name: int(word) if word.isdecimal() else word for name, word in settings.items()}
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
