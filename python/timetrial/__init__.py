@@ -15,6 +15,7 @@
     tt.compare("7f3a", "last")                          # what changed from an earlier one; which rows moved
     tt.history("history.jsonl").plot()                  # numbers over time, as CI and pytest append them
     tt.doctor()                                         # what is ready, what is missing, what cures it
+    tt.tune(network="mlp", backend=["pytorch", "onednn"], threads=[1, 2])     # the fastest way, by a race
     tt.libraries()                                      # BLAS, OpenMP ... that this process has loaded
     with tt.settings(threads=1): ...                    # of this process's libraries, for a while
 
@@ -43,6 +44,7 @@ _HOMES = {
     "libraries": "timetrial.in_process.loaded",
     "settings": "timetrial.in_process.settings",
     "SettingsWarning": "timetrial.in_process.settings",
+    "tune": "timetrial.tuning",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.results.results",
     "Profile": "timetrial.results.profile",
@@ -90,6 +92,7 @@ __all__ = [
     "resume",
     "run",
     "settings",
+    "tune",
 ]
 
 if TYPE_CHECKING:
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     from timetrial.results.loading import load
     from timetrial.results.profile import Profile
     from timetrial.results.results import Results
+    from timetrial.tuning import tune
 
 
 def __getattr__(name: str) -> Any:

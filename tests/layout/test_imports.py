@@ -22,6 +22,7 @@ DOORS = {
         "building",
     ): "a backend that stands on a library of this machine is built when it is first asked for",
     ("in_process", "report"): "what is loaded or in force is shown as a table",
+    ("tuning", "report"): "what was found is shown as a table",
     ("results", "exports"): "results.export()",
 }
 MOST_LINES = 2_500  # of one package

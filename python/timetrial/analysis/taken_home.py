@@ -51,7 +51,6 @@ class RowSettings(list[Setting]):
 
     def to_toml(self) -> str:
         """An experiment of this one case: `timetrial run FILE`, `tt.run(file)`."""
-        who, settings = self._who(), self._case.settings
         workload = {
             key: value
             for key, value in {
@@ -64,7 +63,7 @@ class RowSettings(list[Setting]):
         }
         sections = {
             "[workload]": workload,
-            "[[contender]]": {**who, "task": self._case.task, **_numbers(settings)},
+            "[[contender]]": contender_of(self._case.backend, self._case.task, self._case.settings),
         }
         return "\n".join(
             f"{title}\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in table.items())
@@ -80,18 +79,21 @@ class RowSettings(list[Setting]):
             "batch_size": case.batch_size,
             "task": case.task,
             **flat_keys(case.optimizer),
-            **self._who(),
+            **_who(case.backend),
             **case.settings,
         }
         words = (f"{key}={_word(value)}" for key, value in facts.items() if value not in _LEFT_OUT)
         return shlex.join(["timetrial", verb, *words])
 
-    def _who(self) -> dict[str, str]:
-        return {"callable" if is_callable_word(self._case.backend) else "backend": self._case.backend}
+
+def contender_of(backend: str, task: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """A case as a [[contender]] of an experiment."""
+    numbers = {name: int(word) if word.isdecimal() else word for name, word in settings.items()}
+    return {**_who(backend), "task": task, **numbers}
 
 
-def _numbers(settings: Mapping[str, str]) -> dict[str, Any]:
-    return {name: int(word) if word.isdecimal() else word for name, word in settings.items()}
+def _who(backend: str) -> dict[str, str]:
+    return {"callable" if is_callable_word(backend) else "backend": backend}
 
 
 def _word(value: Any) -> str:

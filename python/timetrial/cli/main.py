@@ -27,6 +27,7 @@ from timetrial.cli import (
     self_check,
     show,
     stopping,
+    tune,
 )
 from timetrial.errors import InputError, TimetrialError
 
@@ -72,6 +73,7 @@ app = typer.Typer(
 app.command("run")(guarded(run.run))
 app.command("race")(guarded(race.race, NOT_JUDGED))
 app.command("profile")(guarded(profile.profile))
+app.command("tune")(guarded(tune.tune))
 app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
 app.command("export")(guarded(export.export))

@@ -1,0 +1,51 @@
+"""timetrial tune key=value,value ..."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from timetrial.errors import InputError
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[EXPERIMENT] KEY=VALUE,VALUE ...",
+        help="As for `run`. All cases are candidates; the first, what you use now, is the base: "
+        "network=lenet5 backend=pytorch,onednn,eigen threads=1,2.",
+    ),
+]
+
+
+def tune(
+    words: Words = None,
+    budget: Annotated[str, typer.Option(help="The time for search and race together: 90s, 5m, 1h.")] = "5m",
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with a search that was ended: its folder (tune-...).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
+) -> None:
+    """Find the fastest of many ways to do the same work: a search, whose winner must win a race.
+
+    Exit code: 0 there is an answer ("the base is as good" is one), 1 the search could not go on, 2 bad input,
+    130 interrupted (`--resume` goes on).
+    """
+    from timetrial.cases.budget import seconds_of
+    from timetrial.cli.console import tell
+    from timetrial.experiment.experiment import load_words
+    from timetrial.tuning.tuner import resume_tuning, tune_experiment
+
+    if resume is not None:
+        if words:
+            raise InputError(
+                f"--resume goes on with what '{resume}' asked for, and {' '.join(words)} was given as well. "
+                "Leave that out; or tune anew, without --resume."
+            )
+        found = resume_tuning(resume, quiet=as_json)
+    else:
+        experiment = load_words(words or [])
+        found = tune_experiment(experiment, results, budget_s=seconds_of(budget), quiet=as_json)
+    tell(found.table, found.to_json, as_json=as_json, later=f"timetrial tune --resume {found.folder}")

@@ -1,0 +1,78 @@
+"""What can be chosen: the cases of an experiment, and what they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from timetrial.analysis.taken_home import contender_of
+from timetrial.cases.case import Case
+from timetrial.errors import InputError
+
+DEFAULT = "-"  # the value of a setting that is not asked for
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to do the work."""
+
+    case: Case
+    point: Mapping[str, str]  # what may be chosen -> its value here; DEFAULT: not asked for
+
+    def contender(self) -> dict[str, Any]:
+        """It, as a [[contender]] of an experiment."""
+        return contender_of(self.case.backend, self.case.task, self.case.settings)
+
+
+class Space:
+    """All candidates; the first is the base, which a winner must beat."""
+
+    def __init__(self, cases: Sequence[Case]):
+        if len({_work(one) for one in cases}) > 1:
+            raise InputError(
+                "tune compares ways of doing one piece of work, and network, data set, batch size or task "
+                f"differ between these {len(cases)} cases. Tune each on its own"
+            )
+        facts = [{"backend": one.backend, **one.settings} for one in cases]
+        names = list(dict.fromkeys(name for each in facts for name in each))
+        choices = {
+            name: list(dict.fromkeys(str(each.get(name, DEFAULT)) for each in facts)) for name in names
+        }
+        #: What differs -> its values, in the order in which they were asked for.
+        self.choices: dict[str, list[str]] = {name: some for name, some in choices.items() if len(some) > 1}
+        points = [{name: str(each.get(name, DEFAULT)) for name in self.choices} for each in facts]
+        self.candidates = [Candidate(case, point) for case, point in zip(cases, points, strict=True)]
+        if len({tuple(one.point.values()) for one in self.candidates}) < 2:
+            raise InputError(
+                "there is nothing to tune: one case alone. Give a key several values, the one you use now "
+                "first: timetrial tune network=lenet5 backend=eigen,onednn threads=1,2"
+            )
+        self._found: dict[tuple[str, ...], Candidate | None] = {}
+
+    @property
+    def base(self) -> Candidate:
+        """What is done now, unless something better is found."""
+        return self.candidates[0]
+
+    def find(self, point: Mapping[str, str]) -> Candidate | None:
+        """The candidate that a choice means: what its backend does not have does not count."""
+        key = tuple(point[name] for name in self.choices)
+        if key not in self._found:
+            self._found[key] = next((one for one in self.candidates if _means(one.point, point)), None)
+        return self._found[key]
+
+    def one_step_from_base(self) -> list[Candidate]:
+        """The base, and each value alone beside it: what a first look should see."""
+        points = [{**self.base.point, name: value} for name, some in self.choices.items() for value in some]
+        found = [self.find(point) for point in [self.base.point, *points]]
+        return list({one.case.id: one for one in found if one is not None}.values())
+
+
+def _work(case: Case) -> tuple[str, str, int | None, str]:
+    work = case.workload
+    return work.network, work.dataset, work.batch_size, case.task
+
+
+def _means(candidate: Mapping[str, str], point: Mapping[str, str]) -> bool:
+    return all(value in (DEFAULT, point[name]) for name, value in candidate.items())

@@ -1,0 +1,154 @@
+"""Tuning: no winner without a race, whatever the first look said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEngine, network
+from typer.testing import CliRunner
+
+import timetrial as tt
+from timetrial.cli.main import app
+from timetrial.errors import InputError
+from timetrial.experiment.experiment import load_words
+from timetrial.tuning import Tuned
+from timetrial.tuning.tuner import resume_tuning, tune_experiment
+
+
+@pytest.fixture
+def engine(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    for place in ("experiment.runner", "experiment.engine", "races.racing"):
+        monkeypatch.setattr(f"timetrial.{place}.real_engine", fake.engine)
+    monkeypatch.setattr("timetrial.cases.cases.usable_cpus", lambda: 2)
+    monkeypatch.setattr("timetrial.experiment.experiment._load_network", network)
+    return fake
+
+
+@pytest.fixture
+def tuned(engine: FakeEngine, tmp_path: Path) -> Callable[..., Tuned]:
+    def tune(*words: str) -> Tuned:
+        return tune_experiment(load_words(["network=mlp", *words]), tmp_path / "results", quiet=True)
+
+    return tune
+
+
+def test_the_best_wins_its_race(tuned: Callable[..., Tuned]) -> None:
+    found = tuned("backend=slow,other,fast")
+    assert found.verdict == "better"
+    assert found.winner.words == "fast"
+    assert found.winner.ratio == pytest.approx(0.5, rel=0.02)
+    assert "fast is faster than slow, by a race (3 of 3 measured)" in repr(found)
+    assert "backend=fast" in found.settings.command()
+
+
+def test_the_base_stays_where_nothing_is_better(tuned: Callable[..., Tuned]) -> None:
+    found = tuned("backend=fast,slow,other")
+    assert found.verdict == "worse"
+    assert found.winner.words == "fast"
+    assert "fast is best: other, the best of the others, is slower by a race" in found.sentence()
+
+
+@pytest.mark.attempt
+def test_a_first_look_is_no_win(engine: FakeEngine, tuned: Callable[..., Tuned]) -> None:
+    """It looks twice as fast in its heat and is not in the race."""
+
+    def factor(plan: Any) -> float:
+        return (
+            0.25
+            if plan.purpose == "speed" and plan.case.backend == "slow"
+            else 0.5
+            if plan.case.backend == "slow"
+            else 1
+        )
+
+    engine.factor = factor
+    found = tuned("backend=fast,slow")
+    assert found.trials[1].ratio == pytest.approx(0.5, rel=0.02)
+    assert found.verdict == "same"
+    assert found.winner.words == "fast"
+    assert "fast is as good: slow, best of the others, is the same by a race" in found.sentence()
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("backend", ["crashes", "wrong", "mismatched", "is_nan"])
+def test_who_is_not_ok_never_wins(tuned: Callable[..., Tuned], backend: str) -> None:
+    found = tuned(f"backend=slow,{backend}")
+    assert found.verdict is None
+    assert found.winner.words == "slow"
+    assert found.trials[1].ratio is None
+    assert "slow it stays: no other candidate could be measured" in found.sentence()
+    assert found.trials[1].outcome in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["backend=fast"], "there is nothing to tune"),
+        (["backend=fast,slow", "batch_size=16,32"], "batch size or task differ"),
+        (["backend=crashes,fast"], "the base, the first of the cases, cannot be measured: crash"),
+        (["backend=absent,fast"], "the base, the first of the cases, cannot be measured: unavailable"),
+    ],
+)
+def test_bad_input(tuned: Callable[..., Tuned], words: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        tuned(*words)
+
+
+def test_it_goes_on_where_it_was_ended(
+    engine: FakeEngine, tuned: Callable[..., Tuned], tmp_path: Path
+) -> None:
+    words = ["backend=slow,other,fast", "threads=1,2", "affinity=0,1"]
+
+    def stop(plan: Any) -> None:
+        if plan.purpose == "race":
+            raise KeyboardInterrupt
+
+    engine.before = stop
+    with pytest.raises(KeyboardInterrupt):
+        tuned(*words)
+    engine.before = lambda plan: None
+    heats = [plan.case.id for plan in engine.log if plan.purpose == "speed"]
+    [folder] = (tmp_path / "results").iterdir()
+    before = len(engine.log)
+    found = resume_tuning(folder, quiet=True)
+    assert found.verdict == "better"
+    again = [plan.case.id for plan in engine.log[before:] if plan.purpose == "speed"]
+    assert set(again) & set(heats) <= {found.trials[0].case}
+    assert len({one.case for one in found.trials}) == len(found.trials) == 12
+    with pytest.raises(InputError, match=r"is no folder of `timetrial tune`"):
+        resume_tuning(tmp_path)
+
+
+def test_the_command(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["tune", "network=mlp", "backend=slow,fast", "--json"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["verdict"], said["winner"]["point"]) == ("better", {"backend": "fast"})
+    assert said["command"].startswith("timetrial run network=mlp ")
+    [folder] = Path("results").iterdir()
+    refused = CliRunner().invoke(app, ["tune", "network=mlp", "--resume", str(folder)])
+    assert refused.exit_code == 2
+    assert "Leave that out" in refused.stderr
+
+
+@pytest.mark.alone
+def test_for_real(tmp_path: Path) -> None:
+    """Half of the work is faster, and a race says so."""
+    found = tt.tune(
+        network="mlp",
+        dataset="synthetic",
+        backend="null",
+        threads=1,
+        budget="30s",
+        results=tmp_path,
+        quiet=True,
+        **{"null.work_units": [2000, 1000, 2000 + 1]},
+    )
+    assert found.verdict == "better", found
+    assert found.winner.point == {"null.work_units": "1000"}
+    assert found.settings.environment()["OMP_NUM_THREADS"] == "1"
