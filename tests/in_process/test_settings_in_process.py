@@ -191,3 +191,36 @@ def test_one_core_and_four_threads_by_name() -> None:
     with pytest.raises(tt.InputError, match="there is 1 processor for them"):
         tt.settings(threads=4, affinity=core)
     tt.settings(threads=4, affinity=core, oversubscribe=True)
+
+
+def test_warnings_that_are_errors_leave_nothing_behind(tmp_path: Path) -> None:
+    script = """
+load(sys.argv[1])
+warnings.simplefilter("error")
+before = [one.threads for one in tt.libraries()]
+try:
+    with tt.settings(threads=1): seen = "entered"
+except tt.SettingsWarning as warning: seen = str(warning)
+print(json.dumps([before, [one.threads for one in tt.libraries()], seen]))
+"""
+    before, behind, seen = run(script, fake(tmp_path, "libdeaf.so", "PARALLEL=1", "DEAF"))
+    assert before == behind
+    assert seen.startswith("threads=1 did not reach OpenBLAS (libdeaf.so)")
+
+
+def test_a_function_that_several_threads_call() -> None:
+    script = """
+load(sys.argv[1])
+both, told = threading.Barrier(2), lambda: [one.threads for one in tt.libraries()]
+@tt.settings(threads=1)
+def inside():
+    both.wait(); told(); both.wait()
+before = told()
+threads = [threading.Thread(target=inside) for _ in range(2)]
+for one in threads: one.start()
+for one in threads: one.join()
+print(json.dumps([before, told()]))
+"""
+    before, behind = run(script, installed("openblas-pthread"))
+    assert before == behind
+    assert CPUS in before

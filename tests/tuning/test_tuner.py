@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,13 @@ from fakes import FakeEngine, network
 from typer.testing import CliRunner
 
 import timetrial as tt
+from timetrial.cases.case import Case, Workload
 from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
-from timetrial.tuning import Tuned
+from timetrial.tuning import Tuned, tuner
+from timetrial.tuning.search import Search
+from timetrial.tuning.space import Space
 from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
 
@@ -82,6 +86,32 @@ def test_who_is_not_ok_never_wins(tuned: Callable[..., Tuned], backend: str) -> 
     assert found.trials[1].ratio is None
     assert "slow it stays: no other candidate could be measured" in found.sentence()
     assert found.trials[1].outcome in repr(found)
+
+
+def test_a_base_that_fails_once_does_not_end_it() -> None:
+    """What was measured beside it has no ratio, and never wins."""
+    work = Workload("mlp", "synthetic", 64, {"name": "sgd"})
+    space = Space([Case(name, work) for name in ("one", "two", "three")])
+    search, trials = Search(space, seed=1), {}
+
+    def heat(**found: tuple[str, float]) -> Any:
+        rows = [
+            SimpleNamespace(
+                case=SimpleNamespace(id=one.case.id),
+                outcome=found[one.case.backend][0],
+                reason=None,
+                step_time_ns=SimpleNamespace(estimate=found[one.case.backend][1]),
+            )
+            for one in space.candidates
+            if one.case.backend in found
+        ]
+        return SimpleNamespace(rows=rows)
+
+    tuner._note(trials, space, search, heat(one=("ok", 4.0), two=("ok", 2.0)))
+    tuner._note(trials, space, search, heat(one=("crash", 4.0), three=("ok", 1.0)))
+    ratios = {one.words: (one.ratio, one.reason) for one in trials.values()}
+    failed = "the base failed beside it: crash"
+    assert ratios == {"one": (1.0, None), "two": (0.5, None), "three": (None, failed)}
 
 
 @pytest.mark.parametrize(

@@ -98,5 +98,5 @@ def _kernels(one: LibraryFacts) -> Iterator[str]:
         problem = openblas_core_problem(asked)
         why = f": {problem}" if problem else ""
         yield f"{named(one)} has the kernels of {one.kernel}, not those of OPENBLAS_CORETYPE={asked}{why}"
-    elif missed := openblas_core_missed(one.kernel):
+    elif not asked and (missed := openblas_core_missed(one.kernel)):
         yield f"{named(one)} took the kernels of {one.kernel}, which leave this CPU's {missed} unused"

@@ -78,7 +78,7 @@ class Settings(ContextDecorator):
 
     def __init__(self, threads: int | None, affinity: frozenset[int] | None, flush: bool | None):
         self._threads, self._affinity, self._flush = threads, affinity, flush
-        self._held: list[tuple[Hold, int]] = []
+        self._held: dict[int, list[Hold]] = {}  # by the thread that entered
 
     def __enter__(self) -> Applied:
         wanted: list[tuple[Knob, Any]] = []
@@ -89,22 +89,31 @@ class Settings(ContextDecorator):
         if self._flush is not None:
             wanted.append((_flush_knob(), FLUSHED if self._flush else 0))
         hold = Hold(wanted)
-        self._held.append((hold, threading.get_ident()))
-        applied = self._read_back()
-        for words in applied.unreached:
-            warnings.warn(words, SettingsWarning, stacklevel=2)
+        try:
+            applied = self._read_back()
+            for words in applied.unreached:
+                warnings.warn(words, SettingsWarning, stacklevel=2)
+        except BaseException:  # warnings may be errors
+            hold.release()
+            raise
+        self._held.setdefault(threading.get_ident(), []).append(hold)
         return applied
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        hold, thread = self._held.pop()
-        hold.release()
-        if thread != threading.get_ident() and error is None:
+        own = self._held.get(threading.get_ident())
+        elsewhere = not own
+        (own or next(holds for holds in reversed(self._held.values()) if holds)).pop().release()
+        if elsewhere and error is None:
             raise InputError(
                 "tt.settings was entered in one thread and left in another: numbers that a library keeps for "
                 "each thread (OpenMP's, PyTorch's) stay in the first. Leave it in the thread that entered it"
             )
+
+    def _recreate_cm(self) -> Settings:
+        """For ContextDecorator: each call of a decorated function holds its own."""
+        return Settings(self._threads, self._affinity, self._flush)
 
     def _read_back(self) -> Applied:
         readings, unreached = [], []
@@ -252,7 +261,7 @@ def _reading(setting: str, who: str, asked: str, effective: str) -> Reading:
 
 
 def _tasks() -> list[int]:
-    return [int(name) for name in os.listdir("/proc/self/task")]
+    return sorted(int(name) for name in os.listdir("/proc/self/task"))  # the main thread is the first
 
 
 def _read_masks() -> dict[int, frozenset[int]]:
@@ -266,10 +275,11 @@ def _read_masks() -> dict[int, frozenset[int]]:
 
 
 def _write_masks(masks: dict[int, frozenset[int]]) -> None:
-    """Threads that came in between have what the main thread had."""
+    """Threads that came in between, and the one of a forked child, have what the first thread had."""
+    first = next(iter(masks.values()))
     for task in _tasks():
         try:
-            os.sched_setaffinity(task, masks.get(task, masks[os.getpid()]))
+            os.sched_setaffinity(task, masks.get(task, first))
         except ProcessLookupError:
             continue
 

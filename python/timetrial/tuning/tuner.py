@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from timetrial.cases.budget import seconds_of
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
 from timetrial.races import run_race
-from timetrial.records.files import write_once
+from timetrial.records.files import near, write_once
 from timetrial.results.results import Results
 from timetrial.statistics.verdict import DIFFERENT
 from timetrial.tuning.search import Search
@@ -59,6 +60,10 @@ def tune_experiment(
     search = Search(space, experiment.spec.seed)  # without Optuna nothing is begun
     folder = results / f"tune-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
+    if not quiet:
+        print(
+            f"timetrial: if this is ended, `timetrial tune --resume {near(folder)}` goes on", file=sys.stderr
+        )
     asked = {"spec": experiment.spec.model_dump(mode="json", exclude_none=True), "budget_s": budget_s}
     write_once(folder / SPEC, json.dumps(asked, indent=1).encode())
     return _search(experiment, space, search, folder, budget_s, quiet=quiet)
@@ -137,7 +142,8 @@ def _note(trials: dict[str, Trial], space: Space, search: Search, results: Resul
     base = rows.get(space.base.case.id)
     if base is None or base.outcome is None:
         return  # it was ended before anything was found
-    if base.outcome != "ok" or base.step_time_ns is None:
+    base_ns = base.step_time_ns.estimate if base.outcome == "ok" and base.step_time_ns else None
+    if base_ns is None and not trials:
         raise InputError(
             f"the base, the first of the cases, cannot be measured: {base.outcome}: {base.reason}"
         )
@@ -145,10 +151,12 @@ def _note(trials: dict[str, Trial], space: Space, search: Search, results: Resul
         row = rows[candidate.case.id]
         if row.outcome is None or candidate.case.id in trials:
             continue
-        ratio = None
-        if row.outcome == "ok" and row.step_time_ns is not None:
-            ratio = row.step_time_ns.estimate / base.step_time_ns.estimate
-        trials[candidate.case.id] = Trial(candidate.case.id, candidate.point, ratio, row.outcome, row.reason)
+        ratio, reason = None, row.reason
+        if base_ns is None:
+            reason = reason or f"the base failed beside it: {base.outcome}"
+        elif row.outcome == "ok" and row.step_time_ns is not None:
+            ratio = row.step_time_ns.estimate / base_ns
+        trials[candidate.case.id] = Trial(candidate.case.id, candidate.point, ratio, row.outcome, reason)
         search.tell(candidate, None if ratio is None else math.log(ratio))
 
 
