@@ -60,6 +60,30 @@ SETTINGS: dict[str, SettingKind] = {
     "malloc.mmap_threshold": SettingKind(
         "bytes from which on an array lives outside glibc's heap", by="parent", of="all"
     ),
+    "openmp.wait_policy": SettingKind(
+        "whether OpenMP's threads spin while they wait: openmp.wait_policy=passive,active",
+        ("passive", "active"),
+        by="parent",
+        of="all",
+    ),
+    "openmp.proc_bind": SettingKind(
+        "whether OpenMP's threads stay at their places, and at which: openmp.proc_bind=close,spread",
+        ("false", "true", "close", "spread", "master"),
+        by="parent",
+        of="all",
+    ),
+    "openmp.places": SettingKind(
+        "what a place of OpenMP's threads is: openmp.places=cores,threads",
+        ("cores", "threads", "sockets"),
+        by="parent",
+        of="all",
+    ),
+    "openmp.dynamic": SettingKind(
+        "whether OpenMP may use fewer threads than asked: openmp.dynamic=false,true",
+        ("false", "true"),
+        by="parent",
+        of="all",
+    ),
     "blas.core_type": SettingKind("the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX"),
     "onednn.max_cpu_isa": SettingKind(
         "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core"

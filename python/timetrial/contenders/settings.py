@@ -9,7 +9,7 @@ from timetrial.cases.case import Case
 from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
-from timetrial.control import malloc
+from timetrial.control import malloc, openmp
 from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import fortran_problem, link_libraries
@@ -119,7 +119,7 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    variables |= malloc.variables_of(case.settings)
+    variables |= malloc.variables_of(case.settings) | openmp.variables_of(case.settings)
     version = contender.version
     if version is None:
         return variables

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.control import float_mode, malloc
+from timetrial.control import float_mode, malloc, openmp
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
@@ -33,6 +33,7 @@ class Evidence:
     sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
     loaded: Sequence[LoadedLibrary] = ()  # what the contender says of its BLAS and OpenMP libraries
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
+    displayed: Mapping[str, list[str]] = field(default_factory=dict)  # what OpenMP runtimes printed there
     cache: Setting | None = None
     given: frozenset[int] | None = None  # the processors that the contender was started on; None: not known
     computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
@@ -91,6 +92,10 @@ def _malloc(name: str, asked: str, evidence: Evidence) -> Setting:
     return malloc.judge(name, asked, evidence.environment, evidence.mapped)
 
 
+def _openmp(name: str, asked: str, evidence: Evidence) -> Setting:
+    return openmp.judge(name, asked, evidence.displayed)
+
+
 # What shows that a setting took effect; of those in cases/settings.py that are not here, what the contender
 # says of itself.
 JUDGES: dict[str, Judge] = {
@@ -102,6 +107,7 @@ JUDGES: dict[str, Judge] = {
     "isa": _isa,
     "python": _python,
     **dict.fromkeys(malloc.NAMES, _malloc),
+    **dict.fromkeys(openmp.NAMES, _openmp),
 }
 
 

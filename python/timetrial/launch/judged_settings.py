@@ -13,6 +13,7 @@ from timetrial.control.cpus import allowed_cpus, parse_cpus
 from timetrial.control.judging import Evidence, judge_settings
 from timetrial.control.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.control.libraries import ChosenLibrary
+from timetrial.control.openmp import displayed
 from timetrial.launch.plan import LaunchPlan
 from timetrial.observing.observe import Watch
 from timetrial.processes.events import Ready
@@ -45,7 +46,8 @@ def judged_settings(
         )
     bound = affinity_of(plan.case, contender, plan.processors)
     loaded = said.ready.libraries if said.ready else ()
-    words = announced(head(plan.folder / "stderr.txt"))
+    printed = head(plan.folder / "stderr.txt")
+    words = announced(printed)
     cache = None
     if asked.get(CACHE) is not None and said.cache is not None:
         cache = judge_cache(asked[CACHE], said.cache, plan.purpose)
@@ -53,6 +55,7 @@ def judged_settings(
         evidence,
         loaded=loaded,
         announced=words,
+        displayed=displayed(printed),
         cache=cache,
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )
