@@ -48,6 +48,11 @@ SETTINGS: dict[str, SettingKind] = {
     "python": SettingKind(
         "the interpreter of a framework or of your own step: python=/path/to/python", by="parent", of="all"
     ),
+    "malloc.library": SettingKind(
+        "the allocator in the place of glibc's: malloc.library=jemalloc,tcmalloc,mimalloc or a path",
+        by="parent",
+        of="all",
+    ),
     "malloc.trim_threshold": SettingKind(
         "bytes free at the heap's end before glibc gives them back to the kernel", by="parent", of="all"
     ),

@@ -9,7 +9,7 @@ from timetrial.cases.case import Case
 from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
-from timetrial.control import malloc, openmp
+from timetrial.control import allocator, malloc, openmp
 from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import fortran_problem, link_libraries
@@ -34,6 +34,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
         if values and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     malloc.check(case.settings)
+    _check_allocator(case, spanned)
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:
@@ -56,6 +57,13 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             )
     _check_libraries(case, contender, spanned)
     _try_settings(case, contender, spanned)
+
+
+def _check_allocator(case: Case, spanned: Collection[str]) -> None:
+    try:
+        allocator.allocator_of(case.settings)
+    except InputError as error:
+        raise _beyond(allocator.NAME in spanned, str(error)) from None
 
 
 def _check_libraries(case: Case, contender: Contender, spanned: Collection[str]) -> None:
@@ -119,7 +127,8 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    variables |= malloc.variables_of(case.settings) | openmp.variables_of(case.settings)
+    for source in (malloc, openmp, allocator):
+        variables |= source.variables_of(case.settings)
     version = contender.version
     if version is None:
         return variables

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.control import float_mode, malloc, openmp
+from timetrial.control import allocator, float_mode, malloc, openmp
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
@@ -92,6 +92,11 @@ def _malloc(name: str, asked: str, evidence: Evidence) -> Setting:
     return malloc.judge(name, asked, evidence.environment, evidence.mapped)
 
 
+def _allocator(name: str, asked: str, evidence: Evidence) -> Setting:
+    others = {path for path in evidence.mapped if path.name.startswith(malloc.OTHERS)}
+    return allocator.judge({name: asked}, evidence.mapped, others)
+
+
 def _openmp(name: str, asked: str, evidence: Evidence) -> Setting:
     return openmp.judge(name, asked, evidence.displayed)
 
@@ -106,6 +111,7 @@ JUDGES: dict[str, Judge] = {
     CORE_TYPE: _core_type,
     "isa": _isa,
     "python": _python,
+    allocator.NAME: _allocator,
     **dict.fromkeys(malloc.NAMES, _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }

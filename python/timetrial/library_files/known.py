@@ -13,7 +13,7 @@ from typing import Literal
 
 from timetrial.toml import read_toml
 
-Kind = Literal["blas", "onednn"]
+Kind = Literal["blas", "onednn", "allocator"]
 
 _FILE = Path(__file__).with_name("libraries.toml")
 
