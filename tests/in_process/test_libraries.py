@@ -148,7 +148,7 @@ print(json.dumps([list(os.sched_getaffinity(0)), tt.libraries().contradictions])
 sys.stdout.flush()
 os._exit(0)
 """
-    mask, words = run(script, environment={"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
+    mask, words = run(script, environment={"OMP_PROC_BIND": "close", "OMP_PLACES": "threads"})
     assert len(mask) < len(os.sched_getaffinity(0)), "libgomp bound nothing here"
     assert any(one.startswith("OMP_PROC_BIND bound this thread to ") for one in words)
     assert not any("bound" in one for one in run(script)[1])
