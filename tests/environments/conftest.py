@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ensurepip
+import sysconfig
 import venv
 import zipfile
 from collections.abc import Callable, Iterator
@@ -28,7 +29,13 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build_wheel(folder, name, version, files)
     build_wheel(folder, "numpy", "1.0", {"numpy/__init__.py": b""})
     build_wheel(folder, "tinyframe", "3.0", {"tinyframe/__init__.py": EXITS.encode()})
-    (pip,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
+    # Where Python keeps it, or where a distribution like Debian says that it does.
+    shared = sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels"
+    (pip, *_) = (
+        wheel
+        for folder in (Path(ensurepip.__file__).parent / "_bundled", Path(shared))
+        for wheel in folder.glob("pip-*.whl")
+    )
     (folder / pip.name).write_bytes(pip.read_bytes())
     return folder
 

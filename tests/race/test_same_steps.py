@@ -9,6 +9,7 @@ import pytest
 from launching import SHORT, make_plan, words
 
 from timetrial.analysis.pairs import turns_of
+from timetrial.analysis.steps import COLD_STEPS
 from timetrial.launch import Course, heat_launches
 from timetrial.results.results import LaunchFiles
 
@@ -28,10 +29,12 @@ def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
         turns = [number for number, one in enumerate(record.segments) if one.kind == "turn"]
         assert len(turns) == len(ROUNDS)
         sides.append([steps.loss[steps.segment == number] for number in turns])
-        # The first step behind a reset is in no turn's times.
+        # The first step behind a reset is in no turn's times, nor are those that the pause has cooled.
         for number, times in zip(turns, turns_of(steps), strict=True):
-            behind = steps.duration_ns[(steps.segment == number) & steps.first_in_pass]
-            assert not set(behind.tolist()) & set(times.astype(np.int64).tolist())
+            own = steps.duration_ns[(steps.segment == number) & ~steps.first_in_pass]
+            np.testing.assert_array_equal(times, own[len(own) - len(times) :])
+            assert len(times) >= len(own) - COLD_STEPS
+        assert steps.first_in_pass[np.isin(steps.segment, turns)].any()
     for mine, other in zip(*sides, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-3)
     together = np.concatenate(sides[0])

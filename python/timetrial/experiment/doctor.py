@@ -24,7 +24,7 @@ State = Literal["ready", "missing", "broken"]
 
 # What one would gain by what is missing: it is asked for nowhere else.
 STACKS, FRAMEWORKS = "more native stacks to compare", "whole frameworks to compare"
-LIBRARIES = "more libraries below a stack (blas.library=, onednn.library=, malloc.library=)"
+LIBRARIES = "libraries below a stack (blas.library=, onednn.library=, malloc.library=)"
 IMAGES, REPORTS = "real images: the data sets digits8 and digits28", "figures, data frames, HTML reports"
 # What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
