@@ -1,5 +1,5 @@
-// The kinds of layers. Everything the core knows about a kind is one entry of the table in layers.cpp, or one
-// that a user registered.
+// The kinds of layers. Everything the core knows about a kind is one entry in one of the files of kinds/,
+// or one that a user registered.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ typedef struct tt_attribute {
 enum { TT_UNDECAYED = 1 }; /* weight decay is not for this parameter */
 
 /* One layer. Attributes arrive complete and normalized (kernel_h, kernel_w, stride_h, ...): see
- * cpp/core/network/layers.cpp for the kinds and what each carries. */
+ * cpp/core/network/kinds for the kinds and what each carries. */
 typedef struct tt_node {
     uint32_t size;
     const char* name;

@@ -1,0 +1,36 @@
+// dense.
+#include "network/kinds/kinds.h"
+
+#include "network/kinds/shared.h"
+
+namespace timetrial::kinds {
+namespace {
+
+Shape infer_dense(const LayerView& layer) {
+    need_flat(layer);
+    return {layer.input_shape()[0], layer.node.whole("units")};
+}
+
+std::vector<Parameter> dense_parameters(const LayerView& layer) {
+    return weight_and_bias(layer, {layer.node.whole("units"), layer.input_shape()[1]});
+}
+
+std::int64_t dense_products(const LayerView& layer) {
+    return element_count(layer.node.shape) * layer.input_shape()[1];
+}
+
+}  // namespace
+
+std::vector<LayerKind> dense() {
+    return {
+        {.name = "dense",
+         .attributes = {whole("units"), flag("bias", true)},
+         .infer_shape = infer_dense,
+         .parameters = dense_parameters,
+         .multiply_accumulates = dense_products,
+         .formula = "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`",
+         .source = kBook},
+    };
+}
+
+}  // namespace timetrial::kinds
