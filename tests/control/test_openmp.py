@@ -21,9 +21,24 @@ GNU = """OPENMP DISPLAY ENVIRONMENT BEGIN
   OMP_DYNAMIC = 'FALSE'
   OMP_PLACES = '{0},{1}'
   OMP_WAIT_POLICY = 'PASSIVE'
+  GOMP_SPINCOUNT = '18446744073709551615'
 OPENMP DISPLAY ENVIRONMENT END
 """
-LLVM = "   [host] OMP_WAIT_POLICY='ACTIVE'\n"
+LLVM = "   [host] OMP_WAIT_POLICY='ACTIVE'\n   [host] KMP_BLOCKTIME='200ms'\n"
+
+# A region of two threads, and then a wait: what the second thread spends meanwhile, it spends with spinning.
+WAITING = """
+import ctypes, time
+
+gomp, libc = ctypes.CDLL("libgomp.so.1"), ctypes.CDLL(None)
+
+def make():
+    def step():
+        gomp.GOMP_parallel(libc.free, None, 2, 0)
+        time.sleep(0.01)
+        return 1.0
+    return step
+"""
 
 
 def launched(folder: Path, backend: str = "onednn", **settings: str) -> LaunchRecord:
@@ -52,6 +67,28 @@ def test_threads_stay_at_their_places(tmp_path: Path) -> None:
     assert len({one.allowed_cpus for one in record.threads if one.allowed_cpus.isdecimal()}) >= 2
 
 
+def waited(folder: Path, monkeypatch: pytest.MonkeyPatch, count: str) -> float:
+    """The CPU time of the second thread, which has nothing to do, over that of the first."""
+    folder.mkdir()
+    (folder / "mine.py").write_text(WAITING)
+    monkeypatch.chdir(folder)
+    settings = {openmp.SPIN_COUNT: count}
+    record = run_launch(make_plan(folder / "launch", "mine:make", network="none", settings=settings))
+    assert record.outcome == "ok", words(record)
+    [found] = [one for one in record.settings if one.name == openmp.SPIN_COUNT]
+    assert found.status == "applied"
+    main, *others = sorted(record.threads, key=lambda one: one.tid)
+    return max(one.cpu_ns + one.wait_ns for one in others) / main.cpu_ns
+
+
+def test_threads_that_wait_spin_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("machine: one CPU")
+    asleep = waited(tmp_path / "none", monkeypatch, "0")
+    spinning = waited(tmp_path / "infinite", monkeypatch, openmp.FOREVER)
+    assert spinning > 3 * asleep
+
+
 @pytest.mark.attempt
 def test_without_openmp_nothing_was_applied(tmp_path: Path) -> None:
     record = launched(tmp_path, "eigen", openmp_wait_policy="passive")
@@ -68,10 +105,45 @@ def test_what_runtimes_print() -> None:
     assert openmp.judge("openmp.places", "cores", displayed(GNU)).effective == "{0},{1}"
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "said", "effective", "status"),
+    [
+        (openmp.SPIN_COUNT, "infinite", GNU, "18446744073709551615", "applied"),
+        (openmp.SPIN_COUNT, "1000", GNU, "18446744073709551615", "ignored"),
+        (openmp.SPIN_COUNT, "1000", LLVM, "no GNU's OpenMP (libgomp) is loaded", "ignored"),
+        (openmp.BLOCKTIME, "200", LLVM, "200ms", "applied"),
+        (openmp.BLOCKTIME, "0", LLVM, "200ms", "ignored"),
+        (openmp.BLOCKTIME, "0", "", "no OpenMP runtime that says so", "ignored"),
+    ],
+)
+def test_how_long_they_spin_is_each_runtimes_own_word(
+    name: str, asked: str, said: str, effective: str, status: str
+) -> None:
+    judged = openmp.judge(name, asked, displayed(said))
+    assert (judged.effective, judged.status) == (effective, status)
+
+
 @pytest.mark.attempt
 def test_a_second_runtime_with_another_opinion_is_seen() -> None:
     judged = openmp.judge("openmp.wait_policy", "passive", displayed(GNU + LLVM))
     assert (judged.status, judged.effective) == ("ignored", "passive, active")
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        (openmp.SPIN_COUNT, "10k"),
+        (openmp.SPIN_COUNT, "-1"),
+        (openmp.BLOCKTIME, "3000000000"),
+        (openmp.BLOCKTIME, ""),
+    ],
+)
+def test_bad_counts(name: str, word: str) -> None:
+    case = Case("onednn", workload("mlp"), settings={name: word})
+    with pytest.raises(
+        InputError, match=f"{name}='{word}': expected a whole number from 0 to .* or infinite"
+    ):
+        validate_settings(case, resolve(case))
 
 
 def test_bad_values() -> None:

@@ -177,7 +177,15 @@ def test_nonsense_affinity_is_an_error(words: str) -> None:
 
 @pytest.mark.attempt
 @pytest.mark.parametrize(
-    "options", [["--nice", "20"], ["--memory", "1GB"], ["--processes", "0"], ["--afinity", "0"], ["--nice"]]
+    "options",
+    [
+        ["--nice", "20"],
+        ["--huge-pages", "some"],
+        ["--memory", "1GB"],
+        ["--processes", "0"],
+        ["--afinity", "0"],
+        ["--nice"],
+    ],
 )
 def test_bad_options_are_errors(options: list[str]) -> None:
     with supervised(["true"], options) as contender:
@@ -185,16 +193,19 @@ def test_bad_options_are_errors(options: list[str]) -> None:
     assert contender.process.returncode == 2
 
 
-def test_affinity_and_nice_are_in_force() -> None:
+def test_affinity_nice_and_huge_pages_are_in_force() -> None:
     cpu = max(os.sched_getaffinity(0))
-    code = "import os; os.write(%d, repr((sorted(os.sched_getaffinity(0)), os.nice(0))).encode())"
+    code = (
+        "import os; huge = 'THP_enabled:\\t1' in open('/proc/self/status').read(); "
+        "os.write(%d, repr((sorted(os.sched_getaffinity(0)), os.nice(0), huge)).encode())"
+    )
     read, write = os.pipe()
-    options = ["--affinity", str(cpu), "--nice", "5"]
+    options = ["--affinity", str(cpu), "--nice", "5", "--huge-pages", "never"]
     with supervised([sys.executable, "-c", code % write], options, keep=[write]) as contender:
         contender.started()
         assert contender.reports() == ["exited 0", "gone"]
     os.close(write)
-    assert os.read(read, 100).decode() == repr(([cpu], 5))
+    assert os.read(read, 100).decode() == repr(([cpu], 5, False))
     os.close(read)
 
 

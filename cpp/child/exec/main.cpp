@@ -14,9 +14,8 @@
 namespace {
 
 constexpr const char* usage =
-    "usage: timetrial-exec [--affinity 0-1] [--nice N] [--memory BYTES] [--processes N] --control FD "
-    "--status FD "
-    "-- program arguments...";
+    "usage: timetrial-exec [--affinity 0-1] [--nice N] [--huge-pages never] [--memory BYTES] [--processes N] "
+    "--control FD --status FD -- program arguments...";
 
 template <typename Number>
 Number parse_number(const std::string& option, const std::string& text, Number low, Number high) {
@@ -38,6 +37,9 @@ void parse_option(timetrial::SupervisorPlan& plan, const std::string& option, co
         plan.limits.cpus = timetrial::parse_cpu_list(value);
     } else if (option == "--nice") {
         plan.limits.nice = parse_number(option, value, -20, 19);
+    } else if (option == "--huge-pages") {
+        if (value != "never") throw std::invalid_argument(option + " '" + value + "': expected never");
+        plan.limits.no_huge_pages = true;
     } else if (option == "--memory") {
         plan.limits.memory_bytes = parse_number<std::uint64_t>(option, value, 1, UINT64_MAX);
     } else if (option == "--processes") {

@@ -1,6 +1,7 @@
 #include "process/limits.h"
 
 #include <dirent.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,9 @@ void Limits::apply() const {
         throw std::system_error(
             errno, std::generic_category(),
             "cannot set nice to " + std::to_string(*nice) + " (below 0 needs CAP_SYS_NICE)");
+    }
+    if (no_huge_pages && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) {
+        throw std::system_error(errno, std::generic_category(), "cannot refuse huge pages");
     }
     if (memory_bytes) set_limit(RLIMIT_DATA, *memory_bytes, "the memory limit");
     if (processes) {

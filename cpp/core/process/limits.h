@@ -12,6 +12,9 @@ struct Limits {
 
     std::optional<int> nice;  // added to nobody's: the value itself, -20 to 19
 
+    /// PR_SET_THP_DISABLE: no transparent huge pages for it and its children, whatever the machine gives.
+    bool no_huge_pages = false;
+
     /// RLIMIT_DATA of each process: brk and private writable mappings, so every heap, thread stack and
     /// copy-on-write page. RLIMIT_AS would also count the data set mapped read-only, library code and
     /// address space that is merely reserved (allocators and JIT compilers reserve gigabytes).

@@ -9,7 +9,7 @@ from typing import Any
 
 from timetrial.cases.case import NO_NETWORK
 from timetrial.cases.keys import is_callable_word
-from timetrial.control import malloc, openmp
+from timetrial.control import huge_pages, malloc, openmp
 from timetrial.control.kernels import CORE_TYPE
 from timetrial.optimizers import flat_keys
 from timetrial.records.model import CaseRecord, Setting
@@ -36,18 +36,20 @@ class RowSettings(list[Setting]):
         """The variables with which a process of yours starts so: `os.environ` before the first import, or
         `env NAME=VALUE python train.py`. Of settings that were asked; `beyond_environment` has the rest."""
         asked = self._case.settings
-        return {
+        found = {
             variable: asked[name].upper() if name == "onednn.max_cpu_isa" else asked[name]
             for name, variables in _READ_FROM.items()
             if name in asked
             for variable in variables
         }
+        return found | huge_pages.variables_of(asked)
 
     @property
     def beyond_environment(self) -> list[str]:
         """Settings that were asked and that no variable can say: of the program itself, or of who starts it
         (affinity: `taskset`)."""
-        return [name for name in self._case.settings if name not in _READ_FROM]
+        said = {*_READ_FROM, *([huge_pages.NAME] if huge_pages.variables_of(self._case.settings) else [])}
+        return [name for name in self._case.settings if name not in said]
 
     def to_toml(self) -> str:
         """An experiment of this one case: `timetrial run FILE`, `tt.run(file)`."""

@@ -13,7 +13,10 @@ from timetrial.optimizers import flat_keys
 TASKS = ("train", "gradient", "forward")
 NO_NETWORK = "none"  # the network, and the data set, of a callable that was given none
 # Settings that cannot change what a proven contender learns: those of when and where it computes.
-WITHOUT_INFLUENCE = ("threads", "affinity", "cache", "malloc", "openmp")  # and what begins so: malloc.top_pad
+# And what begins so: malloc.top_pad.
+WITHOUT_INFLUENCE = (
+    "threads", "inter_op_threads", "affinity", "nice", "cache", "malloc", "memory", "openmp",
+)  # fmt: skip
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 
 

@@ -1,8 +1,8 @@
 """The table of settings: what each is called, what it can be, who applies it, which contenders have it.
 
-The command line, `timetrial list settings`, the job file and the judge of a launch read it here. What shows
-that a setting took effect is a function of its name in control/judging.py; one that has none there is judged
-by what the contender says of itself.
+The command line, `timetrial list settings`, `timetrial settings`, the job file and the judge of a launch read
+it here. What shows that a setting took effect is a function of its name in control/judging.py; one that has
+none there is judged by what the contender says of itself.
 """
 
 from __future__ import annotations
@@ -13,104 +13,200 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class SettingKind:
-    """`values`: all that it can be, the default first; empty: others. `by`: who applies it; the `program` is
-    the contender's, around its plug-in or adapter. `of`: which contenders have it, all or those that say
-    so."""
+    """`values`: all that it can be; empty: others. `default`: what is in force where nobody asks. `by`: who
+    applies it; the `program` is the contender's, around its plug-in or adapter. `of`: which contenders have
+    it, all or those that say so. `read`: what shows that it took effect."""
 
     words: str
+    read: str
     values: tuple[str, ...] = ()
+    default: str = "the contender's own"
     by: Literal["parent", "program", "contender"] = "contender"
     of: Literal["all", "some"] = "some"
 
 
+_OPENMP = "what each OpenMP runtime of the process prints as it is loaded (OMP_DISPLAY_ENV)"
+_ENVIRON = (
+    "the variables that the process was started with; that the allocator is glibc's, by the mapped files"
+)
+_NULL = "what the plug-in does"
+
 SETTINGS: dict[str, SettingKind] = {
-    "threads": SettingKind("how many threads compute: threads=1,2", of="all"),
+    "threads": SettingKind(
+        "how many threads compute: threads=1,2",
+        "the library's getter, and by the kernel: threads that work, CPU time over wall time",
+        of="all",
+    ),
     "parallel": SettingKind(
         "what threads share: the images of a batch, or each product of matrices: parallel=images,product",
+        "what the plug-in does",
         ("images", "product"),
+        default="images; product in onednn and in frameworks",
     ),
-    "affinity": SettingKind("which CPUs the contender may use: affinity=0-1 or 0+2", by="parent", of="all"),
+    "affinity": SettingKind(
+        "which CPUs the contender may use: affinity=0-1 or 0+2",
+        "the CPUs that the kernel allows each thread, at every look",
+        default="all that timetrial may use",
+        by="parent",
+        of="all",
+    ),
+    "nice": SettingKind(
+        "how gladly it lets others go first, from -20 to 19: nice=10; below timetrial's own by permission",
+        "the nice value of each thread, by the kernel, at every look",
+        default="timetrial's own",
+        by="parent",
+        of="all",
+    ),
     "flush_to_zero": SettingKind(
         "whether subnormal numbers count as zero: flush_to_zero=on,off",
+        "MXCSR of every thread that computed, by the kernel",
         ("on", "off"),
         by="program",
         of="all",
     ),
-    "isa": SettingKind("which variant of a native backend: isa=avx2", by="parent", of="all"),
+    "isa": SettingKind(
+        "which variant of a native backend: isa=avx2",
+        "the plug-in's description",
+        default="the best that the CPU has",
+        by="parent",
+        of="all",
+    ),
     "mode": SettingKind(
-        "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's"
+        "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
+        "the framework, by what was built",
+        default="the first of the framework's",
     ),
     "cache": SettingKind(
         "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
+        "the files of the compile cache",
         ("warm", "cold"),
+        default="warm",
         by="parent",
     ),
     "python": SettingKind(
-        "the interpreter of a framework or of your own step: python=/path/to/python", by="parent", of="all"
+        "the interpreter of a framework or of your own step: python=/path/to/python",
+        "the path that was started",
+        default="the one that the framework is installed for",
+        by="parent",
+        of="all",
     ),
     "malloc.library": SettingKind(
         "the allocator in the place of glibc's: malloc.library=jemalloc,tcmalloc,mimalloc or a path",
+        "the files that the kernel has mapped",
+        default="glibc's",
         by="parent",
         of="all",
     ),
     "malloc.trim_threshold": SettingKind(
-        "bytes free at the heap's end before glibc gives them back to the kernel", by="parent", of="all"
+        "bytes free at the heap's end before glibc gives them back to the kernel",
+        _ENVIRON,
+        by="parent",
+        of="all",
     ),
     "malloc.top_pad": SettingKind(
-        "bytes that glibc takes from the kernel, or leaves, beyond what is needed", by="parent", of="all"
+        "bytes that glibc takes from the kernel, or leaves, beyond what is needed",
+        _ENVIRON,
+        by="parent",
+        of="all",
     ),
     "malloc.mmap_max": SettingKind(
-        "arrays that may live outside glibc's heap: malloc.mmap_max=0", by="parent", of="all"
+        "arrays that may live outside glibc's heap: malloc.mmap_max=0", _ENVIRON, by="parent", of="all"
     ),
     "malloc.mmap_threshold": SettingKind(
-        "bytes from which on an array lives outside glibc's heap", by="parent", of="all"
+        "bytes from which on an array lives outside glibc's heap", _ENVIRON, by="parent", of="all"
+    ),
+    "memory.huge_pages": SettingKind(
+        "pages of 2 MB: memory.huge_pages=never (the kernel refuses them), madvise (glibc's malloc asks for "
+        "them)",
+        "THP_enabled and the mappings that want or have them, in /proc/PID/status and smaps",
+        ("never", "madvise"),
+        default="the machine's (/sys/kernel/mm/transparent_hugepage/enabled)",
+        by="parent",
+        of="all",
     ),
     "openmp.wait_policy": SettingKind(
         "whether OpenMP's threads spin while they wait: openmp.wait_policy=passive,active",
+        _OPENMP,
         ("passive", "active"),
+        by="parent",
+        of="all",
+    ),
+    "openmp.spin_count": SettingKind(
+        "turns of a loop for which GNU's OpenMP threads wait until they sleep: openmp.spin_count=0,infinite",
+        _OPENMP,
+        by="parent",
+        of="all",
+    ),
+    "openmp.blocktime": SettingKind(
+        "milliseconds for which threads of LLVM's and Intel's OpenMP wait until they sleep: "
+        "openmp.blocktime=0,200",
+        _OPENMP,
         by="parent",
         of="all",
     ),
     "openmp.proc_bind": SettingKind(
         "whether OpenMP's threads stay at their places, and at which: openmp.proc_bind=close,spread",
+        _OPENMP,
         ("false", "true", "close", "spread", "master"),
         by="parent",
         of="all",
     ),
     "openmp.places": SettingKind(
         "what a place of OpenMP's threads is: openmp.places=cores,threads",
+        _OPENMP,
         ("cores", "threads", "sockets"),
         by="parent",
         of="all",
     ),
     "openmp.dynamic": SettingKind(
         "whether OpenMP may use fewer threads than asked: openmp.dynamic=false,true",
+        _OPENMP,
         ("false", "true"),
         by="parent",
         of="all",
     ),
-    "blas.core_type": SettingKind("the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX"),
+    "blas.core_type": SettingKind(
+        "the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX",
+        "every copy's openblas_get_corename(), and what each announces as it is loaded",
+        default="OpenBLAS's choice",
+    ),
     "onednn.max_cpu_isa": SettingKind(
-        "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core"
+        "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",
+        "dnnl_get_effective_cpu_isa()",
+        default="the best that the CPU has",
     ),
     "torch.memory_format": SettingKind(
-        "how libtorch lays out images: torch.memory_format=contiguous,channels_last"
+        "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
+        "the strides of the images",
+        default="contiguous",
     ),
     "torch.mkldnn": SettingKind(
-        "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false"
+        "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false",
+        "ATen's getter",
+        default="true",
     ),
     "reference.ties": SettingKind(
         "who gets the gradient of equal maxima in `reference`: the first of them, as timetrial defines it, "
-        "or all (as in Theano): reference.ties=first,all"
+        "or all (as in Theano): reference.ties=first,all",
+        _NULL,
+        default="first",
     ),
-    "null.work_units": SettingKind("about microseconds of work in a step of `null`: null.work_units=20"),
-    "null.step_us": SettingKind("microseconds that a step of `null` lasts, by the clock: null.step_us=100"),
+    "null.work_units": SettingKind(
+        "about microseconds of work in a step of `null`: null.work_units=20", _NULL, default="0"
+    ),
+    "null.step_us": SettingKind(
+        "microseconds that a step of `null` lasts, by the clock: null.step_us=100", _NULL, default="0"
+    ),
     "null.fail": SettingKind(
         "how `null` fails: throw, abort, segv, exit, hang, nan, oom, grow, print, wrong_threads, "
-        "unsupported_layer, slow_start"
+        "unsupported_layer, slow_start",
+        _NULL,
+        default="it does not",
     ),
-    "null.fail_at": SettingKind("where `null` fails: null.fail_at=step,build"),
-    "null.fail_after": SettingKind("steps of `null` that go well before one fails: null.fail_after=3"),
+    "null.fail_at": SettingKind("where `null` fails: null.fail_at=step,build", _NULL, default="step"),
+    "null.fail_after": SettingKind(
+        "steps of `null` that go well before one fails: null.fail_after=3", _NULL, default="0"
+    ),
 }
 
 PROCESS_SETTINGS = tuple(name for name in SETTINGS if "." not in name)  # any backend may have them

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from timetrial.cases.case import Case
 from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
-from timetrial.control import allocator, malloc, openmp
+from timetrial.control import allocator, huge_pages, malloc, niceness, openmp
 from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import fortran_problem, link_libraries
@@ -34,7 +34,8 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
         if values and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     malloc.check(case.settings)
-    _check_allocator(case, spanned)
+    openmp.check(case.settings)
+    _check_on_this_machine(case, spanned)
     allowed = allowed_cpus()
     threads = case.settings.get("threads")
     if threads is not None:
@@ -59,11 +60,18 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     _try_settings(case, contender, spanned)
 
 
-def _check_allocator(case: Case, spanned: Collection[str]) -> None:
-    try:
-        allocator.allocator_of(case.settings)
-    except InputError as error:
-        raise _beyond(allocator.NAME in spanned, str(error)) from None
+def _check_on_this_machine(case: Case, spanned: Collection[str]) -> None:
+    """What somebody else may have: a library, a permission."""
+    checks: dict[str, Callable[[Mapping[str, str]], object]] = {
+        allocator.NAME: allocator.allocator_of,
+        huge_pages.NAME: huge_pages.check,
+        niceness.NAME: niceness.check,
+    }
+    for name, check in checks.items():
+        try:
+            check(case.settings)
+        except InputError as error:
+            raise _beyond(name in spanned, str(error)) from None
 
 
 def _check_libraries(case: Case, contender: Contender, spanned: Collection[str]) -> None:
@@ -127,7 +135,7 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    for source in (malloc, openmp, allocator):
+    for source in (malloc, openmp, allocator, huge_pages):
         variables |= source.variables_of(case.settings)
     version = contender.version
     if version is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.control import allocator, float_mode, malloc, openmp
+from timetrial.control import allocator, float_mode, huge_pages, malloc, niceness, openmp
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
@@ -39,6 +39,7 @@ class Evidence:
     computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
     environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
+    pages: huge_pages.Seen = field(default_factory=huge_pages.Seen)
 
 
 Judge = Callable[[str, str, Evidence], Setting]
@@ -97,6 +98,14 @@ def _allocator(name: str, asked: str, evidence: Evidence) -> Setting:
     return allocator.judge({name: asked}, evidence.mapped, others)
 
 
+def _huge_pages(name: str, asked: str, evidence: Evidence) -> Setting:
+    return huge_pages.judge(asked, evidence.pages, evidence.environment, evidence.mapped)
+
+
+def _nice(name: str, asked: str, evidence: Evidence) -> Setting:
+    return niceness.judge(asked, evidence.threads.habits)
+
+
 def _openmp(name: str, asked: str, evidence: Evidence) -> Setting:
     return openmp.judge(name, asked, evidence.displayed)
 
@@ -112,6 +121,8 @@ JUDGES: dict[str, Judge] = {
     "isa": _isa,
     "python": _python,
     allocator.NAME: _allocator,
+    huge_pages.NAME: _huge_pages,
+    niceness.NAME: _nice,
     **dict.fromkeys(malloc.NAMES, _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }
@@ -141,7 +152,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
                     status="unverifiable" if reading.effective is None else "applied",
                 )
             )
-    return [*judged, *judge_manners(evidence.threads, evidence.given, asked="affinity" in case.settings)]
+    return [*judged, *judge_manners(evidence.threads, evidence.given, case.settings)]
 
 
 def _compared(name: str, asked: str, effective: str | None, source: str) -> Setting:

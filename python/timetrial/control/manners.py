@@ -6,7 +6,9 @@ What a contender reads back when it is ready may change afterwards; the kernel i
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
+from timetrial.control import niceness
 from timetrial.control.cpus import format_cpus, parse_cpus
 from timetrial.control.habits import SCHED_DEADLINE, Habits, rank
 from timetrial.control.threads import ThreadEvidence
@@ -40,12 +42,14 @@ def judge_affinity(wanted: frozenset[int], evidence: ThreadEvidence) -> Setting:
     )
 
 
-def judge_manners(evidence: ThreadEvidence, given: frozenset[int] | None, *, asked: bool) -> list[Setting]:
+def judge_manners(
+    evidence: ThreadEvidence, given: frozenset[int] | None, asked: Collection[str] = ()
+) -> list[Setting]:
     """What nobody asked for and the contender did nevertheless; empty for almost all. `given`: the processors
-    that it was started on; `asked`: somebody asked for an affinity, which is judged already."""
+    that it was started on; `asked`: settings that somebody asked for, which are judged already."""
     judged = []
     masks = evidence.habits.masks
-    if given is not None and masks and not asked:
+    if given is not None and masks and "affinity" not in asked:
         together = frozenset[int]().union(*masks)
         if together - given or evidence.habits.rebound:
             judged.append(
@@ -59,7 +63,7 @@ def judge_manners(evidence: ThreadEvidence, given: frozenset[int] | None, *, ask
                     status="ignored" if together - given else "adjusted",
                 )
             )
-    return judged + _judge_priority(evidence.habits)
+    return judged if niceness.NAME in asked else judged + _judge_priority(evidence.habits)
 
 
 def _judge_priority(habits: Habits) -> list[Setting]:

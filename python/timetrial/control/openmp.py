@@ -2,7 +2,9 @@
 
 A runtime reads them from its environment when it is loaded (OpenMP 5.2, chapter 21). With OMP_DISPLAY_ENV it
 prints what it made of them, on standard error: every runtime of the process does, so a second one that has
-another opinion shows.
+another opinion shows. For how long its threads spin before they sleep each runtime has a word of its own:
+GNU's counts turns of a loop (GOMP_SPINCOUNT), LLVM's and Intel's milliseconds (KMP_BLOCKTIME); these are
+printed by runtimes that have them only.
 """
 
 from __future__ import annotations
@@ -10,18 +12,34 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from timetrial.errors import InputError
 from timetrial.records.model import Setting, SettingStatus
 
+SPIN_COUNT, BLOCKTIME = "openmp.spin_count", "openmp.blocktime"
 VARIABLES = {
     "openmp.wait_policy": "OMP_WAIT_POLICY",
     "openmp.proc_bind": "OMP_PROC_BIND",
     "openmp.places": "OMP_PLACES",
     "openmp.dynamic": "OMP_DYNAMIC",
+    SPIN_COUNT: "GOMP_SPINCOUNT",
+    BLOCKTIME: "KMP_BLOCKTIME",
 }
 NAMES = tuple(VARIABLES)
-_ANNOUNCE = {"OMP_DISPLAY_ENV": "true"}
-_SAID = re.compile(r"^\s*(?:\[host\] *)?(OMP_\w+) *= *'([^']*)'", re.MULTILINE)
+FOREVER = "infinite"
+# What a runtime prints for it, which is also the largest number that it keeps.
+_FOREVER = {SPIN_COUNT: 2**64 - 1, BLOCKTIME: 2**31 - 1}
+_OWNERS = {SPIN_COUNT: "GNU's OpenMP (libgomp)", BLOCKTIME: "LLVM's or Intel's OpenMP (libomp, libiomp5)"}
+_ANNOUNCE = {"OMP_DISPLAY_ENV": "verbose"}  # else not what is a runtime's own
+_SAID = re.compile(r"^\s*(?:\[host\] *)?((?:OMP|GOMP|KMP)_\w+) *= *'([^']*)'", re.MULTILINE)
 _SOURCE = "OMP_DISPLAY_ENV, printed by each OpenMP runtime as it was loaded"
+
+
+def check(settings: Mapping[str, str]) -> None:
+    """InputError for a value that a runtime would read as something else."""
+    for name, most in _FOREVER.items():
+        word = settings.get(name)
+        if word is not None and word != FOREVER and not (word.isdecimal() and int(word) < most):
+            raise InputError(f"{name}={word!r}: expected a whole number from 0 to {most - 1}, or {FOREVER}")
 
 
 def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
@@ -43,9 +61,18 @@ def judge(name: str, asked: str, said: Mapping[str, list[str]]) -> Setting:
     status: SettingStatus
     values = said.get(VARIABLES[name], [])
     if not values:
-        effective, status = "no OpenMP runtime that says so", "ignored"
+        owner = (
+            f"no {_OWNERS[name]} is loaded" if said and name in _OWNERS else "no OpenMP runtime that says so"
+        )
+        effective, status = owner, "ignored"
     else:
         effective = ", ".join(dict.fromkeys(values))
-        heard = all(values) if name == "openmp.places" else set(values) == {asked}
+        if name == "openmp.places":
+            heard = all(values)
+        elif name in _FOREVER:
+            wanted = _FOREVER[name] if asked == FOREVER else int(asked)
+            heard = {one.removesuffix("ms") for one in values} == {str(wanted)}
+        else:
+            heard = set(values) == {asked}
         status = "applied" if heard else "ignored"
     return Setting(name=name, asked=asked, effective=effective, how_read=_SOURCE, status=status)

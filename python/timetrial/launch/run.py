@@ -14,7 +14,9 @@ from timetrial.contenders.compile_cache import COLD, compiled
 from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, setting_environment
+from timetrial.control.huge_pages import refused
 from timetrial.control.judging import mismatch
+from timetrial.control.niceness import nice_of
 from timetrial.errors import Unavailable
 from timetrial.launch.channel import Channel, patience_s
 from timetrial.launch.explained import in_segment, with_libraries
@@ -146,6 +148,8 @@ class Launch:
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=found.environment.variables,
             affinity=affinity_of(plan.case, contender, plan.processors),
+            nice=nice_of(plan.case.settings),
+            huge_pages=not refused(plan.case.settings),
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from timetrial.control import huge_pages
 from timetrial.control.float_mode import with_float_modes
 from timetrial.control.habits import Habits, is_helper
 from timetrial.control.judging import Evidence
@@ -69,6 +70,7 @@ class Watch:
         self.libraries: list[Path] = []
         self._mapped: frozenset[Path] = frozenset()
         self._environment: dict[str, str] = {}
+        self._pages = huge_pages.Seen()
 
     def after_ready(self, import_bytes: int | None) -> None:
         """The backend is built; `import_bytes` is what the contender said at the end of its import."""
@@ -191,6 +193,7 @@ class Watch:
             return
         self._mapped = mapped
         self._environment = environment_of(self._observer.pid)
+        self._pages = huge_pages.look(self._observer.pid)
         known = {Path(library.path) for library in self._observer.libraries()}
         self.libraries = sorted(known | (mapped & {one.path.resolve() for one in chosen}))
 
@@ -222,6 +225,7 @@ class Watch:
             computed=tuple(self.threads),
             environment=self._environment,
             mapped=self._mapped,
+            pages=self._pages,
         )
 
 

@@ -41,6 +41,8 @@ class Command:
     program: Sequence[str]
     environment: Mapping[str, str]
     affinity: str | None = None
+    nice: int | None = None
+    huge_pages: bool = True
     memory_bytes: int | None = None
     processes: int | None = None
 
@@ -49,6 +51,10 @@ class Command:
         options: list[str] = []
         if self.affinity is not None:
             options += ["--affinity", self.affinity]
+        if self.nice is not None:
+            options += ["--nice", str(self.nice)]
+        if not self.huge_pages:
+            options += ["--huge-pages", "never"]
         if self.memory_bytes is not None:
             options += ["--memory", str(self.memory_bytes)]
         if self.processes is not None:
