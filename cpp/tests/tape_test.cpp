@@ -39,6 +39,7 @@ TEST(Tape, EveryOperation) {
         [](auto a, auto b) { return a / b; },
         [](auto a, auto b) { return exp(a) * log(b); },
         [](auto a, auto b) { return tanh(a * b); },
+        [](auto a, auto b) { return sqrt(a) * pow(b, -0.75); },
         [](auto a, auto b) { return a * a * a + 3.0 * b - 2.0 / a; },   // used more than once; constants
         [](auto a, auto b) { return 1.0 / (1.0 + exp(0.0 - a)) + b; },  // one that a tape of two goes through
     };

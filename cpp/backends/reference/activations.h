@@ -16,6 +16,23 @@ struct Relu {
     }
 };
 
+// Both with the derivative of the other side at their edges.
+struct LeakyRelu {
+    double slope;
+    template <class Real>
+    Real of(const Real& x) const {
+        return value_of(x) > 0 ? x : Real(slope) * x;
+    }
+};
+
+struct Relu6 {
+    template <class Real>
+    static Real of(const Real& x) {
+        if (value_of(x) <= 0) return Real(0.0);
+        return value_of(x) >= 6 ? Real(6.0) : x;
+    }
+};
+
 struct Tanh {
     template <class Real>
     static Real of(const Real& x) {
@@ -35,18 +52,21 @@ struct Sigmoid {
 template <class Formula>
 class Elementwise final : public Function {
   public:
+    explicit Elementwise(Formula formula = {}) : formula_(formula) {}
+
     void forward(std::span<Tensor* const> x, Tensor& y, Mode) override {
-        for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = Formula::of(x[0]->value[i]);
+        for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = formula_.of(x[0]->value[i]);
     }
     void backward(std::span<Tensor* const> x, Tensor& y) override {
         for (std::size_t i = 0; i < y.size(); ++i) {
             tape_.clear();
-            const Number result = Formula::of(tape_.variable(x[0]->value[i]));
+            const Number result = formula_.of(tape_.variable(x[0]->value[i]));
             x[0]->gradient[i] += y.gradient[i] * tape_.derivatives(result)[0];
         }
     }
 
   private:
+    const Formula formula_;
     Tape tape_;
 };
 

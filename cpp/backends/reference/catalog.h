@@ -6,10 +6,12 @@
 #include <string>
 
 #include "activations.h"
+#include "batch_norm.h"
 #include "conv2d.h"
 #include "dense.h"
 #include "dropout.h"
 #include "joins.h"
+#include "local_response_norm.h"
 #include "losses.h"
 #include "pooling.h"
 #include "timetrial/kinds.hpp"
@@ -26,6 +28,10 @@ std::unique_ptr<Function> shaped(const Attributes& attributes) {
     return std::make_unique<Made>(attributes);
 }
 
+inline std::unique_ptr<Function> leaky_relu(const Attributes& attributes) {
+    return std::make_unique<Elementwise<LeakyRelu>>(LeakyRelu{attributes.number("slope")});
+}
+
 using FunctionKind = Kind<std::unique_ptr<Function> (*)(const Attributes&)>;
 using LossKind = Kind<std::unique_ptr<Loss> (*)(const Attributes&)>;
 
@@ -34,6 +40,11 @@ inline constexpr std::array functions = {
     FunctionKind{"conv2d", shaped<Conv2d>},
     FunctionKind{"max_pool2d", shaped<MaxPool2d>},
     FunctionKind{"avg_pool2d", shaped<AvgPool2d>},
+    FunctionKind{"global_avg_pool2d", plain<Function, GlobalAvgPool2d>},
+    FunctionKind{"batch_norm", shaped<BatchNorm>},
+    FunctionKind{"local_response_norm", shaped<LocalResponseNorm>},
+    FunctionKind{"leaky_relu", leaky_relu},
+    FunctionKind{"relu6", plain<Function, Elementwise<Relu6>>},
     FunctionKind{"relu", plain<Function, Elementwise<Relu>>},
     FunctionKind{"tanh", plain<Function, Elementwise<Tanh>>},
     FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},

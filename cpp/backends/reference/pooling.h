@@ -1,4 +1,4 @@
-// max_pool2d and avg_pool2d: each channel of each image by itself.
+// max_pool2d, avg_pool2d and global_avg_pool2d: each channel of each image by itself.
 #pragma once
 
 #include <vector>
@@ -85,6 +85,18 @@ class AvgPool2d final : public Sum<AvgPool2d> {
 
   private:
     const Window window_;
+};
+
+// y = sum over the image / (height * width)
+class GlobalAvgPool2d final : public Sum<GlobalAvgPool2d> {
+  public:
+    template <class Terms>
+    void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
+        Tensor& x = *inputs[0];
+        const std::size_t plane = x.extent(2) * x.extent(3);
+        for (std::size_t i = 0; i < y.size(); ++i)
+            terms.value({y, i, 0}, {x, i * plane, 1}, plane, 1 / static_cast<double>(plane));
+    }
 };
 
 }  // namespace timetrial::reference

@@ -98,6 +98,13 @@ inline Number exp(const Number& x) {
     return result(y, x, y);
 }
 inline Number log(const Number& x) { return result(std::log(x.value()), x, 1 / x.value()); }
+inline Number sqrt(const Number& x) {
+    const double y = std::sqrt(x.value());
+    return result(y, x, 0.5 / y);
+}
+inline Number pow(const Number& x, double exponent) {
+    return result(std::pow(x.value(), exponent), x, exponent * std::pow(x.value(), exponent - 1));
+}
 inline Number tanh(const Number& x) {
     const double y = std::tanh(x.value());
     return result(y, x, 1 - y * y);

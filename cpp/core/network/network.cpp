@@ -357,6 +357,12 @@ std::uint32_t Network::index_of(std::string_view name) const {
                        nearest(name, names_of(nodes_)));
 }
 
+void Network::check_training() const {
+    for (const Node& node : nodes_)
+        if (const LayerKind* kind = find_layer_kind(node.kind); kind != nullptr && kind->check_training)
+            kind->check_training({node, inputs_of(nodes_, node)});
+}
+
 std::vector<Parameter> Network::parameters() const {
     std::vector<Parameter> all;
     for (const Node& node : nodes_) all.insert(all.end(), node.parameters.begin(), node.parameters.end());

@@ -47,6 +47,8 @@ class Network {
     // The loss of that prediction.
     std::uint32_t output_loss() const { return output_loss_; }
     std::int64_t batch_size() const { return batch_size_; }
+    // NetworkError if a layer cannot learn with this batch size, only infer.
+    void check_training() const;
     std::int64_t classes() const { return nodes_[output_].shape[1]; }
 
     std::vector<Parameter> parameters() const;  // of all layers, states too

@@ -28,7 +28,9 @@ Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
     for (const Parameter& parameter : network.parameters()) {
         std::vector<float>& values = weights[parameter.name];
         values.resize(static_cast<std::size_t>(element_count(parameter.shape)));
-        if (numbers == Numbers::kReal && parameter.shape.size() > 1) {
+        if (parameter.role == TT_STATE) {  // a variance is above 0
+            uniform(seed, parameter.name, 0.5F, 1.5F, values);
+        } else if (numbers == Numbers::kReal && parameter.shape.size() > 1) {
             draw_initial(seed, parameter, values);
         } else {
             fill(values, numbers, seed, parameter.name);

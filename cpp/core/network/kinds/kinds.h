@@ -16,6 +16,7 @@ std::vector<LayerKind> dense();
 std::vector<LayerKind> convolution();
 std::vector<LayerKind> pooling();
 std::vector<LayerKind> elementwise();
+std::vector<LayerKind> normalization();
 std::vector<LayerKind> shapes();
 std::vector<LayerKind> losses();
 

@@ -17,6 +17,11 @@ Shape infer_pool2d(const LayerView& layer) {
     return {layer.input_shape()[0], layer.input_shape()[1], output[0], output[1]};
 }
 
+Shape infer_global_pool2d(const LayerView& layer) {
+    need_images(layer);
+    return {layer.input_shape()[0], layer.input_shape()[1]};
+}
+
 }  // namespace
 
 std::vector<LayerKind> pooling() {
@@ -37,6 +42,10 @@ std::vector<LayerKind> pooling() {
          .infer_shape = infer_pool2d,
          .formula = "the mean of the window; padded zeros count",
          .source = kVision},
+        {.name = "global_avg_pool2d",
+         .infer_shape = infer_global_pool2d,
+         .formula = "the mean over `H` and `W`: `(N, C, H, W)` becomes `(N, C)`",
+         .source = "Lin, Chen and Yan, Network in network, ICLR 2014"},
     };
 }
 
