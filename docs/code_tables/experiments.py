@@ -15,6 +15,7 @@ from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
 from timetrial.library_files import known_libraries
 from timetrial.optimizers import OPTIMIZERS, SCHEDULES
+from timetrial.workloads import NETWORKS, load_network
 
 _NESTED: dict[str, type[BaseModel]] = {"train": Train, "measure": Measure}
 
@@ -125,8 +126,32 @@ def frameworks() -> Table:
 
 
 def networks() -> Table:
-    """By name, and of one's own."""
-    return Table(("network", "what it is"), _entries(catalog.catalog("networks")["networks"]))
+    """By name, with what is known of each on paper, and of one's own."""
+    entries = []
+    for name in NETWORKS:
+        network = load_network(name)
+        facts = network.facts
+        assert facts is not None, name
+        size = "x".join(map(str, facts.sample)) + (f", {facts.classes} classes" if facts.classes else "")
+        more = (
+            facts.words,
+            size,
+            f"{facts.parameters:,}",
+            f"{facts.multiply_accumulates:,}",
+            f"{network.dataset}, batch {network.batch_size}",
+        )
+        entries.append(Entry(name, f"{facts.source}. Counted: {facts.counted}", more))
+    entries += [Entry(name, words, ("",) * 5) for name, words in catalog.OWN_NETWORKS.items()]
+    titles = (
+        "network",
+        "what it is",
+        "of samples",
+        "parameters",
+        "multiply-accumulates",
+        "by default",
+        "source",
+    )
+    return Table(titles, entries)
 
 
 def layers() -> Table:

@@ -8,8 +8,8 @@ import pytest
 
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import load_words
+from timetrial.networks import NETWORKS
 from timetrial.optimizers import check_optimizer
-from timetrial.workloads.networks import NETWORKS
 
 KINDS = ("avg_pool2d", "conv2d", "dense", "relu", "tanh")
 

@@ -10,6 +10,7 @@ import pytest
 
 from timetrial.errors import InputError, Unavailable
 from timetrial.workloads import Dataset, load_dataset
+from timetrial.workloads.datasets.codes import FACTORS, WIDTHS
 
 
 def softmax_regression(data: Dataset, epochs: int, learning_rate: float) -> float:
@@ -133,3 +134,24 @@ def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_dataset() -> None:
     with pytest.raises(InputError, match=r"no dataset 'digit28'\. Did you mean 'digits28'"):
         load_dataset("digit28")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_codes_can_be_said_with_fewer_numbers_but_not_with_none(width: int) -> None:
+    """By their principal components: as many as there are factors say nearly all, half as many do not."""
+    data = load_dataset(f"synthetic-codes-{width}")
+    assert [one.name for one in data.inputs] == ["codes"]
+    train, test = data.train["codes"], data.test["codes"]
+    assert train.shape == (4096, width) and test.shape == (1024, width)
+    assert min(train.min(), test.min()) >= 0 and max(train.max(), test.max()) <= 1
+    mean = train.mean(axis=0)
+    components = np.linalg.svd(train[:1024] - mean, full_matrices=False)[2]
+
+    def left(count: int) -> float:
+        """The part of the variance of the test set that so many components miss."""
+        centered = test - mean
+        said = centered @ components[:count].T @ components[:count]
+        return float(((centered - said) ** 2).sum() / (centered**2).sum())
+
+    assert left(FACTORS) < 0.2 < left(FACTORS // 2)
+    assert left(0) == 1

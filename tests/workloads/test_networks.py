@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from timetrial.core import Network, NetworkError, images_and_labels
+from timetrial.core import Input, Network, NetworkError, images_and_labels
 from timetrial.errors import InputError
 from timetrial.workloads import DATASETS, NETWORKS, NetworkDefinition, check_optimizer, load_network
 
@@ -32,37 +33,45 @@ inputs = ["fc1", "labels"]
 NODES = '[{"name": "fc", "kind": "dense", "inputs": ["images"], "attributes": {"units": 10}}]'
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "parameters", "forward"),
-    [
-        # By hand: weights and biases; products per image.
-        ("mlp", (1, 28, 28), 784 * 512 + 512 + 512 * 512 + 512 + 5120 + 10, 784 * 512 + 512 * 512 + 5120),
-        (
-            "lenet5",
-            (1, 28, 28),
-            20 * 25 + 20 + 50 * 20 * 25 + 50 + 800 * 500 + 500 + 5000 + 10,
-            24 * 24 * 20 * 25 + 8 * 8 * 50 * 500 + 800 * 500 + 5000,
-        ),
-        (
-            "cifar-small",
-            (3, 32, 32),
-            32 * 27 + 32 + 32 * 288 + 32 + 64 * 288 + 64 + 1024 * 64 + 64 + 640 + 10,
-            1024 * 32 * 27 + 256 * 32 * 288 + 64 * 64 * 288 + 1024 * 64 + 640,
-        ),
-        (
-            "dlbench-cifar",  # the study says 1.25 M and 20.7 M
-            (3, 32, 32),
-            32 * 27 + 32 + 32 * 288 + 32 + 64 * 288 + 64 + 64 * 576 + 64 + 2304 * 512 + 512 + 5120 + 10,
-            1024 * 32 * 27 + 900 * 32 * 288 + 225 * 64 * 288 + 169 * 64 * 576 + 2304 * 512 + 5120,
-        ),
-    ],
-)
-def test_known_networks(name: str, shape: tuple[int, ...], parameters: int, forward: int) -> None:
+def on_paper(definition: NetworkDefinition, batch_size: int) -> Network:
+    """The network for samples of the shape that its facts are of."""
+    facts = definition.facts
+    assert facts is not None
+    named = {name for node in definition.nodes for name in node.get("inputs") or []}
+    known = [*images_and_labels(facts.sample), Input("codes", facts.sample)]
+    inputs = [one for one in known if one.name in named or (one.name == "images" and "codes" not in named)]
+    return Network(definition.nodes_for(facts.classes), batch_size, inputs)
+
+
+def wrong_facts(definition: NetworkDefinition) -> list[str]:
+    """What the graph counts otherwise than its definition says."""
+    facts, network = definition.facts, on_paper(definition, 3)
+    assert facts is not None
+    counted = {
+        "parameters": network.parameter_count,
+        "multiply_accumulates": network.multiply_accumulates("forward") / 3,
+    }
+    return [f"{name}: {value:,}" for name, value in counted.items() if value != getattr(facts, name)]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_graph_is_what_is_known_on_paper(name: str) -> None:
     definition = load_network(name)
     assert definition.name == name
-    network = Network(definition.nodes_for(10), 64, images_and_labels(shape))
-    assert network.parameter_count == parameters
-    assert network.multiply_accumulates("forward") == 64 * forward
+    assert wrong_facts(definition) == []
+
+
+def test_a_network_that_is_not_what_is_known_on_paper() -> None:
+    definition = load_network("lenet5")
+    nodes = [node for node in definition.nodes if node["name"] != "pool2"]
+    assert definition.facts is not None
+    wider = replace(
+        definition,
+        nodes=[{**one, "inputs": ["conv2"]} if one["name"] == "flat" else one for one in nodes],
+    )
+    assert wrong_facts(wider) == ["parameters: 1,631,080", "multiply_accumulates: 3,493,000.0"]
+    facts = replace(definition.facts, parameters=431_081)
+    assert wrong_facts(replace(definition, facts=facts)) == ["parameters: 431,080"]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -70,8 +79,11 @@ def test_defaults_make_a_complete_workload(name: str) -> None:
     definition = load_network(name)
     assert definition.dataset in DATASETS
     assert check_optimizer(definition.optimizer) == dict(definition.optimizer)
-    assert definition.batch_size in (64, 128)
+    assert definition.batch_size >= 1
     assert definition.epochs >= 1
+    facts = definition.facts
+    assert facts is not None
+    assert min(len(facts.words), len(facts.source), len(facts.counted)) > 0
 
 
 def test_unknown_name() -> None:

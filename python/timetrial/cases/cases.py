@@ -25,7 +25,7 @@ from timetrial.errors import OWN_STEP, InputError, nearest
 from timetrial.toml import as_values
 
 if TYPE_CHECKING:
-    from timetrial.workloads.definition import NetworkDefinition
+    from timetrial.networks.definition import NetworkDefinition
 
 DEFAULT_NETWORK = "lenet5"  # of a backend for which none is named
 Point = dict[str, Any]  # flat key -> one value

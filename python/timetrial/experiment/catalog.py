@@ -75,15 +75,15 @@ def _networks() -> Entries:
     found = {}
     for name in NETWORKS:
         network = load_network(name)
-        kinds = [node["kind"] for node in network.nodes]
-        layers = sum(kind in ("dense", "conv2d") for kind in kinds)
-        found[name] = (
-            f"{layers} layers with weights; by default {network.dataset}, batch {network.batch_size}"
-        )
-    found["FILE.toml"] = "your own: nodes {name, kind, inputs, attributes}"
-    found["package.module:function"] = "your own: a function that returns the same"
-    return found
+        words = f"{network.facts.words}; " if network.facts else ""
+        found[name] = f"{words}by default {network.dataset}, batch {network.batch_size}"
+    return {**found, **OWN_NETWORKS}
 
+
+OWN_NETWORKS = {
+    "FILE.toml": "your own: nodes {name, kind, inputs, attributes}",
+    "package.module:function": "your own: a function that returns the same",
+}
 
 DATASET_WORDS = {
     "digits8": "scikit-learn's handwritten digits, 1x8x8",
@@ -94,6 +94,10 @@ DATASET_WORDS = {
     "synthetic": "made here, with classes that can be learned, 1x28x28",
     "synthetic-cifar": "the same, 3x32x32",
     "synthetic-regression": "made here: images 1x8x8 and 16 features, 4 values to predict",
+    "synthetic-codes-200": "made here: codes of 200 numbers in [0, 1], for an auto-encoder",
+    "synthetic-codes-400": "the same of 400 numbers",
+    "synthetic-codes-800": "the same of 800 numbers",
+    "synthetic-codes-1000": "the same of 1000 numbers",
 }
 
 

@@ -22,9 +22,9 @@ from timetrial.experiment.installed import spell_out
 from timetrial.toml import read_toml
 
 if TYPE_CHECKING:
+    from timetrial.networks.definition import NetworkDefinition
     from timetrial.results.profile import Profile
     from timetrial.results.results import Results
-    from timetrial.workloads.definition import NetworkDefinition
 
 
 def _load_network(name: str) -> NetworkDefinition:

@@ -28,7 +28,7 @@ def updates_21() -> Callable[[], None]:
 
 def _updates(count: int) -> Callable[[], None]:
     from timetrial.core import Backend, Network, cpu_flags, images_and_labels, native, random
-    from timetrial.workloads.networks import load_network
+    from timetrial.networks import load_network
 
     variants = [one for one in native.backend_manifests() if one.backend == "eigen" and one.library]
     fitting = [one for one in variants if cpu_flags().issuperset(one.requires)]

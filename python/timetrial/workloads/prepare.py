@@ -9,6 +9,7 @@ from typing import Any
 from timetrial.cases.case import NO_NETWORK, Workload
 from timetrial.core import Input, Network
 from timetrial.errors import InputError
+from timetrial.networks import load_network
 from timetrial.optimizers import check_optimizer, options_of, rates
 from timetrial.workloads.cache import Entry
 from timetrial.workloads.gradient_check import check_gradients
@@ -23,7 +24,6 @@ from timetrial.workloads.material import (
     rates_file,
     weights_entry,
 )
-from timetrial.workloads.networks import load_network
 
 
 @dataclass(frozen=True)

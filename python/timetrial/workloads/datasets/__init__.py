@@ -9,6 +9,7 @@ from pathlib import Path
 
 from timetrial.errors import InputError, nearest
 from timetrial.workloads.datasets.cifar import CIFAR10, CIFAR100, cifar_files, load_cifar
+from timetrial.workloads.datasets.codes import WIDTHS, load_codes
 from timetrial.workloads.datasets.dataset import Dataset
 from timetrial.workloads.datasets.digits import load_digits8, load_digits28
 from timetrial.workloads.datasets.mnist import load_mnist, mnist_files
@@ -34,6 +35,7 @@ DATASETS: dict[str, Source] = {
     "synthetic": Source(load_synthetic),
     "synthetic-cifar": Source(load_synthetic_cifar),
     "synthetic-regression": Source(load_synthetic_regression),
+    **{f"synthetic-codes-{width}": Source(partial(load_codes, width)) for width in WIDTHS},
 }
 
 

@@ -6,7 +6,7 @@ Caffe's example gave it.
 
 from __future__ import annotations
 
-from timetrial.workloads.definition import NetworkDefinition
+from timetrial.networks.definition import Facts, NetworkDefinition
 
 
 def lenet5() -> NetworkDefinition:
@@ -35,4 +35,16 @@ def lenet5() -> NetworkDefinition:
             {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc2", "labels"], "attributes": {}},
         ],
         dataset="digits28",
+        facts=Facts(
+            "LeNet-5 in the form that comparisons of frameworks use: 20 and 50 filters, 500 units",
+            "LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition, "
+            "1998, with "
+            "the sizes of Caffe's example",
+            (1, 28, 28),
+            10,
+            431_080,
+            2_293_000,
+            "by hand: 520 + 25,050 + 400,500 + 5,010 weights and biases; products 288,000 + 1,600,000 + "
+            "400,000 + 5,000. The paper's own has about 60,000",
+        ),
     )

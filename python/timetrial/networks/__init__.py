@@ -5,18 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from timetrial.errors import OWN_STEP, InputError, nearest
-from timetrial.workloads.definition import NetworkDefinition
-from timetrial.workloads.networks.cifar_small import cifar_small
-from timetrial.workloads.networks.dlbench_cifar import dlbench_cifar
-from timetrial.workloads.networks.lenet5 import lenet5
-from timetrial.workloads.networks.mlp import mlp
-from timetrial.workloads.networks.own import network_from_function, network_from_toml
+from timetrial.networks.cifar_small import cifar_small
+from timetrial.networks.definition import NetworkDefinition
+from timetrial.networks.dlbench import (
+    dlbench_cifar,
+    dlbench_cifar100,
+    dlbench_mnist,
+)
+from timetrial.networks.lenet5 import lenet5
+from timetrial.networks.mlp import mlp
+from timetrial.networks.own import network_from_function, network_from_toml
+from timetrial.networks.stacked import stacked
+from timetrial.networks.vgg import vgg16_32_plain
+from timetrial.networks.wu_cifar import wu_caffe_cifar
+from timetrial.networks.wu_mnist import wu_caffe_mnist, wu_tensorflow_mnist, wu_theano_mnist, wu_torch_mnist
 
 NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "mlp": mlp,
     "lenet5": lenet5,
     "cifar-small": cifar_small,
+    "wu-tensorflow-mnist": wu_tensorflow_mnist,
+    "wu-caffe-mnist": wu_caffe_mnist,
+    "wu-torch-mnist": wu_torch_mnist,
+    "wu-theano-mnist": wu_theano_mnist,
+    "wu-caffe-cifar": wu_caffe_cifar,
+    "dlbench-mnist": dlbench_mnist,
     "dlbench-cifar": dlbench_cifar,
+    "dlbench-cifar100": dlbench_cifar100,
+    "vgg16-32-plain": vgg16_32_plain,
+    **stacked(),
 }
 
 

@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.errors import InputError, nearest
+from timetrial.networks.definition import NetworkDefinition, Node
 from timetrial.optimizers import check_optimizer
 from timetrial.paths import user_path
 from timetrial.toml import read_toml
-from timetrial.workloads.definition import NetworkDefinition, Node
 
 KEYS = ("name", "nodes", "dataset", "batch_size", "optimizer", "epochs")
 NODE_KEYS = ("name", "kind", "inputs", "attributes")

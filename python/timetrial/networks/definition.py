@@ -22,6 +22,38 @@ def layer(name: str, kind: str, *, inputs: list[str] | None = None, **attributes
     return {"name": name, "kind": kind, "attributes": attributes, **({"inputs": inputs} if inputs else {})}
 
 
+class Graph:
+    """Nodes as they are added. Each call gives the node's name, for those that read its output."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def add(self, name: str, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Without inputs the node takes the output of the node before."""
+        self.nodes.append(layer(name, kind, inputs=[*inputs], **attributes))
+        return name
+
+    def classifier(self, name: str = "fc") -> list[Node]:
+        """Ends with a layer of an output for each class and the loss, and gives all nodes."""
+        self.add(name, "dense", units="classes")
+        self.add("loss", "softmax_cross_entropy", name, "labels")
+        return self.nodes
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A network on paper, for samples of this shape and so many classes. The numbers are written down by
+    hand: tests/workloads counts them again in the graph."""
+
+    words: str  # what it is, in a line
+    source: str
+    sample: tuple[int, ...]  # (C, H, W)
+    classes: int  # 0: it predicts no classes
+    parameters: int  # numbers that are trained, without the states of layers
+    multiply_accumulates: int  # of the forward pass of one sample; sums, pooling and normalization have none
+    counted: str  # whence the two numbers are, and where published ones count otherwise
+
+
 @dataclass(frozen=True)
 class NetworkDefinition:
     """Nodes in the order of the data, and what to train them on unless the user says otherwise.
@@ -35,6 +67,7 @@ class NetworkDefinition:
     batch_size: int = 64
     optimizer: Mapping[str, Any] = field(default_factory=lambda: dict(DEFAULT_OPTIMIZER))
     epochs: int = 12
+    facts: Facts | None = None  # of a network of the user's own: none
 
     def nodes_for(self, classes: int) -> list[Node]:
         """The nodes with "classes" replaced by the number of classes of a dataset."""

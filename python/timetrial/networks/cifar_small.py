@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.workloads.definition import NetworkDefinition, layer
+from timetrial.networks.definition import Facts, NetworkDefinition, layer
 
 
 def cifar_small() -> NetworkDefinition:
@@ -27,4 +27,14 @@ def cifar_small() -> NetworkDefinition:
         ],
         dataset="synthetic-cifar",
         epochs=6,
+        facts=Facts(
+            "three padded 3x3 convolutions, both kinds of pooling, 64 units",
+            "this project",
+            (3, 32, 32),
+            10,
+            94_890,
+            4_489_856,
+            "by hand: 896 + 9,248 + 18,496 + 65,600 + 650 weights and biases; products 884,736 + 2,359,296 + "
+            "1,179,648 + 65,536 + 640",
+        ),
     )
