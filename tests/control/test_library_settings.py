@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from timetrial.cases.case import Case
 from timetrial.contenders import Contender, registry, validate_settings
 from timetrial.contenders.settings import setting_environment
 from timetrial.control.judging import Evidence, judge_settings, mismatch
-from timetrial.control.libraries import ChosenLibrary, choose_libraries, judge_library
+from timetrial.control.libraries import (
+    ChosenLibrary,
+    blas_problem,
+    choose_for_framework,
+    choose_libraries,
+    judge_library,
+)
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.job import make_job
 from timetrial.library_files import find, version_of
@@ -98,6 +105,34 @@ def test_the_environment_that_a_library_needs() -> None:
     assert setting_environment(case(), mkl) == {"MKL_THREADING_LAYER": "SEQUENTIAL"}
     assert setting_environment(case(parallel="images"), mkl) == {"MKL_THREADING_LAYER": "SEQUENTIAL"}
     assert setting_environment(case(parallel="product"), mkl) == {"MKL_THREADING_LAYER": "GNU"}
+
+
+def test_a_framework_finds_its_blas_by_name_or_has_it_loaded_first() -> None:
+    asking = asked("blas.library", "openblas-scipy")
+    (by_name,) = choose_for_framework(asking, {"blas.library": "libblas.so.3"}, [])
+    assert (by_name.soname, by_name.stands_in) == ("libblas.so.3", False)
+    (first,) = choose_for_framework(asking, {}, ["blas.library"])
+    assert (first.path, first.soname, first.stands_in) == (find("openblas-scipy"), "", True)
+    assert choose_for_framework(case(), {"blas.library": "libblas.so.3"}, ["x.library"]) == ()
+    assert setting_environment(asking, contender(by_name)) == {}
+    assert setting_environment(asking, contender(first)) == {"LD_PRELOAD": str(first.path.resolve())}
+
+
+def test_an_allocator_and_a_blas_are_both_loaded_first(tmp_path: Path) -> None:
+    own = tmp_path / "libown.so"
+    shutil.copy(find("openblas-scipy"), own)
+    blas = ChosenLibrary("blas.library", Path("/x/libblas.so"), preload=False, stands_in=True)
+    asking = asked("malloc.library", str(own))
+    assert setting_environment(asking, contender(blas)) == {"LD_PRELOAD": f"{own}:/x/libblas.so"}
+
+
+def test_what_is_no_blas_cannot_stand_in() -> None:
+    """oneDNN has sgemm under names of its own."""
+    for fortran, interface in ((True, "a Fortran BLAS"), (False, "a CBLAS")):
+        problem = blas_problem(find("onednn-pypi"), fortran=fortran)
+        assert problem is not None
+        assert f"lacks the functions of {interface}" in problem
+    assert blas_problem(find("openblas-scipy"), fortran=False) is not None  # prefixed: scipy_cblas_sgemm
 
 
 def test_parallel_is_checked_early() -> None:

@@ -14,7 +14,7 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.callables import OWN, find_callable
 from timetrial.contenders.functions import carried_folder, carried_from
 from timetrial.contenders.plugins import describe_plugin
-from timetrial.control.libraries import ChosenLibrary, choose_by_soname, choose_libraries
+from timetrial.control.libraries import ChosenLibrary, choose_for_framework, choose_libraries
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import BackendManifest
@@ -197,7 +197,8 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
     parts = [file_hash(path) for path in sorted([*framework.folder.glob("*.*"), *runtime])]
     parts += [str(interpreter.executable), interpreter.version, json.dumps(located.found, sort_keys=True)]
     sonames = {name: table.soname for name, table in version.settings.items() if table.soname}
-    libraries = choose_by_soname(case, sonames)
+    stand_ins = [name for name, table in version.settings.items() if table.stands_in]
+    libraries = choose_for_framework(case, sonames, stand_ins)
     parts += [file_hash(one.path) for one in libraries]
     keeps_cache = any("{cache}" in text for text in version.environment.values())
     return Contender(

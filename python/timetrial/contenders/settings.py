@@ -12,7 +12,7 @@ from timetrial.contenders.registry import Contender
 from timetrial.control import allocator, huge_pages, malloc, niceness, openmp
 from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
-from timetrial.control.libraries import fortran_problem, link_libraries
+from timetrial.control.libraries import blas_problem, link_libraries, loaded_first
 from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 
@@ -84,7 +84,7 @@ def _check_libraries(case: Case, contender: Contender, spanned: Collection[str])
     if problem is not None:
         raise _beyond(CORE_TYPE in spanned, f"{CORE_TYPE}={core}: {problem}")
     for library in contender.libraries:
-        problem = fortran_problem(library.path)
+        problem = blas_problem(library.path, fortran=bool(library.soname))
         if problem is not None:
             raise _beyond(library.setting in spanned, f"{library.setting}: {problem}")
 
@@ -135,8 +135,9 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    for source in (malloc, openmp, allocator, huge_pages):
+    for source in (malloc, openmp, huge_pages):
         variables |= source.variables_of(case.settings)
+    variables |= loaded_first(_first_of_all(case, contender))
     version = contender.version
     if version is None:
         return variables
@@ -150,6 +151,13 @@ def setting_environment(
     if links is not None:
         variables |= link_libraries(contender.libraries, links)
     return variables
+
+
+def _first_of_all(case: Case, contender: Contender) -> list[Path]:
+    """What stands in for something that the contender has anyway: its allocator, the BLAS inside it."""
+    own = allocator.allocator_of(case.settings)
+    blas = [one.path.resolve() for one in contender.libraries if one.stands_in]
+    return [*([own] if own else []), *blas]
 
 
 def bound_processors(

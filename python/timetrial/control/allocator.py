@@ -28,12 +28,6 @@ def allocator_of(settings: Mapping[str, str]) -> Path | None:
         raise Unavailable(f"{NAME}={error}") from None
 
 
-def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment variable for what is asked."""
-    path = allocator_of(settings)
-    return {} if path is None else {"LD_PRELOAD": str(path)}
-
-
 def judge(settings: Mapping[str, str], mapped: Collection[Path], others: Collection[Path]) -> Setting:
     """By the files that the kernel has mapped. `others`: allocators among them. One that a library took along
     beside the one that was asked for leaves nobody knowing which of them works."""

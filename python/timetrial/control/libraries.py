@@ -55,11 +55,12 @@ class ChosenLibrary:
     preload: bool
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     soname: str = ""  # of a framework: the name by which its libraries ask for this one
+    stands_in: bool = False  # of a framework: loaded first of all, in the place of the functions inside
 
     def variables(self, parallel: str | None) -> dict[str, str]:
         """What the library must find in the environment when it is loaded. A framework leaves its threads to
         the products."""
-        default = PARALLEL[1] if self.soname else PARALLEL[0]
+        default = PARALLEL[1] if self.soname or self.stands_in else PARALLEL[0]
         return {name: values[parallel or default] for name, values in self.environment.items()}
 
 
@@ -75,14 +76,27 @@ def choose_libraries(case: Case, backend: str | None) -> tuple[ChosenLibrary, ..
     )
 
 
-def choose_by_soname(case: Case, sonames: Mapping[str, str]) -> tuple[ChosenLibrary, ...]:
-    """The BLAS libraries that a framework shall find under a name of its own choice (setting -> soname). No
-    defaults: where nobody asks, the framework takes what the system has."""
-    return tuple(
-        replace(_find(name, case.settings[name], "blas", preload=False, fortran=True), soname=soname)
-        for name, soname in sonames.items()
-        if name in case.settings
+def choose_for_framework(
+    case: Case, sonames: Mapping[str, str], stand_ins: Iterable[str]
+) -> tuple[ChosenLibrary, ...]:
+    """The BLAS libraries that a framework shall find under a name of its own choice (setting -> soname), and
+    those that take the place of what it has inside (settings). No defaults: where nobody asks, the framework
+    takes what the system has, or what it brought."""
+
+    def chosen(name: str, *, soname: str = "", stands_in: bool = False) -> ChosenLibrary:
+        found = _find(name, case.settings[name], "blas", preload=False, fortran=bool(soname))
+        return replace(found, soname=soname, stands_in=stands_in)
+
+    return (
+        *(chosen(name, soname=soname) for name, soname in sonames.items() if name in case.settings),
+        *(chosen(name, stands_in=True) for name in stand_ins if name in case.settings),
     )
+
+
+def loaded_first(files: Iterable[Path]) -> dict[str, str]:
+    """The variable that has the loader open these before all others."""
+    paths = ":".join(map(str, files))
+    return {"LD_PRELOAD": paths} if paths else {}
 
 
 def link_libraries(chosen: Iterable[ChosenLibrary], folder: Path) -> dict[str, str]:
@@ -98,20 +112,21 @@ def link_libraries(chosen: Iterable[ChosenLibrary], folder: Path) -> dict[str, s
     return {"LD_LIBRARY_PATH": ":".join([str(folder), *own])}
 
 
-# What a program calls that is linked to libblas.so.3 and its like.
-_FORTRAN_FUNCTION = "sgemm_"
+# What a program calls that is linked to libblas.so.3 and its like, and what one that has a CBLAS inside.
+_FORTRAN, _C = ("sgemm_", "a Fortran BLAS"), ("cblas_sgemm", "a CBLAS")
 
 
 @lru_cache(maxsize=32)
-def fortran_problem(path: Path) -> str | None:
-    """Why a library cannot stand in for a Fortran BLAS, in words; None: it can. It is loaded in a process of
-    its own: it may be broken."""
-    code = f"import ctypes, sys; ctypes.CDLL(sys.argv[1]).{_FORTRAN_FUNCTION}"
+def blas_problem(path: Path, *, fortran: bool) -> str | None:
+    """Why a library cannot be a framework's BLAS, in words; None: it can. It is loaded in a process of its
+    own: it may be broken."""
+    function, interface = _FORTRAN if fortran else _C
+    code = f"import ctypes, sys; ctypes.CDLL(sys.argv[1]).{function}"
     answer = ask([sys.executable, "-c", code, str(path)], {})
     if answer.code == 0:
         return None
     words = (answer.stderr.strip().splitlines() or [answer.ended])[-1]
-    return f"{path} lacks the functions of a Fortran BLAS ({words})"
+    return f"{path} lacks the functions of {interface} ({words})"
 
 
 def _choose(setting: LibrarySetting, word: str) -> ChosenLibrary:

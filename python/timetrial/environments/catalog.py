@@ -33,6 +33,8 @@ class SettingTable(_Table):
     environment: tuple[str, ...] = ()  # variables that get the value, only if it is asked
     # The value is a library (`timetrial list libraries`, or a path), found by this name by whatever needs it.
     soname: str = ""
+    # The value is a CBLAS that stands in for the one that the framework has inside, loaded first of all.
+    stands_in: bool = False
     affinity: bool = False  # `threads = n` binds the contender to the first n processors it may use
 
 

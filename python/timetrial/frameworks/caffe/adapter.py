@@ -65,6 +65,25 @@ LOSSES = {
 }
 
 
+class _Symbol(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    ]
+
+
+def _file_of(function):
+    """The file that a name means for every library, whatever that has inside; None: no such file."""
+    everything = ctypes.CDLL(None)
+    found = getattr(everything, function, None)
+    symbol = _Symbol()
+    if found is None or not everything.dladdr(ctypes.cast(found, ctypes.c_void_p), ctypes.byref(symbol)):
+        return None
+    return symbol.file.decode()
+
+
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
@@ -77,8 +96,11 @@ class Adapter(BaseAdapter):
         from caffe.proto import caffe_pb2
 
         caffe.set_mode_cpu()
-        # Its own symbols and those of what it is linked to: the BLAS, static or shared.
-        self._library = ctypes.CDLL(caffe._caffe.__file__)
+        self._chooses = "blas.library" in settings
+        # Who answers for cblas_sgemm: what was loaded before everything else, otherwise Caffe's own module or
+        # what that is linked to.
+        self._blas_file = _file_of("cblas_sgemm") or caffe._caffe.__file__
+        self._library = ctypes.CDLL(self._blas_file)
         self.version = getattr(caffe, "__version__", "unknown")
         self.library = "Caffe {}".format(self.version)
 
@@ -86,8 +108,12 @@ class Adapter(BaseAdapter):
         """The BLAS is asked: Caffe itself has no threads."""
         getter = getattr(self._library, "openblas_get_num_threads", None)
         if getter is None:
-            return {"threads": (None, "Caffe's BLAS is no OpenBLAS, and Caffe reports no number of threads")}
-        return {"threads": (str(getter()), "openblas_get_num_threads() of Caffe's BLAS")}
+            read = {"threads": (None, "Caffe's BLAS is no OpenBLAS, and Caffe reports no number of threads")}
+        else:
+            read = {"threads": (str(getter()), "openblas_get_num_threads() of Caffe's BLAS")}
+        if self._chooses:
+            read["blas.library"] = (self._blas_file, "dladdr(cblas_sgemm)")
+        return read
 
     def facts(self):
         """OpenBLAS' account of itself."""
