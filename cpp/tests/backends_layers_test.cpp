@@ -129,6 +129,8 @@ TEST_P(Layers, Conv2dStrideAndPaddingIsExact) {
         {2, 4, 1});
 }
 
+TEST_P(Layers, Convolutions) { expect_convolutions(maker()); }
+
 // Integers make many ties: the first maximum must win everywhere.
 TEST_P(Layers, MaxPoolIsExact) {
     expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 8, 8});

@@ -58,6 +58,30 @@ TEST(ReferenceGradients, Conv2dStrideAndPadding) {
                        {"padding", std::vector<double>{2, 1}},
                        {"bias", false}}));
 }
+TEST(ReferenceGradients, Conv2dGroupsAndDilation) {
+    check_images(
+        node("middle", "conv2d", {{"channels", 6.0}, {"kernel", 2.0}, {"groups", 3.0}, {"dilation", 2.0}}));
+    check_images(node("middle", "conv2d",
+                      {{"channels", 3.0},
+                       {"kernel", std::vector<double>{2, 3}},
+                       {"groups", 3.0},
+                       {"stride", std::vector<double>{3, 2}},
+                       {"dilation", std::vector<double>{1, 2}},
+                       {"padding", "same"}}));
+}
+TEST(ReferenceGradients, ConvTranspose2d) {
+    check_images(node("middle", "conv_transpose2d", {{"channels", 2.0}, {"kernel", 2.0}}));
+    check_images(node("middle", "conv_transpose2d",
+                      {{"channels", 2.0},
+                       {"kernel", std::vector<double>{3, 2}},
+                       {"stride", std::vector<double>{2, 3}},
+                       {"padding", std::vector<double>{2, 0}},
+                       {"output_padding", std::vector<double>{1, 2}},
+                       {"bias", false}}));
+}
+TEST(ReferenceGradients, Upsample2d) {
+    check_images(node("middle", "upsample2d", {{"scale", std::vector<double>{2, 3}}}));
+}
 TEST(ReferenceGradients, MaxPool) { check_images(node("middle", "max_pool2d", {{"kernel", 2.0}})); }
 TEST(ReferenceGradients, MaxPoolOverlapsAndPadding) {
     check_images(node("middle", "max_pool2d", {{"kernel", 3.0}, {"stride", 2.0}, {"padding", 1.0}}));
@@ -80,6 +104,54 @@ TEST(ReferenceGradients, FlatJoins) {
                      node_of({"sum", "images", "tanh"}, "both", "concat"),
                      node("last", "dense", {{"units", 4.0}}), loss_of("last")},
                     {5});
+}
+
+// Of (1, 2, 3, 4) and (5, 6, 7, 8), two channels of 1 x 4, what one layer makes.
+std::vector<double> made_of_two_rows(const std::string& kind, const AttributeSpecs& attributes,
+                                     const std::vector<float>& weights) {
+    Problem problem({node("y", kind, attributes), node("flat", "flatten"), loss_of("flat", "squared_error")},
+                    1, {2, 1, 4}, Numbers::kReal);
+    if (!weights.empty()) problem.weights.at("y.weight") = weights;
+    problem.images = {1, 2, 3, 4, 5, 6, 7, 8};
+    problem.labels = {0};
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.step(TT_GRADIENT);
+    return trainer.read(TT_ACTIVATION)["y"];
+}
+
+TEST(Reference, ConvolutionsByHand) {
+    using Values = std::vector<double>;
+    const std::vector<double> flat{1, 2};
+    // Two groups: each channel meets its own weights only.
+    EXPECT_EQ(
+        made_of_two_rows("conv2d", {{"channels", 2.0}, {"kernel", flat}, {"groups", 2.0}, {"bias", false}},
+                         {1, 10, 1, 100}),
+        (Values{21, 32, 43, 605, 706, 807}));
+    // A pause of one between the taps.
+    EXPECT_EQ(
+        made_of_two_rows(
+            "conv2d",
+            {{"channels", 1.0}, {"kernel", flat}, {"dilation", std::vector<double>{1, 2}}, {"bias", false}},
+            {1, 10, 0, 0}),
+        (Values{31, 42}));
+    // An odd padding: the zero is behind.
+    EXPECT_EQ(made_of_two_rows("conv2d",
+                               {{"channels", 1.0}, {"kernel", flat}, {"padding", "same"}, {"bias", false}},
+                               {1, 10, 0, 0}),
+              (Values{21, 32, 43, 4}));
+    // Each value sets its kernel down, two further on each time: (1, 10, 0) at 0, (2, 20, 0) at 2, ... of
+    // which the first place is cut off and one is added behind.
+    EXPECT_EQ(made_of_two_rows("conv_transpose2d",
+                               {{"channels", 1.0},
+                                {"kernel", flat},
+                                {"stride", 2.0},
+                                {"padding", std::vector<double>{0, 1}},
+                                {"output_padding", std::vector<double>{0, 1}},
+                                {"bias", false}},
+                               {1, 10, 1, 0}),
+              (Values{10, 8, 20, 10, 30, 12, 40}));
+    EXPECT_EQ(made_of_two_rows("upsample2d", {{"scale", flat}}, {}),
+              (Values{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8}));
 }
 
 // Worked by hand: x = (1, 2) goes through w = 3 as y = (3, 6); y + y and y side by side: (6, 12, 3, 6).

@@ -106,6 +106,64 @@ TEST(Network, InfersWindows) {
     EXPECT_EQ(shape_of(conv({{"kernel", 8.0}}), {3, 8, 8}), (Shape{2, 4, 1, 1}));
 }
 
+// As many outputs as inputs, divided by the stride and rounded up; the larger half of the padding behind.
+TEST(Network, PadsToTheSameSize) {
+    const auto padded = [](AttributeSpecs attributes, const Shape& sample) {
+        attributes["channels"] = 4.0;
+        attributes["padding"] = "same";
+        const Network network(single({"c", "conv2d", {}, attributes}), 2, images_and_labels(sample));
+        const Node& conv = network.node(network.index_of("c"));
+        return std::vector{conv.shape[2],           conv.shape[3],
+                           conv.whole("padding_h"), conv.whole("padding_end_h"),
+                           conv.whole("padding_w"), conv.whole("padding_end_w")};
+    };
+    using Six = std::vector<std::int64_t>;
+    EXPECT_EQ(padded({{"kernel", 3.0}}, {3, 8, 9}), (Six{8, 9, 1, 1, 1, 1}));
+    EXPECT_EQ(padded({{"kernel", 4.0}}, {3, 8, 9}), (Six{8, 9, 1, 2, 1, 2}));
+    // MobileNet's first layer: nothing in front of an even image.
+    EXPECT_EQ(padded({{"kernel", 3.0}, {"stride", 2.0}}, {3, 8, 9}), (Six{4, 5, 0, 1, 1, 1}));
+    EXPECT_EQ(padded({{"kernel", 3.0}, {"stride", 2.0}, {"dilation", 2.0}}, {3, 8, 9}),
+              (Six{4, 5, 1, 2, 2, 2}));
+    EXPECT_EQ(padded({{"kernel", 1.0}, {"stride", 3.0}}, {3, 8, 9}), (Six{3, 3, 0, 0, 0, 0}))
+        << "a stride beyond the kernel";
+    EXPECT_EQ(padded({{"kernel", 9.0}}, {3, 2, 2}), (Six{2, 2, 4, 4, 4, 4})) << "a kernel beyond the images";
+}
+
+TEST(Network, DividesConvolutionsIntoGroups) {
+    const auto conv_of = [](double channels, double groups) {
+        const Network network(
+            single({"c", "conv2d", {}, {{"channels", channels}, {"kernel", 3.0}, {"groups", groups}}}), 2,
+            images_and_labels({4, 5, 6}));
+        const std::uint32_t index = network.index_of("c");
+        const Parameter& weight = network.node(index).parameters[0];
+        EXPECT_EQ(network.multiply_accumulates(index).forward,
+                  element_count(network.node(index).shape) * weight.shape[1] * 9);
+        return std::pair(weight.shape, std::pair(weight.initializer.fan_in, weight.initializer.fan_out));
+    };
+    EXPECT_EQ(conv_of(6, 2), std::pair(Shape{6, 2, 3, 3}, std::pair(18L, 27L)));
+    EXPECT_EQ(conv_of(8, 4), std::pair(Shape{8, 1, 3, 3}, std::pair(9L, 18L)));
+}
+
+TEST(Network, EnlargesImages) {
+    const NodeSpec transposed{"t",
+                              "conv_transpose2d",
+                              {},
+                              {{"channels", 5.0},
+                               {"kernel", std::vector{3.0, 4.0}},
+                               {"stride", 2.0},
+                               {"padding", 1.0},
+                               {"output_padding", std::vector{1.0, 0.0}}}};
+    EXPECT_EQ(shape_of(transposed, {3, 8, 9}), (Shape{2, 5, 16, 18}));
+    const Network network(single(transposed), 2, images_and_labels({3, 8, 9}));
+    const Node& node = network.node(network.index_of("t"));
+    EXPECT_EQ(node.parameters[0].shape, (Shape{3, 5, 3, 4})) << "as PyTorch has it: inputs first";
+    EXPECT_EQ(node.parameters[1].shape, (Shape{5}));
+    EXPECT_EQ(node.parameters[0].initializer.fan_in, 3 * 12);
+    EXPECT_EQ(network.multiply_accumulates(network.index_of("t")).forward, 2 * 3 * 8 * 9 * 5 * 12);
+    EXPECT_EQ(shape_of({"u", "upsample2d", {}, {{"scale", std::vector{2.0, 3.0}}}}, {3, 8, 9}),
+              (Shape{2, 3, 16, 27}));
+}
+
 // What a job file carries must mean the same network.
 TEST(Network, TakesItsOwnNormalizedNodes) {
     const Network network(lenet5(), 64, images_and_labels({1, 28, 28}));
@@ -180,9 +238,28 @@ TEST(Network, RefusesWrongAttributes) {
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", std::vector{1.0, 2.0, 3.0}}}), "kernel = [1, 2, 3]");
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding", -1.0}}), "padding = -1");
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding", "valid"}}), "padding = \"valid\"");
-    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 4.0}, {"padding", "same"}}), "odd kernel");
-    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"stride", 2.0}, {"padding", "same"}}),
-                 "stride 1");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"padding", "same"}}), "needs 'kernel'");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding_end", 1.0}}),
+                 "no attribute 'padding_end'. Did you mean 'padding");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"padding", "same"}, {"padding_end_h", 1.0}}),
+                 "'padding' and also 'padding_end_h'");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"groups", 0.0}}), "groups = 0");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"groups", 3.0}}),
+                 "groups = 3, which must divide both its channels = 3 and the 1 channels of its input; "
+                 "'images' gives (64, 1, 28, 28)");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"dilation", 0.0}}), "dilation = 0");
+    EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"dilation", 14.0}}),
+                 "has a 3x3 kernel, dilated by 14x14, with 0x0 padding, larger than its images");
+    const auto transposed = [](AttributeSpecs attributes) {
+        attributes["channels"] = 3.0;
+        return refusal(single({"c", "conv_transpose2d", {}, attributes}));
+    };
+    EXPECT_WORDS(transposed({{"kernel", 3.0}, {"stride", 2.0}, {"output_padding", std::vector{0.0, 2.0}}}),
+                 "output_padding_w = 2; expected less than its stride, 2");
+    EXPECT_WORDS(transposed({{"kernel", 3.0}, {"padding", 15.0}}),
+                 "padding_h = 15, which cuts off all 30 of its outputs");
+    EXPECT_WORDS(refusal(single({"u", "upsample2d", {}, {}})), "needs 'scale', a whole number or");
+    EXPECT_WORDS(refusal(single({"u", "upsample2d", {}, {{"scale", 0.0}}})), "scale = 0");
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel_h", 3.0}}), "only one of 'kernel_h' and 'kernel_w'");
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"kernel_h", 3.0}}), "'kernel' and also");
     EXPECT_WORDS(conv({{"channels", 3.0}, {"kernel", 3.0}, {"bias", 2.0}}),

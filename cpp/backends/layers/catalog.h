@@ -7,41 +7,57 @@
 #include "layers/activation.h"
 #include "layers/convolution.h"
 #include "layers/dense.h"
+#include "layers/depthwise.h"
 #include "layers/dropout.h"
 #include "layers/join.h"
 #include "layers/loss.h"
 #include "layers/pooling.h"
+#include "layers/upsample.h"
 #include "timetrial/kinds.hpp"
 
 namespace timetrial::layers {
 
 inline Window read_window(const Attributes& a) {
-    return {a.integer("kernel_h"), a.integer("kernel_w"),     a.integer("stride_h"),
-            a.integer("stride_w"), a.integer("padding_h", 0), a.integer("padding_w", 0)};
+    return {a.integer("kernel_h"),      a.integer("kernel_w"),     a.integer("stride_h"),
+            a.integer("stride_w"),      a.integer("padding_h", 0), a.integer("padding_w", 0),
+            a.integer("dilation_h", 1), a.integer("dilation_w", 1)};
 }
 
 template <typename T>
-using MakeLayer = std::unique_ptr<Layer<T>> (*)(const Attributes&);
+using MakeLayer = std::unique_ptr<Layer<T>> (*)(const timetrial::Layer&);
 
 template <typename T, typename Made>
-std::unique_ptr<Layer<T>> plain(const Attributes&) {
+std::unique_ptr<Layer<T>> plain(const timetrial::Layer&) {
     return std::make_unique<Made>();
 }
 template <typename T, typename Made>
-std::unique_ptr<Layer<T>> windowed(const Attributes& attributes) {
-    return std::make_unique<Made>(read_window(attributes));
+std::unique_ptr<Layer<T>> windowed(const timetrial::Layer& from) {
+    return std::make_unique<Made>(read_window(from.attributes));
+}
+template <typename T, typename Product>
+std::unique_ptr<Layer<T>> convolution(const timetrial::Layer& from) {
+    const int64_t groups = from.attributes.integer("groups", 1), of_group = from.parameters.at(0).shape.at(1);
+    if (groups > 1 && of_group == 1) return std::make_unique<Depthwise<T>>(read_window(from.attributes));
+    return std::make_unique<Convolution<T, Product>>(read_window(from.attributes), groups);
+}
+template <typename T>
+std::unique_ptr<Layer<T>> upsample(const timetrial::Layer& from) {
+    return std::make_unique<Upsample<T>>(from.attributes.integer("scale_h"),
+                                         from.attributes.integer("scale_w"));
 }
 
 template <typename T, typename Product>
 inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"dense", plain<T, Dense<T, Product>>},
-    Kind<MakeLayer<T>>{"conv2d", windowed<T, Convolution<T, Product>>},
+    Kind<MakeLayer<T>>{"conv2d", convolution<T, Product>},
+    Kind<MakeLayer<T>>{"conv_transpose2d", windowed<T, ConvTranspose<T, Product>>},
     Kind<MakeLayer<T>>{"max_pool2d", windowed<T, MaxPool<T>>},
     Kind<MakeLayer<T>>{"avg_pool2d", windowed<T, AveragePool<T>>},
     Kind<MakeLayer<T>>{"relu", plain<T, Activation<T, Relu>>},
     Kind<MakeLayer<T>>{"tanh", plain<T, Activation<T, Tanh>>},
     Kind<MakeLayer<T>>{"sigmoid", plain<T, Activation<T, Sigmoid>>},
     Kind<MakeLayer<T>>{"flatten", plain<T, Flatten<T>>},
+    Kind<MakeLayer<T>>{"upsample2d", upsample<T>},
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"add", plain<T, Add<T>>},
     Kind<MakeLayer<T>>{"concat", plain<T, Concat<T>>},

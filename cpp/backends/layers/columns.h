@@ -15,6 +15,16 @@ namespace timetrial::layers {
 
 struct Window {
     int64_t kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w;
+    int64_t dilation_h = 1, dilation_w = 1;
+
+    // Where the last tap of a kernel lies behind its first.
+    int64_t reach_h() const { return (kernel_h - 1) * dilation_h; }
+    int64_t reach_w() const { return (kernel_w - 1) * dilation_w; }
+    // Without padding, at any side, and with stride 1 along the lines.
+    bool fills_lines(int64_t height, int64_t width, int64_t out_height, int64_t out_width) const {
+        return stride_w == 1 && padding_h == 0 && padding_w == 0 &&
+               (out_height - 1) * stride_h + reach_h() < height && out_width - 1 + reach_w() < width;
+    }
 };
 
 // What is gathered at a time: whole images, or some output rows of one.
@@ -80,8 +90,8 @@ inline Share inside(int64_t outputs, int64_t inputs, int64_t stride, int64_t off
     return {std::min(begin, outputs), std::max(end, std::min(begin, outputs))};
 }
 
-// Visits every (row k, image, output line) of a tile: f(column line, input line or null, span, kernel
-// column).
+// Visits every (row k, image, output line) of a tile: f(column line, input line or null, span, how
+// far to the right the tap is).
 template <typename T, typename F>
 inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
                           const Tile& tile, F&& f) {
@@ -90,14 +100,15 @@ inline void for_each_line(const Shape& in, const Shape& out, const Window& w, T*
     for (int64_t c = 0; c < in.channels; ++c) {
         for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
             for (int64_t kw = 0; kw < w.kernel_w; ++kw, row += count) {
-                const Share span = inside(out.width, in.width, w.stride_w, kw - w.padding_w);
+                const int64_t right = kw * w.dilation_w - w.padding_w;
+                const Share span = inside(out.width, in.width, w.stride_w, right);
                 T* line = row;
                 for (int64_t n = tile.images.begin; n < tile.images.end; ++n) {
                     T* image = input + (c * in.batch + n) * in.plane();
                     for (int64_t oh = tile.rows.begin; oh < tile.rows.end; ++oh, line += out.width) {
-                        const int64_t ih = oh * w.stride_h + kh - w.padding_h;
+                        const int64_t ih = oh * w.stride_h + kh * w.dilation_h - w.padding_h;
                         const bool visible = ih >= 0 && ih < in.height;
-                        f(line, visible ? image + ih * in.width : nullptr, span, kw - w.padding_w);
+                        f(line, visible ? image + ih * in.width : nullptr, span, right);
                     }
                 }
             }
@@ -115,7 +126,7 @@ inline void for_each_full_line(const Shape& in, const Shape& out, const Window& 
         for (int64_t kh = 0; kh < w.kernel_h; ++kh) {
             for (int64_t kw = 0; kw < w.kernel_w; ++kw) {
                 T* image = input + (c * in.batch + tile.images.begin) * in.plane() + tile.rows.begin * step +
-                           kh * in.width + kw;
+                           kh * w.dilation_h * in.width + kw * w.dilation_w;
                 for (int64_t n = tile.images.begin; n < tile.images.end; ++n, image += in.plane()) {
                     T* seen = image;
                     for (int64_t oh = tile.rows.begin; oh < tile.rows.end; ++oh) {
@@ -134,7 +145,7 @@ template <typename T>
 void gather_columns(const Shape& in, const Shape& out, const Window& w, const T* input, T* columns,
                     const Tile& tile) {
     T* source = const_cast<T*>(input);  // read only below; the visitor serves both directions
-    if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
+    if (w.fills_lines(in.height, in.width, out.height, out.width)) {
         detail::with_width(out.width, [&](auto width) {
             detail::for_each_full_line(in, out, w, source, columns, tile, [&](T* line, const T* from) {
                 if constexpr (width.value > 0) {
@@ -146,23 +157,24 @@ void gather_columns(const Shape& in, const Shape& out, const Window& w, const T*
         });
         return;
     }
-    detail::for_each_line(in, out, w, source, columns, tile, [&](T* line, T* from, Share span, int64_t kw) {
-        if (!from) return std::fill_n(line, out.width, T(0)), void();
-        std::fill_n(line, span.begin, T(0));
-        if (w.stride_w == 1) {
-            std::copy(from + span.begin + kw, from + span.end + kw, line + span.begin);
-        } else {
-            for (int64_t ow = span.begin; ow < span.end; ++ow) line[ow] = from[ow * w.stride_w + kw];
-        }
-        std::fill(line + span.end, line + out.width, T(0));
-    });
+    detail::for_each_line(
+        in, out, w, source, columns, tile, [&](T* line, T* from, Share span, int64_t right) {
+            if (!from) return std::fill_n(line, out.width, T(0)), void();
+            std::fill_n(line, span.begin, T(0));
+            if (w.stride_w == 1) {
+                std::copy(from + span.begin + right, from + span.end + right, line + span.begin);
+            } else {
+                for (int64_t ow = span.begin; ow < span.end; ++ow) line[ow] = from[ow * w.stride_w + right];
+            }
+            std::fill(line + span.end, line + out.width, T(0));
+        });
 }
 
 // The transpose: adds every column to the input position it was gathered from.
 template <typename T>
 void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* input, T* columns,
                      const Tile& tile) {
-    if (w.stride_w == 1 && w.padding_w == 0 && w.padding_h == 0) {
+    if (w.fills_lines(in.height, in.width, out.height, out.width)) {
         detail::with_width(out.width, [&](auto width) {
             detail::for_each_full_line(in, out, w, input, columns, tile, [&](const T* line, T* to) {
                 if constexpr (width.value > 0) {
@@ -174,9 +186,9 @@ void scatter_columns(const Shape& in, const Shape& out, const Window& w, T* inpu
         });
         return;
     }
-    detail::for_each_line(in, out, w, input, columns, tile, [&](T* line, T* to, Share span, int64_t kw) {
+    detail::for_each_line(in, out, w, input, columns, tile, [&](T* line, T* to, Share span, int64_t right) {
         if (!to) return;
-        for (int64_t ow = span.begin; ow < span.end; ++ow) to[ow * w.stride_w + kw] += line[ow];
+        for (int64_t ow = span.begin; ow < span.end; ++ow) to[ow * w.stride_w + right] += line[ow];
     });
 }
 

@@ -123,7 +123,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             is_behind_parameters = is_behind_parameters || learns[place[input]];
         }
         learns.push_back(is_behind_parameters);
-        node.layer = find_kind(layer_kinds<T, Product>, from).make(from.attributes);
+        node.layer = find_kind(layer_kinds<T, Product>, from).make(from);
         for (const ParameterSpec& spec : from.parameters) {
             if (!spec.initial)
                 throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");

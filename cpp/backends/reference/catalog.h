@@ -15,6 +15,7 @@
 #include "losses.h"
 #include "pooling.h"
 #include "timetrial/kinds.hpp"
+#include "upsample.h"
 
 namespace timetrial::reference {
 
@@ -38,6 +39,8 @@ using LossKind = Kind<std::unique_ptr<Loss> (*)(const Attributes&)>;
 inline constexpr std::array functions = {
     FunctionKind{"dense", plain<Function, Dense>},
     FunctionKind{"conv2d", shaped<Conv2d>},
+    FunctionKind{"conv_transpose2d", shaped<ConvTranspose2d>},
+    FunctionKind{"upsample2d", shaped<Upsample2d>},
     FunctionKind{"max_pool2d", shaped<MaxPool2d>},
     FunctionKind{"avg_pool2d", shaped<AvgPool2d>},
     FunctionKind{"global_avg_pool2d", plain<Function, GlobalAvgPool2d>},

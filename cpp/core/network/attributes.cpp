@@ -171,7 +171,7 @@ void check_keys(const LayerView& layer, const std::vector<AttributeRule>& rules,
                 const AttributeSpecs& specs) {
     std::vector<std::string> known;
     for (const AttributeRule& rule : rules) {
-        known.push_back(rule.name);
+        if (!rule.is_derived) known.push_back(rule.name);
         if (rule.type == AttributeType::kPair)
             for (const char* side : {"_h", "_w"}) known.push_back(rule.name + side);
     }
@@ -211,6 +211,7 @@ std::vector<Attribute> read_attributes(const LayerView& layer, const std::vector
 std::string attribute_words(const std::vector<AttributeRule>& rules) {
     std::vector<std::string> all;
     for (const AttributeRule& rule : rules) {
+        if (rule.is_derived) continue;
         std::vector<std::string> notes;
         if (rule.otherwise) notes.push_back(value_text(*rule.otherwise));
         if (!rule.same_as.empty()) notes.push_back("the " + rule.same_as);

@@ -36,6 +36,8 @@ struct AttributeRule {
     double least = -std::numeric_limits<double>::infinity();  // of every number
     // Of kWord: what it may be. Of another type: words that the kind translates before rules are applied.
     std::vector<std::string> words = {};
+    // Of kPair: not written by people, who have another attribute for it; only the normalized form has it.
+    bool is_derived = false;
 };
 
 // One attribute of the user's, in normalized form; two of a pair. Nothing is looked up but this rule's keys.

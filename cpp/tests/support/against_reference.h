@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -51,6 +53,76 @@ inline void expect_exact(const MakeTrainer& make, const NodeSpec& middle, const 
                 {node("first", "conv2d", {{"channels", channels}, {"kernel", 1.0}}), middle,
                  node("flat", "flatten"), loss_of("flat", "squared_error")},
                 input, batch, Numbers::kIntegers, 0);
+}
+
+// Convolutions with groups and dilation, with as many groups as channels, with padding at one side only; the
+// way back through one; larger images. Bit for bit on small integers where the loss divides by a power of
+// two, and within rounding where the numbers of channels are odd. `before`: channels of the layer before.
+inline void expect_convolutions(const MakeTrainer& make) {
+    using Pair = std::vector<double>;
+    const auto check = [&](const NodeSpec& middle, const Shape& input, std::int64_t batch, double before) {
+        const std::vector<NodeSpec> specs{node("first", "conv2d", {{"channels", before}, {"kernel", 1.0}}),
+                                          middle, node("flat", "flatten"), loss_of("flat", "squared_error")};
+        const Problem problem(specs, batch, input, Numbers::kIntegers);
+        const auto values = static_cast<std::uint64_t>(element_count(problem.network.node(4).shape));
+        const bool is_exact = std::has_single_bit(values);
+        expect_step(make, specs, input, batch, is_exact ? Numbers::kIntegers : Numbers::kReal,
+                    is_exact ? 0 : 2e-6);
+    };
+    const auto conv = [&](double before, const AttributeSpecs& attributes, const Shape& input,
+                          std::int64_t batch = 4) {
+        check(node("middle", "conv2d", attributes), input, batch, before);
+    };
+    // Groups of several channels, and one group.
+    conv(6, {{"channels", 8.0}, {"kernel", 3.0}, {"groups", 2.0}}, {2, 6, 6});
+    conv(9, {{"channels", 15.0}, {"kernel", Pair{2, 3}}, {"groups", 3.0}, {"bias", false}}, {1, 5, 6});
+    conv(32, {{"channels", 32.0}, {"kernel", 3.0}, {"groups", 2.0}, {"padding", "same"}}, {1, 4, 4}, 2);
+    conv(1, {{"channels", 4.0}, {"kernel", 3.0}, {"groups", 1.0}}, {2, 6, 6}, 1);
+    // Depthwise, with one and with several outputs for each channel.
+    for (const double channels : {2.0, 5.0, 8.0, 16.0, 24.0})
+        conv(channels, {{"channels", channels}, {"kernel", 3.0}, {"groups", channels}, {"padding", "same"}},
+             {2, 8, 4}, 2);
+    conv(4, {{"channels", 8.0}, {"kernel", Pair{3, 2}}, {"groups", 4.0}, {"stride", 2.0}, {"padding", 1.0}},
+         {2, 7, 7}, 1);
+    conv(3, {{"channels", 9.0}, {"kernel", 5.0}, {"groups", 3.0}, {"padding", "same"}, {"bias", false}},
+         {1, 7, 3}, 1);
+    conv(4, {{"channels", 4.0}, {"kernel", 2.0}, {"groups", 4.0}, {"stride", Pair{3, 4}}, {"padding", 1.0}},
+         {1, 10, 5});
+    conv(8,
+         {{"channels", 8.0},
+          {"kernel", 3.0},
+          {"groups", 8.0},
+          {"stride", 2.0},
+          {"dilation", Pair{3, 2}},
+          {"padding", "same"}},
+         {1, 8, 16}, 2);
+    // Dilation, strides beyond the kernel, and padding at one side only.
+    conv(3, {{"channels", 4.0}, {"kernel", 3.0}, {"dilation", 2.0}}, {2, 8, 6}, 2);
+    conv(4, {{"channels", 6.0}, {"kernel", 3.0}, {"dilation", Pair{1, 3}}, {"groups", 2.0}, {"padding", 2.0}},
+         {2, 4, 6}, 1);
+    conv(3, {{"channels", 4.0}, {"kernel", 2.0}, {"stride", 3.0}, {"padding", Pair{1, 0}}}, {1, 10, 11});
+    conv(2, {{"channels", 4.0}, {"kernel", 2.0}, {"padding", "same"}}, {2, 4, 4});
+    conv(2, {{"channels", 4.0}, {"kernel", 3.0}, {"stride", 2.0}, {"padding", "same"}}, {2, 8, 4});
+    conv(16, {{"channels", 16.0}, {"kernel", 4.0}, {"dilation", 2.0}, {"padding", "same"}}, {1, 4, 4}, 2);
+
+    const auto transposed = [&](double before, const AttributeSpecs& attributes, const Shape& input,
+                                std::int64_t batch = 2) {
+        check(node("middle", "conv_transpose2d", attributes), input, batch, before);
+    };
+    transposed(3, {{"channels", 4.0}, {"kernel", 3.0}}, {2, 2, 6});
+    transposed(5, {{"channels", 3.0}, {"kernel", 2.0}, {"stride", 2.0}}, {1, 4, 4}, 1);
+    transposed(16, {{"channels", 16.0}, {"kernel", 4.0}, {"stride", 2.0}, {"padding", 1.0}}, {2, 4, 4});
+    transposed(2,
+               {{"channels", 1.0},
+                {"kernel", Pair{3, 2}},
+                {"stride", Pair{2, 3}},
+                {"padding", Pair{1, 0}},
+                {"output_padding", Pair{1, 2}},
+                {"bias", false}},
+               {2, 4, 4}, 4);
+    for (const double channels : {1.0, 3.0, 16.0})
+        for (const Pair& scale : {Pair{2, 2}, Pair{1, 4}, Pair{3, 1}})
+            check(node("middle", "upsample2d", {{"scale", scale}}), {2, 4, 4}, 2, channels);
 }
 
 // The largest error of a gradient and of five steps, in units of the tolerances by which timetrial proves a

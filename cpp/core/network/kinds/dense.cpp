@@ -12,7 +12,9 @@ Shape infer_dense(const LayerView& layer) {
 }
 
 std::vector<Parameter> dense_parameters(const LayerView& layer) {
-    return weight_and_bias(layer, {layer.node.whole("units"), layer.input_shape()[1]});
+    const std::int64_t units = layer.node.whole("units"), features = layer.input_shape()[1];
+    return with_bias(
+        layer, {layer.node.name + ".weight", {units, features}, {"glorot_uniform", features, units}}, units);
 }
 
 std::int64_t dense_products(const LayerView& layer) {

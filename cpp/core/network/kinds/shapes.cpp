@@ -13,6 +13,13 @@ Shape infer_flatten(const LayerView& layer) {
     return {input[0], element_count(input) / input[0]};
 }
 
+Shape infer_upsample2d(const LayerView& layer) {
+    need_images(layer);
+    const Shape& input = layer.input_shape();
+    return {input[0], input[1], input[2] * layer.node.whole("scale_h"),
+            input[3] * layer.node.whole("scale_w")};
+}
+
 Shape infer_add(const LayerView& layer) {
     for (const Node* input : layer.inputs)
         if (input->shape != layer.input_shape())
@@ -45,6 +52,12 @@ std::vector<LayerKind> shapes() {
          .source = "row-major, as in the shapes of this table",
          .moves_nothing = true,
          .keeps_places = true},
+        {.name = "upsample2d",
+         .attributes = {pair("scale", 1)},
+         .infer_shape = infer_upsample2d,
+         .formula = "`y[n,c,i,j] = x[n,c,i/s,j/s]`, rounded down: the nearest value. Its gradient is the sum "
+                    "over its copies",
+         .source = "Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts, Distill 2016"},
         {.name = "add",
          .takes = kSeveral,
          .infer_shape = infer_add,

@@ -1,5 +1,6 @@
 #include "network/kinds/shared.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "text/text.h"
@@ -46,31 +47,39 @@ void need_images(const LayerView& layer) {
                  ": it cannot stand behind a flat output, or the data set has flat samples");
 }
 
-std::vector<Parameter> weight_and_bias(const LayerView& layer, const Shape& weight) {
-    const std::int64_t fan_in = element_count(weight) / weight[0],
-                       fan_out = element_count(weight) / weight[1];
-    std::vector<Parameter> parameters{
-        {layer.node.name + ".weight", weight, {"glorot_uniform", fan_in, fan_out}}};
-    if (layer.node.whole("bias") != 0) parameters.push_back({layer.node.name + ".bias", {weight[0]}, {}});
+std::vector<Parameter> with_bias(const LayerView& layer, Parameter weight, std::int64_t outputs) {
+    std::vector<Parameter> parameters{std::move(weight)};
+    if (layer.node.whole("bias") != 0) parameters.push_back({layer.node.name + ".bias", {outputs}, {}});
     return parameters;
 }
 
 std::array<std::int64_t, 2> slide(const LayerView& layer) {
     const Shape& input = layer.input_shape();
     const Node& node = layer.node;
-    const auto extent = [&](std::int64_t size, const char* axis) {
-        const std::string suffix = std::string("_") + axis;
-        const std::int64_t padded = size + 2 * node.whole("padding" + suffix);
-        const std::int64_t kernel = node.whole("kernel" + suffix);
-        return padded < kernel ? 0 : (padded - kernel) / node.whole("stride" + suffix) + 1;
+    const auto has = [&](const std::string& key) {
+        return std::any_of(node.attributes.begin(), node.attributes.end(),
+                           [&](const Attribute& one) { return one.name == key; });
     };
-    const std::array<std::int64_t, 2> output{extent(input[2], "h"), extent(input[3], "w")};
+    const auto reach = [&](const std::string& axis) {  // from the first to the last input of a window
+        const std::int64_t kernel = node.whole("kernel" + axis);
+        return has("dilation" + axis) ? (kernel - 1) * node.whole("dilation" + axis) + 1 : kernel;
+    };
+    const auto end = [&](const std::string& axis) {
+        return node.whole((has("padding_end" + axis) ? "padding_end" : "padding") + axis);
+    };
+    const auto extent = [&](std::int64_t size, const std::string& axis) {
+        const std::int64_t padded = size + node.whole("padding" + axis) + end(axis);
+        return padded < reach(axis) ? 0 : (padded - reach(axis)) / node.whole("stride" + axis) + 1;
+    };
+    const std::array<std::int64_t, 2> output{extent(input[2], "_h"), extent(input[3], "_w")};
     if (output[0] < 1 || output[1] < 1) {
         const auto pair = [&](const std::string& key) {
             return std::to_string(node.whole(key + "_h")) + "x" + std::to_string(node.whole(key + "_w"));
         };
-        layer.refuse("has a " + pair("kernel") + " kernel with " + pair("padding") +
-                     " padding, larger than its images: " + gives(layer));
+        const bool is_dilated = reach("_h") > node.whole("kernel_h") || reach("_w") > node.whole("kernel_w");
+        layer.refuse("has a " + pair("kernel") + " kernel" +
+                     (is_dilated ? ", dilated by " + pair("dilation") + "," : "") + " with " +
+                     pair("padding") + " padding, larger than its images: " + gives(layer));
     }
     return output;
 }

@@ -27,10 +27,11 @@ std::string all_give(const LayerView& layer);
 void need_flat(const LayerView& layer);
 void need_images(const LayerView& layer);
 
-// A weight is (outputs, inputs) or (outputs, inputs, kernel...).
-std::vector<Parameter> weight_and_bias(const LayerView& layer, const Shape& weight);
+// The weight, and a bias for each output if the layer has one.
+std::vector<Parameter> with_bias(const LayerView& layer, Parameter weight, std::int64_t outputs);
 
-// Extents of the output of a window that slides over (H, W).
+// Extents of the output of a window that slides over (H, W), with padding_end_* and dilation_* where the kind
+// has them.
 std::array<std::int64_t, 2> slide(const LayerView& layer);
 
 }  // namespace timetrial::kinds

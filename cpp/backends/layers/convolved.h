@@ -1,0 +1,84 @@
+// What the kinds of convolution share: weight and bias, and the gradients that each thread keeps of its own
+// images until the threads have met.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "layers/layer.h"
+
+namespace timetrial::layers {
+
+// f(channel, the place of the images' values, how many there are)
+template <typename F>
+inline void for_each_channel(const Shape& shape, Share images, F&& f) {
+    for (int64_t c = 0; c < shape.channels; ++c)
+        f(c, (c * shape.batch + images.begin) * shape.plane(), (images.end - images.begin) * shape.plane());
+}
+
+// Of each thread, and their sum in the order of the threads.
+template <typename T>
+class OwnGradients {
+  public:
+    void prepare(int64_t size, int threads) {
+        for (int thread = 0; thread < threads; ++thread) own_.emplace_back(size);
+    }
+    // To be added to, from zero.
+    T* begin(int thread) {
+        own_[static_cast<size_t>(thread)].zero();
+        return own_[static_cast<size_t>(thread)].data();
+    }
+    void sum(Share part, T* gradient) const {
+        for (int64_t i = part.begin; i < part.end; ++i) {
+            T sum = 0;
+            for (const Buffer<T>& own : own_) sum += own.data()[i];
+            gradient[i] = sum;
+        }
+    }
+
+  private:
+    std::vector<Buffer<T>> own_;
+};
+
+template <typename T>
+class Convolved : public LayerOfOne<T> {
+  public:
+    void parameter_gradients(const Edge<T>&, const Edge<T>&, int thread, int threads,
+                             const typename Layer<T>::Each& each) final {
+        auto& weights = *this->parameters[0];
+        const int64_t rows = weights.shape[0], per_row = weights.size() / rows;
+        const Share mine = share_of(rows, thread, threads);
+        sum_weight_gradient(mine, weights.gradient.data());
+        each(weights, mine.begin * per_row, mine.end * per_row);
+        if (!bias()) return;
+        auto& biases = *this->parameters[1];
+        const Share part = share_of(biases.size(), thread, threads);
+        bias_gradients_.sum(part, biases.gradient.data());
+        each(biases, part.begin, part.end);
+    }
+
+  protected:
+    // The gradient of some rows of the weight, from what each thread has kept.
+    virtual void sum_weight_gradient(Share rows, T* gradient) const = 0;
+
+    void prepare_bias(int64_t outputs, int threads) {
+        bias_gradients_.prepare(bias() ? outputs : 0, threads);
+    }
+    T* begin_bias_gradient(int thread) { return bias_gradients_.begin(thread); }
+
+    static void clear(const Edge<T>& input, Share images) {
+        for_each_channel(input.shape, images, [&](int64_t, int64_t first, int64_t count) {
+            std::fill_n(input.gradient + first, count, T(0));
+        });
+    }
+
+    const T* weight() const { return this->parameters[0]->value.data(); }
+    const T* bias() const {
+        return this->parameters.size() > 1 ? this->parameters[1]->value.data() : nullptr;
+    }
+
+  private:
+    OwnGradients<T> bias_gradients_;
+};
+
+}  // namespace timetrial::layers
