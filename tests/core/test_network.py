@@ -26,7 +26,8 @@ def test_nodes_are_complete(network: core.Network) -> None:
     assert conv["shape"] == [8, 4, 4, 4]
     assert conv["attributes"] == {
         "channels": 4, "kernel_h": 3, "kernel_w": 3, "stride_h": 1, "stride_w": 1,
-        "padding_h": 0, "padding_w": 0, "bias": 1,
+        "padding_h": 0, "padding_w": 0, "padding_end_h": 0, "padding_end_w": 0,
+        "dilation_h": 1, "dilation_w": 1, "groups": 1, "bias": 1,
     }  # fmt: skip
     assert conv["parameters"] == [
         {
