@@ -151,3 +151,67 @@ kind = "loss_sum"
 inputs = ["class", "error"]
 attributes = { weights = [1, 3] }
 """
+
+# Layers that look at the whole batch and keep states, and the kinds that stand beside them.
+NORMALIZED = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 4, kernel = 5, stride = 2, bias = false }
+
+[[nodes]]
+name = "norm1"
+kind = "batch_norm"
+
+[[nodes]]
+name = "relu1"
+kind = "relu6"
+
+[[nodes]]
+name = "lrn"
+kind = "local_response_norm"
+attributes = { size = 3, alpha = 0.3, k = 2 }
+
+[[nodes]]
+name = "pool1"
+kind = "max_pool2d"
+attributes = { kernel = 2 }
+
+[[nodes]]
+name = "conv2"
+kind = "conv2d"
+attributes = { channels = 8, kernel = 3, bias = false }
+
+[[nodes]]
+name = "norm2"
+kind = "batch_norm"
+attributes = { epsilon = 1e-3, momentum = 0.2 }
+
+[[nodes]]
+name = "relu2"
+kind = "leaky_relu"
+attributes = { slope = 0.2 }
+
+[[nodes]]
+name = "pool2"
+kind = "global_avg_pool2d"
+
+[[nodes]]
+name = "fc1"
+kind = "dense"
+attributes = { units = 12, bias = false }
+
+[[nodes]]
+name = "norm3"
+kind = "batch_norm"
+
+[[nodes]]
+name = "fc2"
+kind = "dense"
+attributes = { units = "classes" }
+
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc2", "labels"]
+"""

@@ -11,6 +11,7 @@
 
 #include "support/against_reference.h"
 #include "support/joined.h"
+#include "support/normalized.h"
 #include "support/pools.h"
 
 namespace timetrial::testing {
@@ -97,6 +98,13 @@ INSTANTIATE_TEST_SUITE_P(Variants, Layers, ::testing::ValuesIn(few()), name_of);
 INSTANTIATE_TEST_SUITE_P(Full, Layers, ::testing::ValuesIn(full()), name_of);
 
 using Pair = std::vector<double>;
+
+// ---- normalization
+
+TEST_P(Layers, Normalizes) {
+    for (const double channels : {5.0, 16.0}) expect_normalized(maker(), channels, GetParam().dtype);
+}
+TEST_P(Layers, EachKindIsRight) { expect_each_kind(maker()); }
 
 // ---- exact
 

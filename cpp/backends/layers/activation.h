@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "layers/layer.h"
+#include "timetrial/backend.hpp"
 
 namespace timetrial::layers {
 
@@ -38,6 +39,31 @@ struct Relu {
     }
 };
 
+// A positive output has a positive input.
+struct LeakyRelu {
+    double below = 0;
+    explicit LeakyRelu(const Attributes& attributes) : below(attributes.number("slope")) {}
+    template <typename T>
+    T value(T x) const {
+        return x > 0 ? x : static_cast<T>(below) * x;
+    }
+    template <typename T>
+    T slope(T y) const {
+        return y > 0 ? T(1) : static_cast<T>(below);
+    }
+};
+
+struct Relu6 {
+    template <typename T>
+    static T value(T x) {
+        return x < 0 ? T(0) : x > 6 ? T(6) : x;
+    }
+    template <typename T>
+    static T slope(T y) {
+        return y > 0 && y < 6 ? T(1) : T(0);
+    }
+};
+
 struct Tanh {
     template <typename T>
     static T value(T x) {
@@ -63,6 +89,9 @@ struct Sigmoid {
 template <typename T, typename F>
 class Activation final : public LayerOfOne<T> {
   public:
+    explicit Activation(F formula = {}) : formula_(formula) {}
+
+    bool is_elementwise() const override { return true; }
     bool may_write_over_input() const override { return true; }
     bool needs_its_output() const override { return true; }
 
@@ -70,7 +99,8 @@ class Activation final : public LayerOfOne<T> {
         for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
             const T* x = input.value + first;
             T* y = output.value + first;
-            for (int64_t i = 0; i < count; ++i) y[i] = F::template value<T>(x[i]);
+            const F formula = formula_;  // of the loop alone: nothing it writes can change that
+            for (int64_t i = 0; i < count; ++i) y[i] = formula.template value<T>(x[i]);
         });
     }
 
@@ -78,13 +108,17 @@ class Activation final : public LayerOfOne<T> {
         for_each_run(input.shape, images, [&](int64_t first, int64_t count) {
             const T *y = output.value + first, *dy = output.gradient + first;
             T* dx = input.gradient + first;
+            const F formula = formula_;
             if (add) {
-                for (int64_t i = 0; i < count; ++i) dx[i] += dy[i] * F::template slope<T>(y[i]);
+                for (int64_t i = 0; i < count; ++i) dx[i] += dy[i] * formula.template slope<T>(y[i]);
             } else {
-                for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * F::template slope<T>(y[i]);
+                for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * formula.template slope<T>(y[i]);
             }
         });
     }
+
+  private:
+    const F formula_;
 };
 
 // C x N x H x W to N x (C H W): a transpose of whole planes. Flat input is copied.

@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "layers/activation.h"
+#include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/dense.h"
 #include "layers/depthwise.h"
 #include "layers/dropout.h"
 #include "layers/join.h"
+#include "layers/local_response_norm.h"
 #include "layers/loss.h"
 #include "layers/pooling.h"
 #include "layers/upsample.h"
@@ -45,6 +47,14 @@ std::unique_ptr<Layer<T>> upsample(const timetrial::Layer& from) {
     return std::make_unique<Upsample<T>>(from.attributes.integer("scale_h"),
                                          from.attributes.integer("scale_w"));
 }
+template <typename T, typename Made>
+std::unique_ptr<Layer<T>> shaped(const Attributes& attributes) {
+    return std::make_unique<Made>(attributes);
+}
+template <typename T, typename Formula>
+std::unique_ptr<Layer<T>> activation(const Attributes& attributes) {
+    return std::make_unique<Activation<T, Formula>>(Formula(attributes));
+}
 
 template <typename T, typename Product>
 inline constexpr std::array layer_kinds = {
@@ -53,6 +63,11 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"conv_transpose2d", windowed<T, ConvTranspose<T, Product>>},
     Kind<MakeLayer<T>>{"max_pool2d", windowed<T, MaxPool<T>>},
     Kind<MakeLayer<T>>{"avg_pool2d", windowed<T, AveragePool<T>>},
+    Kind<MakeLayer<T>>{"global_avg_pool2d", plain<T, GlobalAveragePool<T>>},
+    Kind<MakeLayer<T>>{"batch_norm", shaped<T, BatchNorm<T>>},
+    Kind<MakeLayer<T>>{"local_response_norm", shaped<T, LocalResponseNorm<T>>},
+    Kind<MakeLayer<T>>{"leaky_relu", activation<T, LeakyRelu>},
+    Kind<MakeLayer<T>>{"relu6", plain<T, Activation<T, Relu6>>},
     Kind<MakeLayer<T>>{"relu", plain<T, Activation<T, Relu>>},
     Kind<MakeLayer<T>>{"tanh", plain<T, Activation<T, Tanh>>},
     Kind<MakeLayer<T>>{"sigmoid", plain<T, Activation<T, Sigmoid>>},

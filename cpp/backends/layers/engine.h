@@ -61,6 +61,8 @@ class Engine : public Backend {
             parameter->gradient.zero();
             for (auto& [name, buffer] : parameter->states) buffer.zero();
         }
+        for (Parameter<T>* state : graph_.states)
+            std::copy_n(state->initial, state->size(), state->value.data());
         steps_ = 0;
     }
 
@@ -122,6 +124,9 @@ class Engine : public Backend {
                     found.push_back(make_tensor(name.c_str(), role, dtype, p->shape, buffer.data()));
             }
         }
+        if (role == TT_STATE)
+            for (Parameter<T>* s : graph_.states)
+                found.push_back(make_tensor(s->name.c_str(), role, dtype, s->shape, s->value.data()));
         for (std::size_t i = graph_.n_inputs; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
             if (node.overwritten) continue;
@@ -172,18 +177,13 @@ class Engine : public Backend {
     void list_regions() {
         regions_ = {};
         const std::size_t count = graph_.nodes.size();
-        for (std::size_t i = 0; i < graph_.n_inputs; ++i)
-            if (is_copied(i))
-                add(graph_.nodes[i].is_mask ? kForward : kForward | kInfer, i, TT_DIRECTION_REORDER,
-                    [this, i](Share images, int) { load(i, images); });
-        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
-            add(kForward, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
-                node.layer->forward(node.reads, node.output, images, thread);
-            });
-            add(kInfer, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
-                node.layer->infer(node.reads, node.output, images, thread);
-            });
-        }
+        add_loads(kForward);
+        for (std::size_t i = graph_.n_inputs; i < count; ++i)
+            add_work(kForward, i, TT_DIRECTION_FORWARD,
+                     [layer = graph_.nodes[i].layer.get()](Inputs<T> inputs, const Edge<T>& output,
+                                                           Share share, int thread) {
+                         layer->forward(inputs, output, share, thread);
+                     });
         for (std::size_t i = 0; i < graph_.heads.size(); ++i)
             add(kLoss, count + i, TT_DIRECTION_LOSS,
                 [this, i](Share images, int thread) { lose(i, images, thread); });
@@ -206,6 +206,22 @@ class Engine : public Backend {
                 });
             }
         }
+        add_inference();
+    }
+
+    // By images, whatever a layer needs where it learns.
+    void add_inference() {
+        add_loads(kInfer);
+        for (std::size_t i = graph_.n_inputs; i < graph_.nodes.size(); ++i)
+            add(kInfer, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
+                node.layer->infer(node.reads, node.output, images, thread);
+            });
+    }
+
+    void add_loads(Phase phase) {
+        for (std::size_t i = 0; i < graph_.n_inputs; ++i)
+            if (is_copied(i) && !(graph_.nodes[i].is_mask && phase == kInfer))
+                add(phase, i, TT_DIRECTION_REORDER, [this, i](Share images, int) { load(i, images); });
     }
 
     void lose(std::size_t i, Share images, int thread) {
@@ -223,18 +239,44 @@ class Engine : public Backend {
     void add_backward(std::size_t i, Node<T>& node) {
         if (!node.output.gradient) return;
         if (!node.layer->parameters.empty()) {
-            add(kBackward, i, TT_DIRECTION_BACKWARD_WEIGHTS, [&node](Share images, int thread) {
-                node.layer->backward_weights(node.reads, node.output, images, thread);
-            });
+            add_work(
+                kBackward, i, TT_DIRECTION_BACKWARD_WEIGHTS,
+                [layer = node.layer.get()](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
+                    layer->backward_weights(inputs, output, share, thread);
+                });
         }
         const auto learns = [](const Input<T>& input) { return input.edge->gradient != nullptr; };
         if (std::none_of(node.reads.begin(), node.reads.end(), learns)) return;
-        add(kBackward, i, TT_DIRECTION_BACKWARD_DATA, [&node](Share images, int thread) {
-            node.layer->backward_data(node.reads, node.output, images, thread);
-        });
+        add_work(
+            kBackward, i, TT_DIRECTION_BACKWARD_DATA,
+            [layer = node.layer.get()](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
+                layer->backward_data(inputs, output, share, thread);
+            });
     }
 
-    // An operation on each thread's images, with a clock for the profile.
+    // What a layer does in a step that learns, on each thread's images or channels.
+    template <typename Work>
+    void add_work(uint32_t phases, std::size_t i, tt_direction direction, Work work) {
+        const Node<T>& node = graph_.nodes[i];
+        if (!node.by_channel) {
+            return add(phases, i, direction, [&node, work](Share images, int thread) {
+                work(node.reads, node.output, images, thread);
+            });
+        }
+        const Shape& shape = node.output.shape;
+        const int64_t step = shape.flat ? shape.channels : 1;  // flat values of a channel are apart
+        regions_.add_by_channel(phases, shape.channels, step,
+                                [this, &node, i, direction, work](int thread, Share channels) {
+                                    watch_.time(thread, i, direction, [&] {
+                                        if (node.layer->is_by_channel())
+                                            return work(node.reads, node.output, channels, thread);
+                                        const Channels<T> some(node.reads, node.output, channels);
+                                        work(some.inputs(), some.output(), some.images(), thread);
+                                    });
+                                });
+    }
+
+    // One operation on each thread's images, with a clock for the profile.
     template <typename Work>
     void add(uint32_t phases, std::size_t node, tt_direction direction, Work work) {
         regions_.add(phases, Shared::kImages, [this, node, direction, work](int thread) {

@@ -25,6 +25,7 @@ struct Node {
     std::vector<Input<T>> reads;  // their outputs
     bool in_place = false;        // writes over its first input, and that one's gradient over its output's
     bool overwritten = false;     // by such a node: the value is no longer the node's own
+    bool by_channel = false;      // threads share its channels where it learns, not the images
 };
 
 // A loss where it stands: of the node `of`. Its gradient is that of the node where nobody else reads that,
@@ -48,6 +49,7 @@ struct Graph {
     std::size_t output = 0;      // the prediction
     std::vector<Head<T>> heads;  // what is minimized is the sum of their losses
     std::vector<Parameter<T>*> parameters;
+    std::vector<Parameter<T>*> states;  // of layers
 };
 
 inline Shape read_shape(const std::vector<int64_t>& shape) {
@@ -76,6 +78,22 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
         graph.nodes[*over].overwritten = true;
         node.in_place = true;
         std::iter_swap(node.inputs.begin(), over);
+    }
+}
+
+// Where threads share the channels. What treats each value alone goes along with a layer of images that has
+// to, so that nobody waits between them, and a row stays in the cache from one to the other.
+template <typename T>
+void mark_by_channel(Graph<T>& graph) {
+    for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
+        Node<T>& node = graph.nodes[i];
+        const auto is_by_channel = [&](std::size_t input) { return graph.nodes[input].by_channel; };
+        const auto is_given = [&](std::size_t input) { return input < graph.n_inputs; };
+        node.by_channel = node.layer->is_by_channel() ||
+                          (node.layer->is_elementwise() && !node.output.shape.flat &&
+                           node.inputs.size() <= Channels<T>::most_inputs &&
+                           std::any_of(node.inputs.begin(), node.inputs.end(), is_by_channel) &&
+                           std::none_of(node.inputs.begin(), node.inputs.end(), is_given));
     }
 }
 
@@ -131,9 +149,13 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             parameter->name = spec.name;
             parameter->shape = spec.shape;
             parameter->initial = spec.initial;
-            for (Buffer<T>* buffer : {&parameter->value, &parameter->gradient}) {
-                *buffer = Buffer<T>(parameter->size());
+            parameter->value = Buffer<T>(parameter->size());
+            if (spec.role == TT_STATE) {
+                graph.states.push_back(parameter.get());
+                node.layer->states.push_back(std::move(parameter));
+                continue;
             }
+            parameter->gradient = Buffer<T>(parameter->size());
             for (const std::string& state : optimizer.states_of(spec.name))
                 parameter->states.emplace_back(state, Buffer<T>(parameter->size()));
             graph.parameters.push_back(parameter.get());
@@ -151,6 +173,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         head.weight = static_cast<T>(spec.weight);
     }
     mark_in_place(graph, learns);
+    mark_by_channel(graph);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
         if (node.in_place) {

@@ -12,6 +12,7 @@ namespace timetrial::layers {
 template <typename T>
 class Add final : public Layer<T> {
   public:
+    bool is_elementwise() const override { return true; }
     bool may_write_over_input() const override { return true; }
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int) override {

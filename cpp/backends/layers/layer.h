@@ -1,6 +1,7 @@
 // What a layer is to the engine. Layers are stateless about the batch: the engine owns all activations.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,43 @@ struct Input {
 template <typename T>
 using Inputs = std::span<const Input<T>>;
 
+// Some channels of images as if there were no others: for layers that treat each value alone.
+template <typename T>
+class Channels {
+  public:
+    static constexpr std::size_t most_inputs = 4;
+
+    Channels(Inputs<T> inputs, const Edge<T>& output, Share channels)
+        : output_(part_of(output, channels)), count_(inputs.size()) {
+        for (std::size_t i = 0; i < count_; ++i) {
+            edges_[i] = part_of(*inputs[i].edge, channels);
+            inputs_[i] = {&edges_[i], inputs[i].add};
+        }
+    }
+    Channels(const Channels&) = delete;
+    Channels& operator=(const Channels&) = delete;
+    ~Channels() = default;
+
+    Inputs<T> inputs() const { return {inputs_.data(), count_}; }
+    const Edge<T>& output() const { return output_; }
+    Share images() const { return {0, output_.shape.batch}; }
+
+  private:
+    static Edge<T> part_of(const Edge<T>& edge, Share channels) {
+        const int64_t first = channels.begin * edge.shape.batch * edge.shape.plane();
+        Edge<T> part = edge;
+        part.shape.channels = channels.end - channels.begin;
+        if (part.value != nullptr) part.value += first;
+        if (part.gradient != nullptr) part.gradient += first;
+        return part;
+    }
+
+    std::array<Edge<T>, most_inputs> edges_;
+    std::array<Input<T>, most_inputs> inputs_{};
+    Edge<T> output_;
+    std::size_t count_;
+};
+
 template <typename T>
 struct Parameter {
     std::string name;
@@ -71,6 +109,12 @@ class Layer {
     virtual bool may_write_over_input() const { return false; }
     // Whether the backward pass looks at the output, so that nobody may write over that.
     virtual bool needs_its_output() const { return false; }
+
+    // Whether each value of the output is made of the values at its place in the inputs.
+    virtual bool is_elementwise() const { return false; }
+    // Whether its work in a step that learns is shared by channels, of all images: `images` of forward() and
+    // of the ways back are then channels. Inference is shared by images nevertheless.
+    virtual bool is_by_channel() const { return false; }
 
     // Once, before any step: room for what each thread needs of its own.
     virtual void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) {
@@ -103,6 +147,7 @@ class Layer {
     }
 
     std::vector<std::unique_ptr<Parameter<T>>> parameters;
+    std::vector<std::unique_ptr<Parameter<T>>> states;  // not trained, but changed by training steps
 };
 
 // A layer with one input: the same calls with its edge.

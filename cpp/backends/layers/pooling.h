@@ -1,4 +1,4 @@
-// Max and average pooling over C x N x H x W, plane by plane.
+// Max and average pooling over C x N x H x W, plane by plane, and the mean of whole planes.
 #pragma once
 
 #include <algorithm>
@@ -159,6 +159,44 @@ class AveragePool final : public LayerOfOne<T> {
     }
 
     const Window window_;
+};
+
+// The mean of each plane: C x N x H x W to N x C.
+template <typename T>
+class GlobalAveragePool final : public LayerOfOne<T> {
+  public:
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
+        const int64_t plane = input.shape.plane();
+        for_each(input.shape, images, [&](int64_t in, int64_t out) {
+            const T* x = input.value + in;
+            constexpr int64_t parts = 8;  // apart, so that the additions need not wait for each other
+            T sum[parts] = {};
+            int64_t i = 0;
+            for (; i + parts <= plane; i += parts)
+                for (int64_t j = 0; j < parts; ++j) sum[j] += x[i + j];
+            for (; i < plane; ++i) sum[0] += x[i];
+            for (int64_t j = 1; j < parts; ++j) sum[0] += sum[j];
+            output.value[out] = sum[0] / static_cast<T>(plane);
+        });
+    }
+
+    void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
+        const int64_t plane = input.shape.plane();
+        for_each(input.shape, images, [&](int64_t in, int64_t out) {
+            const T each = output.gradient[out] / static_cast<T>(plane);
+            T* dx = input.gradient + in;
+            for (int64_t i = 0; i < plane; ++i) dx[i] = (add ? dx[i] : T(0)) + each;
+        });
+    }
+
+  private:
+    // Calls f(offset of the plane, place of its mean).
+    template <typename F>
+    static void for_each(const Shape& in, Share images, F&& f) {
+        for (int64_t c = 0; c < in.channels; ++c)
+            for (int64_t n = images.begin; n < images.end; ++n)
+                f((c * in.batch + n) * in.plane(), n * in.channels + c);
+    }
 };
 
 }  // namespace timetrial::layers

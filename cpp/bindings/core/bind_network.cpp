@@ -146,6 +146,8 @@ void register_network(py::module_& module) {
         .def("activation_bytes", &Network::activation_bytes)
         .def("batch_size", &Network::batch_size)
         .def("output", [](const Network& network) { return network.node(network.output()).name; })
+        .def("couples_batch", &Network::couples_batch)
+        .def("check_training", &Network::check_training)
         .def("loss", [](const Network& network) { return network.node(network.loss()).name; })
         .def("output_loss", [](const Network& network) { return network.node(network.output_loss()).name; })
         .def(

@@ -357,6 +357,15 @@ std::uint32_t Network::index_of(std::string_view name) const {
                        nearest(name, names_of(nodes_)));
 }
 
+bool Network::couples_batch() const {
+    return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+        const LayerKind* kind = find_layer_kind(node.kind);
+        const auto is_state = [](const Parameter& one) { return one.role == TT_STATE; };
+        return (kind != nullptr && kind->couples_batch) ||
+               std::any_of(node.parameters.begin(), node.parameters.end(), is_state);
+    });
+}
+
 void Network::check_training() const {
     for (const Node& node : nodes_)
         if (const LayerKind* kind = find_layer_kind(node.kind); kind != nullptr && kind->check_training)

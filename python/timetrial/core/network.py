@@ -179,6 +179,16 @@ class Network:
         return self._native.output_loss()
 
     @property
+    def couples_batch(self) -> bool:
+        """Whether, while it learns, what it makes of one sample depends on the others of the batch: single
+        samples, or parts of a batch, then say nothing of the whole."""
+        return self._native.couples_batch()
+
+    def check_training(self) -> None:
+        """NetworkError if a layer cannot learn with this batch size, only infer."""
+        self._native.check_training()
+
+    @property
     def masks(self) -> dict[str, float]:
         """Of every input that is a mask the share of its values that are 0; the others are what keeps the
         mean of a value, 1 / (1 - share)."""
@@ -252,6 +262,7 @@ class LayerTraits:
     moves_nothing: bool = False  # its output is its input under another shape
     keeps_places: bool = False  # each value stands where the input's stood that it is made of
     mask_rate: str = ""  # of one that drops values while it learns: the attribute with their share
+    couples_batch: bool = False  # while it learns, each sample depends on the others of the batch
 
 
 def layer_traits(kind: str) -> LayerTraits:

@@ -91,6 +91,7 @@ class LayerDefinition:
     reads_integers: ClassVar[bool] = False  # inputs may be whole numbers (they come as doubles)
     kinks: ClassVar[Sequence[float]] = ()  # of a kind that treats each value alone: where its slope jumps
     mask_rate: ClassVar[str] = ""  # drops values while it learns: the attribute (`real`) with their share
+    couples_batch: ClassVar[bool] = False  # while it learns, samples of a batch depend on each other
     formula: ClassVar[str] = ""  # what it computes, for people
     source: ClassVar[str] = ""  # whence the definition
 
@@ -160,6 +161,7 @@ def layer_kind(definition: Defined) -> Defined:
         rules,
         _kinks(where, own.kinks),
         _mask_rate(where, own),
+        bool(own.couples_batch),
         own.formula,
         own.source,
         _digest(definition),

@@ -34,6 +34,8 @@ def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
     ready = []
     for one in planned:
         workload = _check(one.case.workload, checked, engine)
+        if not isinstance(workload, str) and workload.network is not None and one.case.task != "forward":
+            workload.network.check_training()
         key = (_without_workload(one.case), one.unavailable)
         if key not in found:
             found[key] = _contender(one, spanned, engine)

@@ -37,7 +37,7 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
     count = sample_count(samples)
     per_image = prepared.network.multiply_accumulates("forward") / prepared.network.batch_size
     # One image says nothing about a layer that looks at the whole batch.
-    is_chosen = per_image * count <= CHOICE_LIMIT and not prepared.network.states
+    is_chosen = per_image * count <= CHOICE_LIMIT and not prepared.network.couples_batch
     part = part_of(prepared.network)
     if not is_chosen and part == prepared.network.batch_size:
         return prepared

@@ -29,9 +29,9 @@ FEWEST = 4  # different images in a batch: with fewer, whole layers may be off
 
 def part_of(network: Network) -> int:
     """How many different images a batch of the proof has: all, or a divisor of the batch size. All, where
-    layers keep states: what they make of a batch is no mean over its images."""
+    layers look at the whole batch: what they make of it is no mean over its images."""
     batch = network.batch_size
-    if network.states:
+    if network.couples_batch:
         return batch
     most = PART_LIMIT * batch // max(1, network.multiply_accumulates("gradient"))
     if batch <= most:

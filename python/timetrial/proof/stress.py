@@ -145,7 +145,7 @@ def _shaken(nodes: list[Mapping[str, Any]], seed: int) -> Entry:
             if one["role"] == "state":  # a variance stays above 0
                 shaken = values * (1 + SHAKE * noise) + BIAS * np.abs(noise)
             elif len(one["shape"]) < 2:
-                shaken = BIAS * noise
+                shaken = values * (1 + SHAKE * noise) + BIAS * noise
             else:
                 shaken = values * (1 + SHAKE * noise)
             content[one["name"]] = shaken.astype(np.float32)
