@@ -132,6 +132,8 @@ class FakeEngine:
             lock=self.lock,
             machine=lambda: {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2},
             peak_flops=lambda threads: 1e11 * threads,
+            memory_bandwidth=lambda threads: 5e9 * threads,
+            cache_bandwidth=lambda threads: 5e10 * threads,
             harness=lambda: {"clock_ns": 20.0},
         )
 

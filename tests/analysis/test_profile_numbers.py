@@ -8,7 +8,7 @@ import fakes
 import numpy as np
 import pytest
 
-from timetrial.analysis.profile import Quartiles, StepProfile, profile_of
+from timetrial.analysis.profile import Machine, Quartiles, StepProfile, profile_of
 from timetrial.records.model import CaseRecord, LayerWork, ProfiledLayer
 
 CASE = CaseRecord(
@@ -23,7 +23,7 @@ CASE = CaseRecord(
 
 def profile(times: list[list[int]], names: list[tuple[str, Any]], **more: Any) -> StepProfile:
     layers = [ProfiledLayer(node=node, direction=direction) for node, direction in names]
-    given = {"plain_ns": np.array([1000]), "plain_cpu_ns": 900.0, "peak_flops": 1e12, **more}
+    given = {"plain_ns": np.array([1000]), "plain_cpu_ns": 900.0, "machine": Machine(1e12, 1e10), **more}
     return profile_of(CASE, layers, np.array(times), **given)
 
 
@@ -44,7 +44,7 @@ def test_updates_move_each_parameter_five_times_with_momentum() -> None:
     assert [row.bytes_per_s for row in rows] == [pytest.approx(5 * 4 * n / 40e-9) for n in (6, 10)]
     plain = CASE.model_copy(update={"optimizer": {"name": "sgd"}})
     layers = [ProfiledLayer(node="fc1", direction="update")]
-    (row,) = profile_of(plain, layers, np.array([[36]]), np.array([1]), None, None).rows
+    (row,) = profile_of(plain, layers, np.array([[36]]), np.array([1]), None, Machine()).rows
     assert row.bytes_per_s == pytest.approx(3 * 4 * 6 / 36e-9)
 
 
@@ -54,6 +54,26 @@ def test_nothing_is_divided_by_zero() -> None:
     assert (found.plain_step_ns, found.overhead) == (None, None)
     assert found.percent_of_peak(0) is None
     assert Quartiles.of([0]).half_width == 0
+
+
+def test_the_limit_is_the_longer_of_arithmetic_and_memory() -> None:
+    """fc1: 400,000 operations, 0.4 us at the peak; 2,000 bytes, 0.2 us from memory. relu1: 4,000 bytes."""
+    names: list[tuple[str, Any]] = [("fc1", "forward"), ("relu1", "forward")]
+    fc1, relu1 = sorted(profile([[1000] * 3, [1000] * 3], names).rows, key=lambda row: row.node)
+    assert (fc1.bytes, fc1.operations_per_byte, fc1.limit) == (2_000, 200, "peak")
+    assert fc1.percent_of_limit == pytest.approx(40)
+    assert fc1.bytes_per_s is None, "where something is multiplied, bytes are not what it is measured by"
+    assert (relu1.bytes, relu1.operations_per_byte, relu1.limit) == (4_000, None, "memory")
+    assert relu1.percent_of_limit == pytest.approx(40)
+    slow_memory = profile([[1000] * 3], [("fc1", "forward")], machine=Machine(1e12, 1e9)).rows[0]
+    assert (slow_memory.limit, slow_memory.percent_of_limit) == ("memory", pytest.approx(200))
+
+
+@pytest.mark.parametrize("machine", [Machine(), Machine(1e12), Machine(None, 1e10)])
+def test_without_both_measured_there_is_no_limit(machine: Machine) -> None:
+    names: list[tuple[str, Any]] = [("fc1", "forward"), ("relu1", "forward"), ("loss", "loss")]
+    rows = profile([[1000] * 3] * 3, names, machine=machine).rows
+    assert [(row.limit, row.percent_of_limit) for row in rows] == [(None, None)] * 3
 
 
 def test_disturbances_that_wander_are_named() -> None:
@@ -66,5 +86,5 @@ def test_disturbances_that_wander_are_named() -> None:
 
 
 def test_more_than_the_peak_is_explained() -> None:
-    (warning,) = profile([[1000] * 3], [("fc1", "forward")], peak_flops=1e11).warnings
+    (warning,) = profile([[1000] * 3], [("fc1", "forward")], machine=Machine(1e11)).warnings
     assert "above the machine's f32 multiply-add peak" in warning

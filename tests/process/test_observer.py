@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.core.cpu import cpu_flags, measure_peak_flops
+from timetrial.core.cpu import (
+    cache_bytes,
+    cpu_flags,
+    measure_bandwidth,
+    measure_cache_bandwidth,
+    measure_memory_bandwidth,
+    measure_peak_flops,
+)
 from timetrial.core.observer import Observer, tree_cpu_ns
 from timetrial.errors import InputError
 
@@ -229,3 +236,24 @@ def test_machine_peak() -> None:
 def test_machine_peak_refuses_nonsense(threads: int, seconds: float) -> None:
     with pytest.raises(InputError):
         measure_peak_flops(threads, seconds)
+
+
+def test_machine_bandwidths() -> None:
+    memory = measure_memory_bandwidth(threads=1, seconds=0.05)
+    cache = measure_cache_bandwidth(threads=2, seconds=0.05)
+    assert memory.bytes_per_s > 1e8
+    assert cache.bytes_per_s > 1e8
+    assert (memory.threads, cache.threads) == (1, 2)
+    assert memory.bytes > cache.bytes
+    assert cache.bytes <= 2 * cache_bytes().get(2, 2**19) / 2, "half of each thread's second cache"
+
+
+@pytest.mark.parametrize(("threads", "seconds", "size"), [(0, 0.1, 2**20), (1, 0.0, 2**20), (2, 0.1, 8191)])
+def test_machine_bandwidth_refuses_nonsense(threads: int, seconds: float, size: int) -> None:
+    with pytest.raises(InputError):
+        measure_bandwidth(threads, seconds, size)
+
+
+def test_caches_are_larger_the_farther_away() -> None:
+    sizes = [size for _, size in sorted(cache_bytes().items())]
+    assert sizes == sorted(sizes)

@@ -15,6 +15,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import profile_experiment
 from timetrial.figures.plots_profile import OTHERS, bars, difference
+from timetrial.figures.plots_roofline import EDGE, Ceilings, ceilings, points
 from timetrial.figures.plots_style import check_figure_file
 from timetrial.report.rendering import to_html, to_text
 from timetrial.results.loading import load
@@ -33,17 +34,17 @@ def profiled(fake: FakeEngine, results_folder: Path) -> Any:
 TABLE = """\
 look · mlp · digits28 · batch 64 · profile · Test CPU, 2 cores · NOT equal: wrong
 
-fast, threads 1  3 profiled steps · measured peak 100 GFLOP/s
-layer         kind                   direction              time  spread    share  GFLOP/s  of peak  GB/s
-conv1         conv2d                 forward            20.00 us  ±0.2 %   20.0 %     20.0     20 %
-                                     backward weights   30.00 us  ±0.2 %   30.0 %     13.3     13 %
-relu1         relu                   forward             2.00 us  ±2.5 %    2.0 %                     2.0
-                                     backward            3.00 us  ±1.7 %    3.0 %                     2.0
-fc1           dense                  forward            14.00 us  ±0.4 %   14.0 %     28.6     29 %
-                                     backward data      13.00 us  ±0.4 %   13.0 %     30.8     31 %
-                                     backward weights   12.00 us  ±0.4 %   12.0 %     33.3     33 %
+fast, threads 1  3 profiled steps · measured peak 100 GFLOP/s · memory 5.0 GB/s
+layer         kind                   direction              time  spread    share  GFLOP/s  of peak  GB/s     of limit
+conv1         conv2d                 forward            20.00 us  ±0.2 %   20.0 %     20.0     20 %          20 % peak
+                                     backward weights   30.00 us  ±0.2 %   30.0 %     13.3     13 %          13 % peak
+relu1         relu                   forward             2.00 us  ±2.5 %    2.0 %                     2.0  40 % memory
+                                     backward            3.00 us  ±1.7 %    3.0 %                     2.0  40 % memory
+fc1           dense                  forward            14.00 us  ±0.4 %   14.0 %     28.6     29 %          29 % peak
+                                     backward data      13.00 us  ±0.4 %   13.0 %     30.8     31 %          31 % peak
+                                     backward weights   12.00 us  ±0.4 %   12.0 %     33.3     33 %          33 % peak
 loss          softmax_cross_entropy  loss                1.00 us  ±5.0 %    1.0 %
-all layers                           update              5.00 us  ±1.0 %    5.0 %                     0.0
+all layers                           update              5.00 us  ±1.0 %    5.0 %                     0.0   1 % memory
 sum of these                                           100.00 us          100.0 %     20.0     20 %
 plain step                                              98.00 us  ±0.0 %              20.4     20 %
   a profiled step takes 100 us, a plain one 98.0 us (90.0 us of CPU time): timing the layers costs 2.0 %
@@ -55,7 +56,7 @@ wrong, threads 1  wrong: gradient conv1.weight: relative L2 error 0.5, tolerance
 absent, threads 1  unavailable: absent needs the module absent: pip install absent
 
   time: median of the profiled steps; spread: half of their middle half
-"""
+"""  # noqa: E501
 
 
 def test_the_table(profiled: Any) -> None:
@@ -94,6 +95,10 @@ def test_json_has_every_key_for_every_case(profiled: Any) -> None:
     assert weights["multiply_accumulates"] == 200_000
     assert relu1["percent_of_peak"] is None, "absent, never 0"
     assert relu1["bytes_per_s"] == pytest.approx(4_000 / 2e-6)
+    assert (conv1["bytes"], conv1["operations_per_byte"], conv1["limit"]) == (8_000, 50, "peak")
+    assert conv1["percent_of_limit"] == pytest.approx(20)
+    assert (relu1["limit"], relu1["percent_of_limit"]) == ("memory", pytest.approx(40))
+    assert (fast["memory_bandwidth"], fast["cache_bandwidth"]) == (5e9, 5e10)
 
 
 def test_a_record_loads_again(profiled: Any) -> None:
@@ -133,6 +138,9 @@ def test_without_a_proof_no_percent_of_peak(profiled: Any, fake: FakeEngine) -> 
     (case,) = profile.to_json()["cases"]
     assert case["percent_of_peak"] is None
     assert case["layers"][0]["percent_of_peak"] is None
+    assert case["layers"][0]["percent_of_limit"] is None
+    with pytest.raises(InputError, match="No case has a roofline to draw: each needs a proof"):
+        profile.roofline()
     assert case["layers"][0]["flops_per_s"] > 0
 
 
@@ -188,6 +196,49 @@ def test_the_figure_is_drawn(profiled: Any, tmp_path: Path) -> None:
     assert {"conv1", "fc1", "update", "backward, data", "at 100 % of measured peak"} <= labels
     with pytest.raises(InputError, match="No case has a profile to draw"):
         profiled("backend=absent").plot()
+
+
+def test_points_of_the_roofline(profiled: Any) -> None:
+    profile = profiled("backend=fast,other,slow", "threads=1")
+    machine = ceilings(profile)
+    assert machine == Ceilings(1e11, 5e9, 5e10)
+    assert [machine.reachable(one) for one in (1, 20, 1000)] == [5e9, 1e11, 1e11]
+    drawn = points(profile)
+    conv1, _, relu1 = drawn[:3]
+    assert (conv1.name, conv1.direction, conv1.operations_per_byte) == ("conv1", "forward", 50)
+    assert conv1.flops_per_s == pytest.approx(2e10)
+    assert (relu1.name, relu1.operations_per_byte) == ("relu1", EDGE)
+    assert relu1.flops_per_s / machine.reachable(EDGE) == pytest.approx(0.4), "as far below as its bytes"
+    assert {point.case for point in drawn} == {0, 2}
+    assert "loss" not in {point.name for point in drawn}, "nothing is known of its work"
+
+
+def test_the_roofline_is_drawn(profiled: Any, tmp_path: Path) -> None:
+    figure = profiled("backend=fast,slow", "threads=1").roofline()
+    figure.savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 0
+    (panel,) = figure.axes
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    words = [text.get_text() for text in panel.texts]
+    assert {"memory: 5 GB/s", "second cache: 50 GB/s", "peak: 100 GFLOP/s", "conv1"} <= {*words}
+    labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    assert {"fast", "slow", "forward", "backward, data", "update"} <= labels
+
+
+def test_threads_have_ceilings_of_their_own(profiled: Any) -> None:
+    profile = profiled("backend=fast", "threads=1,2")
+    with pytest.raises(InputError, match="several numbers of threads"):
+        profile.roofline()
+    assert ceilings(profile.sel(threads=2)).peak_flops == 2e11
+
+
+def test_a_run_measures_no_bandwidth(fake: FakeEngine, results_folder: Path) -> None:
+    from timetrial.experiment.runner import run_experiment
+
+    experiment = load_words(["network=mlp", "backend=fast", "launches=1"], load_network=fakes.network)
+    results = run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+    assert results.experiment.peak_flops
+    assert results.experiment.memory_bandwidth == results.experiment.cache_bandwidth == {}
 
 
 @pytest.mark.parametrize(("name", "message"), [("a.xyz", "expected a name"), ("no/a.png", "no folder")])

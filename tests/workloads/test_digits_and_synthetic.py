@@ -142,8 +142,9 @@ def test_codes_can_be_said_with_fewer_numbers_but_not_with_none(width: int) -> N
     data = load_dataset(f"synthetic-codes-{width}")
     assert [one.name for one in data.inputs] == ["codes"]
     train, test = data.train["codes"], data.test["codes"]
-    assert train.shape == (4096, width) and test.shape == (1024, width)
-    assert min(train.min(), test.min()) >= 0 and max(train.max(), test.max()) <= 1
+    assert (train.shape, test.shape) == ((4096, width), (1024, width))
+    assert min(train.min(), test.min()) >= 0
+    assert max(train.max(), test.max()) <= 1
     mean = train.mean(axis=0)
     components = np.linalg.svd(train[:1024] - mean, full_matrices=False)[2]
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "bindings.h"
+#include "metrics/bandwidth.h"
 #include "metrics/observer.h"
 #include "metrics/peak.h"
 #include "process/float_mode.h"
@@ -87,6 +88,13 @@ void register_metrics(py::module_& module) {
         py::arg("tid"));
     module.def("float_mode", &float_mode);
     module.def("set_float_mode", &set_float_mode, py::arg("mode"));
+    py::class_<Bandwidth>(module, "Bandwidth")
+        .def_readonly("threads", &Bandwidth::threads)
+        .def_readonly("bytes", &Bandwidth::bytes)
+        .def_readonly("bytes_per_s", &Bandwidth::bytes_per_s)
+        .def_readonly("is_streaming", &Bandwidth::is_streaming);
+    module.def("measure_bandwidth", &measure_bandwidth, py::arg("threads"), py::arg("seconds"),
+               py::arg("bytes"), py::call_guard<py::gil_scoped_release>());
     module.def("measure_peak_flops", &measure_peak_flops, py::arg("threads"), py::arg("seconds"),
                py::call_guard<py::gil_scoped_release>());
 }

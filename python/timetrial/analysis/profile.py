@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,26 @@ class Quartiles:
         return (self.high - self.low) / 2 / self.median if self.median else 0.0
 
 
+Limit = Literal["peak", "memory"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was measured of it, at a case's threads. None: it was not, or no share of it is to be said."""
+
+    peak_flops: float | None = None
+    memory_bandwidth: float | None = None
+    cache_bandwidth: float | None = None
+
+    def least_ns(self, operations: int, moved: int | None) -> tuple[Limit | None, float | None]:
+        """What these operations and bytes take at least, and which of the two decides: the roofline of
+        Williams, Waterman and Patterson, CACM 52(4), 2009. None where one of them is not known."""
+        if not self.peak_flops or not self.memory_bandwidth or not moved:
+            return None, None
+        by_peak, by_memory = 1e9 * operations / self.peak_flops, 1e9 * moved / self.memory_bandwidth
+        return ("peak", by_peak) if by_peak > by_memory else ("memory", by_memory)
+
+
 @dataclass(frozen=True)
 class LayerRow:
     """A layer in one direction. None: there is no such work, or it cannot be known."""
@@ -71,6 +91,10 @@ class LayerRow:
     bytes_per_s: float | None = (
         None  # where nothing is multiplied: the least traffic there can be, per second
     )
+    bytes: int | None = None  # the least that must be read and written
+    operations_per_byte: float | None = None  # two for a multiply-accumulate
+    limit: Limit | None = None  # what keeps it from being faster: by its work and its bytes
+    percent_of_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +109,8 @@ class StepProfile:
     plain_cpu_ns: float | None  # CPU time of such a step, all threads: without what others took in between
     peak_flops: float | None  # measured, at the case's threads
     multiply_accumulates: int | None  # of a step
+    memory_bandwidth: float | None = None  # bytes per second, measured, at the case's threads
+    cache_bandwidth: float | None = None  # the same of their second caches
     warnings: list[str] = field(default_factory=list)  # what a reader must know
 
     @property
@@ -116,13 +142,13 @@ def profile_of(
     times_ns: npt.NDArray[np.int64],
     plain_ns: npt.NDArray[np.int64],
     plain_cpu_ns: float | None,
-    peak_flops: float | None,
+    machine: Machine,
 ) -> StepProfile:
     """`times_ns`: by (layer, profiled step); `plain_ns`: durations of the steady steps."""
     total = float(np.median(times_ns, axis=1).sum())
     work = {layer.name: layer for layer in case.layers}
     rows = [
-        _row(layer, work.get(layer.node), times, total, case, peak_flops)
+        _row(layer, work.get(layer.node), times, total, case, machine)
         for layer, times in zip(layers, times_ns, strict=True)
     ]
     places = {layer.name: place for place, layer in enumerate(case.layers)}
@@ -136,8 +162,10 @@ def profile_of(
         profiled_step_ns=sums,
         plain_step_ns=Quartiles.of(plain_ns) if len(plain_ns) else None,
         plain_cpu_ns=plain_cpu_ns,
-        peak_flops=peak_flops,
+        peak_flops=machine.peak_flops,
         multiply_accumulates=case.multiply_accumulates,
+        memory_bandwidth=machine.memory_bandwidth,
+        cache_bandwidth=machine.cache_bandwidth,
         warnings=[*_disturbed(total, sums.median), *beyond_peak(most)],
     )
 
@@ -148,13 +176,15 @@ def _row(
     times_ns: npt.NDArray[np.int64],
     total_ns: float,
     case: CaseRecord,
-    peak_flops: float | None,
+    machine: Machine,
 ) -> LayerRow:
     time = Quartiles.of(times_ns)
     passes = _PASSES.get(layer.direction, ())
     products = sum(work.multiply_accumulates.get(one, 0) for one in passes) if work else 0
     flops = 2e9 * products / time.median if products and time.median else None
-    moved = None if products else _least_bytes(layer, work, case)
+    moved = _least_bytes(layer, work, case)
+    limit, least_ns = machine.least_ns(2 * products, moved)
+    peak_flops = machine.peak_flops
     return LayerRow(
         node=layer.node,
         kind=work.kind if work else "",
@@ -164,7 +194,11 @@ def _row(
         multiply_accumulates=products or None,
         flops_per_s=flops,
         percent_of_peak=100 * flops / peak_flops if flops and peak_flops else None,
-        bytes_per_s=1e9 * moved / time.median if moved and time.median else None,
+        bytes_per_s=1e9 * moved / time.median if moved and time.median and not products else None,
+        bytes=moved,
+        operations_per_byte=2 * products / moved if products and moved else None,
+        limit=limit,
+        percent_of_limit=100 * least_ns / time.median if least_ns and time.median else None,
     )
 
 
@@ -176,9 +210,13 @@ def _least_bytes(layer: ProfiledLayer, work: LayerWork | None, case: CaseRecord)
         if not parameters:
             return None
         return (3 + 2 * len(kept_states(case.optimizer))) * _F32 * parameters
-    if work is None or layer_traits(work.kind).moves_nothing or work.multiply_accumulates.get("forward"):
+    if work is None or layer_traits(work.kind).moves_nothing:
         return None
-    return sum(work.bytes.get(one, 0) for one in _PASSES.get(layer.direction, ())) or None
+    passes = _PASSES.get(layer.direction, ())
+    products = work.multiply_accumulates
+    if products.get("forward") and not any(products.get(one) for one in passes):
+        return None  # a gradient that nobody needs
+    return sum(work.bytes.get(one, 0) for one in passes) or None
 
 
 def _disturbed(total_ns: float, typical_sum_ns: float) -> list[str]:

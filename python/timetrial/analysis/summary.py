@@ -324,8 +324,13 @@ def peak_flops_of(
     case: CaseRecord, launch: LaunchRecord | None, experiment: ExperimentRecord
 ) -> float | None:
     """The measured f32 peak at the case's threads: those asked, otherwise those the backend reports."""
+    return experiment.peak_flops.get(threads_of(case, launch))
+
+
+def threads_of(case: CaseRecord, launch: LaunchRecord | None) -> str:
+    """Those asked, otherwise those the backend reports; "": nobody says."""
     reported = {one.name: one.effective for one in launch.settings} if launch else {}
-    return experiment.peak_flops.get(case.settings.get("threads") or reported.get("threads") or "")
+    return case.settings.get("threads") or reported.get("threads") or ""
 
 
 _BELIEVED = {"adjusted": Caution.ADJUSTED, "unverifiable": Caution.UNVERIFIABLE}

@@ -19,9 +19,14 @@ def profile(
     figure: Annotated[
         Path | None, typer.Option(help="Also draw a stacked bar per case into this file (.png, .svg, .pdf).")
     ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option(help="Also draw every layer below peak and memory bandwidth into this file."),
+    ] = None,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
-    """Say where a training step's time goes: per layer and direction, against the machine's measured peak.
+    """Say where a training step's time goes: per layer and direction, against the machine's measured peak and
+    the measured bandwidth of its memory.
 
     Each case is proven, then profiled in a launch of its own. Exit codes as in `run`.
     """
@@ -29,10 +34,11 @@ def profile(
     from timetrial.experiment.runner import Interrupted, profile_experiment
 
     experiment = load_words(words or [])
-    if figure is not None:
-        from timetrial.figures.plots_style import check_figure_file
+    for option, file in (("--figure", figure), ("--roofline", roofline)):
+        if file is not None:
+            from timetrial.figures.plots_style import check_figure_file
 
-        check_figure_file(figure)
+            check_figure_file(file, option)
     try:
         measured = profile_experiment(experiment, results, quiet=as_json)
     except Interrupted as interrupted:
@@ -41,6 +47,8 @@ def profile(
     _print(measured, as_json=as_json)
     if figure is not None:
         measured.plot().savefig(figure, dpi=150)
+    if roofline is not None:
+        measured.roofline().savefig(roofline, dpi=150)
     raise typer.Exit(0 if all(case.row.outcome in ("ok", "unavailable") for case in measured) else 1)
 
 

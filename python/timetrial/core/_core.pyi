@@ -13,6 +13,7 @@ import numpy.typing
 __all__: list[str] = [
     "WINDOW_CAPACITY",
     "BackendSession",
+    "Bandwidth",
     "Libraries",
     "Library",
     "Network",
@@ -30,6 +31,7 @@ __all__: list[str] = [
     "initializer_names",
     "layer_kinds",
     "layer_traits",
+    "measure_bandwidth",
     "measure_peak_flops",
     "now_ns",
     "openblas_core_missed",
@@ -134,6 +136,16 @@ class Peak:
     def flops_per_s(self) -> float: ...
     @property
     def isa(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+
+class Bandwidth:
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def bytes_per_s(self) -> float: ...
+    @property
+    def is_streaming(self) -> bool: ...
     @property
     def threads(self) -> int: ...
 
@@ -244,6 +256,11 @@ def initial_values(
 def initializer_names() -> list[str]: ...
 def layer_kinds() -> list[typing.Annotated[list[str], "FixedSize(4)"]]: ...
 def layer_traits(name: str) -> tuple[list[float], bool, bool, bool, str, bool] | None: ...
+def measure_bandwidth(
+    threads: typing.SupportsInt | typing.SupportsIndex,
+    seconds: typing.SupportsFloat | typing.SupportsIndex,
+    bytes: typing.SupportsInt | typing.SupportsIndex,
+) -> Bandwidth: ...
 def measure_peak_flops(
     threads: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex
 ) -> Peak: ...

@@ -1,7 +1,8 @@
-"""What the processor can do: its flags, and its f32 peak as measured."""
+"""What the processor can do: its flags; its f32 peak and its bandwidths, as measured."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,55 @@ def measure_peak_flops(threads: int = 1, seconds: float = 0.3) -> Peak:
     Nothing else should run meanwhile."""
     peak = _core.measure_peak_flops(threads, seconds)
     return Peak(isa=peak.isa, threads=peak.threads, flops_per_s=peak.flops_per_s)
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """What memory or a cache gives and takes, of all threads together: two arrays read, a third written."""
+
+    threads: int
+    bytes: int  # of the arrays: more than the last cache holds, and it is the memory
+    bytes_per_s: float
+    is_streaming: bool  # whether stores that pass the caches by were faster
+
+
+LEAST_ARRAYS = 64 * 2**20  # where the machine does not say how large its caches are
+
+
+@cache
+def cache_bytes() -> dict[int, int]:
+    """The size of the first processor's data caches, by level; empty where the kernel does not say."""
+    found = {}
+    for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            kind, level, size = (
+                (folder / name).read_text(encoding="ascii").strip() for name in ("type", "level", "size")
+            )
+        except OSError:
+            continue
+        if kind in ("Data", "Unified") and size.endswith("K"):
+            found[int(level)] = int(size[:-1]) * 1024
+    return found
+
+
+def measure_bandwidth(threads: int, seconds: float, array_bytes: int) -> Bandwidth:
+    """Over arrays of so many bytes, shared out among n threads, pinned nowhere; best of several windows.
+    Nothing else should run meanwhile."""
+    found = _core.measure_bandwidth(threads, seconds, array_bytes)
+    return Bandwidth(found.threads, found.bytes, found.bytes_per_s, found.is_streaming)
+
+
+def measure_memory_bandwidth(threads: int = 1, seconds: float = 0.5) -> Bandwidth:
+    """Over twice as much as the last cache holds, and at most half of the free memory."""
+    last = max(cache_bytes().values(), default=0)
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return measure_bandwidth(threads, seconds, max(LEAST_ARRAYS, min(2 * last, free // 2)))
+
+
+def measure_cache_bandwidth(threads: int = 1, seconds: float = 0.3) -> Bandwidth:
+    """Over half of what each processor's second cache holds."""
+    second = cache_bytes().get(2, 2**19)
+    return measure_bandwidth(threads, seconds, threads * second // 2)
 
 
 FLUSHED = 3  # subnormal results and operands count as zero; 0: neither does

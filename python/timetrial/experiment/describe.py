@@ -47,10 +47,15 @@ def limits_of(spec: Spec) -> Limits:
 
 
 def experiment_record(
-    experiment: Experiment, ready: Sequence[ReadyCase], engine: Engine, *, peaks: bool = True
+    experiment: Experiment,
+    ready: Sequence[ReadyCase],
+    engine: Engine,
+    *,
+    peaks: bool = True,
+    bandwidths: bool = False,
 ) -> ExperimentRecord:
-    """What experiment.json says. `peaks` measures the machine's peak for each number of threads: a second
-    each."""
+    """What experiment.json says. `peaks` measures the machine's peak for each number of threads, a second
+    each; `bandwidths` that of memory and caches, as long."""
     import timetrial
 
     spec, machine, sizes = experiment.spec, engine.machine(), experiment.sizes
@@ -84,17 +89,21 @@ def experiment_record(
         machine=machine,
         warnings=[Caution.NO_NETWORK.words(network=DEFAULT_NETWORK)] if names_no_network(spec) else [],
         peak_flops=measured_peaks(counts, engine.peak_flops) if peaks else {},
+        memory_bandwidth=measured_peaks(counts, engine.memory_bandwidth, gain=1) if bandwidths else {},
+        cache_bandwidth=measured_peaks(counts, engine.cache_bandwidth) if bandwidths else {},
         harness=engine.harness(),
     )
 
 
-def measured_peaks(counts: Collection[int], measure: Callable[[int], float]) -> dict[str, float]:
-    """By number of threads. Others only take away: where more threads do not beat fewer, all are measured
-    again, up to three times, and the best counts."""
+def measured_peaks(
+    counts: Collection[int], measure: Callable[[int], float], *, gain: float = MORE
+) -> dict[str, float]:
+    """By number of threads. Others only take away: where more threads do not beat fewer by this factor, all
+    are measured again, up to three times, and the best counts."""
     found = {count: measure(count) for count in sorted(counts)}
     for _ in range(2):
         best = list(found.values())
-        if all(more >= MORE * fewer for fewer, more in itertools.pairwise(best)):
+        if all(more >= gain * fewer for fewer, more in itertools.pairwise(best)):
             break
         found = {count: max(flops, measure(count)) for count, flops in found.items()}
     return {str(count): flops for count, flops in found.items()}

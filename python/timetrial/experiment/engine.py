@@ -31,6 +31,8 @@ class Engine:
     lock: Callable[[], AbstractContextManager[Any]]
     machine: Callable[[], dict[str, Any]]
     peak_flops: Callable[[int], float]  # of n threads, measured
+    memory_bandwidth: Callable[[int], float]  # of n threads, measured: bytes per second
+    cache_bandwidth: Callable[[int], float]  # the same of their second caches
     harness: Callable[[], dict[str, float]]  # what the instrument itself costs
 
 
@@ -56,5 +58,7 @@ def real_engine() -> Engine:
         machine=machine_facts,
         # A second: long enough to find a moment in which no neighbor disturbs.
         peak_flops=lambda threads: cpu.measure_peak_flops(threads, seconds=1.0).flops_per_s,
+        memory_bandwidth=lambda threads: cpu.measure_memory_bandwidth(threads).bytes_per_s,
+        cache_bandwidth=lambda threads: cpu.measure_cache_bandwidth(threads).bytes_per_s,
         harness=lambda: {"clock_ns": core.clock_cost_ns()},
     )

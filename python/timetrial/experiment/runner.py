@@ -85,7 +85,9 @@ def profile_experiment(
         "profiles": 1,
         "again": experiment.again_with("profile"),
     }
-    return _session(experiment, results, phases.profile, record, quiet=quiet, engine=engine).profile
+    return _session(
+        experiment, results, phases.profile, record, quiet=quiet, engine=engine, bandwidths=True
+    ).profile
 
 
 def resume_experiment(folder: Path, *, quiet: bool = False, engine: Engine | None = None) -> Results:
@@ -121,10 +123,11 @@ def _session(
     quiet: bool,
     engine: Engine | None,
     peaks: bool = True,
+    bandwidths: bool = False,
 ) -> Results:
     """Validates, takes the lock, writes experiment.json (`record` replaces fields of it), measures.
 
-    `peaks`: whether the machine's peak is measured beforehand.
+    `peaks`, `bandwidths`: whether the machine's own are measured beforehand.
     """
     engine = engine or real_engine()
     ready = _checked(experiment, engine)
@@ -132,7 +135,7 @@ def _session(
     with engine.lock():
         same = look_at_unfinished(results, experiment, "run", store.read_experiment)
         say(same, quiet=quiet)
-        written = experiment_record(experiment, ready, engine, peaks=peaks)
+        written = experiment_record(experiment, ready, engine, peaks=peaks, bandwidths=bandwidths)
         folder = store.new_folder(results)
         warnings = [*written.warnings, *same]
         written = written.model_copy(update={**record, "id": folder.name, "warnings": warnings})

@@ -24,6 +24,7 @@ QUESTIONS = {
     "accuracy": "How does accuracy on test images rise?",
     "overhead": "How much of a step is overhead?",
     "profile": "Where does a step's time go?",
+    "roofline": "How near is each layer to what the machine allows?",
 }
 # Okabe and Ito (2008): told apart by every kind of color vision. Without their black and yellow: each is lost
 # on one of the grounds that a figure may have.
@@ -62,15 +63,15 @@ def new_figure(
     return figure, axes
 
 
-def check_figure_file(path: Path) -> None:
+def check_figure_file(path: Path, option: str = "--figure") -> None:
     """Before anything is measured: InputError if no figure can become this file, Unavailable without
     matplotlib."""
     figure, _ = new_figure(1.0, 1.0)
     kinds = sorted(figure.canvas.get_supported_filetypes())
     if path.suffix[1:].lower() not in kinds:
-        raise InputError(f"--figure is '{path}': expected a name that ends with one of: {', '.join(kinds)}.")
+        raise InputError(f"{option} is '{path}': expected a name that ends with one of: {', '.join(kinds)}.")
     if not path.resolve().parent.is_dir():
-        raise InputError(f"--figure is '{path}': there is no folder '{path.resolve().parent}'.")
+        raise InputError(f"{option} is '{path}': there is no folder '{path.resolve().parent}'.")
 
 
 def ink() -> str:

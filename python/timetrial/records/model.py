@@ -346,6 +346,10 @@ class ExperimentRecord(Model):
     workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets: recorded splits and hashes
     machine: dict[str, Any] = Field(default_factory=dict)
     peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads
+    # Of a profile, by number of threads: bytes a second, measured over arrays that no cache holds, and over
+    # arrays of half the second cache.
+    memory_bandwidth: dict[str, float] = Field(default_factory=dict)
+    cache_bandwidth: dict[str, float] = Field(default_factory=dict)
     harness: dict[str, float] = Field(default_factory=dict)  # the instrument's own costs
     warnings: list[str] = Field(default_factory=list)
 

@@ -18,7 +18,7 @@ from timetrial.report.table import common_facts
 if TYPE_CHECKING:
     from timetrial.results.profile import CaseProfile, Profile
 
-_TITLES = ("layer", "kind", "direction", "time", "spread", "share", "GFLOP/s", "of peak", "GB/s")
+_TITLES = ("layer", "kind", "direction", "time", "spread", "share", "GFLOP/s", "of peak", "GB/s", "of limit")
 _LAYOUT = Layout(_TITLES, keys=3, right=frozenset(range(3, len(_TITLES))))
 _SUM, _PLAIN = "sum of these", "plain step"
 
@@ -65,6 +65,8 @@ def _title(case: CaseProfile, label: str) -> Text:
     parts = [f"{step.steps} profiled steps"]
     if step.peak_flops:
         parts.append(f"measured peak {step.peak_flops / 1e9:.0f} GFLOP/s")
+    if step.memory_bandwidth:
+        parts.append(f"memory {step.memory_bandwidth / 1e9:.1f} GB/s")
     if not case.proven:
         parts.append("unproven: no percent of peak")
     return text.append(f"  {' · '.join(parts)}", style="dim")
@@ -107,6 +109,7 @@ def _rates(row: LayerRow) -> list[str]:
         "" if row.flops_per_s is None else f"{row.flops_per_s / 1e9:.1f}",
         "" if row.percent_of_peak is None else f"{row.percent_of_peak:.0f} %",
         "" if row.bytes_per_s is None else f"{row.bytes_per_s / 1e9:.1f}",
+        "" if row.percent_of_limit is None else f"{row.percent_of_limit:.0f} % {row.limit}",
     ]
 
 
@@ -115,6 +118,7 @@ def _rates_of_a_step(step: StepProfile, ns: float) -> list[str]:
     return [
         "" if flops is None else f"{flops / 1e9:.1f}",
         "" if percent is None else f"{percent:.0f} %",
+        "",
         "",
     ]
 

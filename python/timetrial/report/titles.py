@@ -37,4 +37,6 @@ PROFILE_TITLES = {
     "GFLOP/s": "nominal work over time, in 1e9 operations a second: two for a multiply-accumulate",
     "of peak": "that over the measured f32 peak; empty where the layer has no products, or nothing is proven",
     "GB/s": "bytes that must at least be moved, over time; of layers without products",
+    "of limit": "the shortest time by the measured peak or by the measured bandwidth of memory, whichever is "
+    "longer for its work and its bytes, over the time; above 100 % of memory, a cache had the data",
 }

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.analysis.profile import LayerRow, Quartiles, StepProfile, profile_of
+from timetrial.analysis.profile import LayerRow, Machine, Quartiles, StepProfile, profile_of
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import cpu_time_per_step_ns
-from timetrial.analysis.summary import Row, peak_flops_of
+from timetrial.analysis.summary import Row, threads_of
 from timetrial.errors import Unavailable
 from timetrial.records import store
-from timetrial.records.model import SCHEMA_VERSION, ExperimentRecord
+from timetrial.records.model import SCHEMA_VERSION, CaseRecord, ExperimentRecord, LaunchRecord
 from timetrial.results.results import LaunchFiles, Results
 
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ class Profile:
 
         return profile_figure(self)
 
+    def roofline(self) -> Figure:
+        """Every layer and direction against the measured peak and the measured bandwidth of memory (needs
+        matplotlib)."""
+        from timetrial.figures.plots_roofline import roofline_figure
+
+        return roofline_figure(self)
+
     def table(self) -> ProfileTable:
         """The tables of the command line, for rich."""
         from timetrial.report.profile import ProfileTable
@@ -143,9 +150,17 @@ class Profile:
             store.read_layer_times(launch.folder, launch.record),
             np.empty(0, np.int64) if plain is None else plain.durations_ns,
             cpu_time_per_step_ns(launch.record),
-            peak_flops_of(row.case, launch.record, self.experiment) if case.proven else None,
+            self._machine(row.case, launch.record) if case.proven else Machine(),
         )
         return replace(case, step=step)
+
+    def _machine(self, case: CaseRecord, launch: LaunchRecord) -> Machine:
+        threads, measured = threads_of(case, launch), self.experiment
+        return Machine(
+            measured.peak_flops.get(threads),
+            measured.memory_bandwidth.get(threads),
+            measured.cache_bandwidth.get(threads),
+        )
 
 
 def _case_json(case: CaseProfile) -> dict[str, Any]:
@@ -167,6 +182,8 @@ def _case_json(case: CaseProfile) -> dict[str, Any]:
         ),
         "peak_flops": step.peak_flops if step else None,
         "peak_step_time_ns": step.peak_ns if step else None,
+        "memory_bandwidth": step.memory_bandwidth if step else None,
+        "cache_bandwidth": step.cache_bandwidth if step else None,
         "parity": row.parity.status if row.parity else None,
         "settings": [setting.model_dump() for setting in row.settings],
         "facts": dict(launch.record.facts) if launch else {},
@@ -190,6 +207,10 @@ def _layer_json(row: LayerRow) -> dict[str, Any]:
         "flops_per_s": row.flops_per_s,
         "percent_of_peak": row.percent_of_peak,
         "bytes_per_s": row.bytes_per_s,
+        "bytes": row.bytes,
+        "operations_per_byte": row.operations_per_byte,
+        "limit": row.limit,
+        "percent_of_limit": row.percent_of_limit,
     }
 
 
