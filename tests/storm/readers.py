@@ -14,6 +14,8 @@ import numpy as np
 from launching import SMALL_NETWORK
 
 import timetrial
+from timetrial.datasets.cifar import CIFAR10, _read
+from timetrial.datasets.idx import IMAGES, read_idx
 from timetrial.environments import marker
 from timetrial.environments.catalog import framework_in
 from timetrial.experiment.experiment import load, load_words
@@ -21,8 +23,6 @@ from timetrial.processes.events import Asked, Ready, read_event
 from timetrial.records.store import read_launch
 from timetrial.results.results import Results
 from timetrial.workloads import load_network
-from timetrial.workloads.datasets.cifar import CIFAR10, _read
-from timetrial.workloads.datasets.idx import IMAGES, read_idx
 
 PACKAGE = Path(timetrial.__file__).parent
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from dataset_formats import write_cifar10_pickled, write_mnist
 
 from timetrial.cases.case import Workload
 from timetrial.core import NetworkError
-from timetrial.errors import InputError
+from timetrial.errors import InputError, Unavailable
 from timetrial.workloads import check, load_network, prepare
 
 SGD = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9}
@@ -189,9 +189,12 @@ def test_no_epochs() -> None:
 
 
 @pytest.mark.attempt
-def test_missing_files_of_a_dataset() -> None:
-    with pytest.raises(InputError, match=r"set dataset_folder to one that holds train-images-idx3-ubyte"):
+def test_missing_files_of_a_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIMETRIAL_DATASETS", str(tmp_path))
+    with pytest.raises(Unavailable, match=r"timetrial datasets install mnist \(or dataset_folder=FOLDER"):
         check(change(dataset="mnist"))
+    with pytest.raises(InputError, match=r"set dataset_folder to one that holds data_batch_1"):
+        check(change(dataset="cifar10"))
 
 
 @pytest.mark.attempt

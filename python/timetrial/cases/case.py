@@ -30,7 +30,7 @@ class Workload:
     optimizer: Mapping[
         str, Any
     ]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
-    dataset_folder: str | None = None  # where the files of MNIST and CIFAR lie
+    dataset_folder: str | None = None  # where its files lie; None: where they are installed
 
 
 @dataclass(frozen=True)

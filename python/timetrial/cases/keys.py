@@ -14,7 +14,7 @@ from timetrial.optimizers import optimizer_keys, schedule_keys
 WORKLOAD_KEYS = {
     "network": "what is trained: a name, a .toml file, or `package.module:function`",
     "dataset": "what it is trained on: a name; unless told otherwise the network's own",
-    "dataset_folder": "your folder with the files of `mnist`, `cifar10` or `cifar100`",
+    "dataset_folder": "your folder with the files of the data set; otherwise where they are installed",
     "batch_size": "samples in a step; unless told otherwise the network's own",
 }
 OPTIMIZER_PREFIX = "optimizer."

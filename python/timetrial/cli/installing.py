@@ -1,4 +1,4 @@
-"""What `timetrial frameworks install` and `check` show while they work."""
+"""What `timetrial frameworks install` and `check`, and those of `datasets`, show while they work."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from timetrial.environments import Framework, Version, Wishes
 from timetrial.errors import Unavailable
 
 Chosen = Sequence[tuple[Framework, Version]]
+WORTH_A_LINE = ("waiting", "broken", "its pins", "it is of", "not from")
 HOW = {"made": "installed", "was there": "is there", "current": "is in the running interpreter"}
 
 
@@ -66,7 +67,7 @@ def check_all(chosen: Chosen, *, as_json: bool, named: bool) -> bool:
 
 
 class Step:
-    """One framework: on a terminal a line that moves, elsewhere a line for what is new."""
+    """One framework or data set: on a terminal a line that moves, elsewhere a line for what is new."""
 
     def __init__(self, name: str, number: int, count: int, *, quiet: bool = False):
         self._name = name
@@ -91,9 +92,9 @@ class Step:
         self._progress.stop()
 
     def say(self, words: str) -> None:
-        """What is going on. Only waiting and remaking are worth a line of a log."""
+        """What is going on. Only what takes another way is worth a line of a log."""
         self._progress.update(self._task, description=f"{self._place}{self._name}: {words}"[:100])
-        if not self._console.is_terminal and words.startswith(("waiting", "broken", "its pins", "it is of")):
+        if not self._console.is_terminal and words.startswith(WORTH_A_LINE):
             self._console.print(f"{self._place}{self._name}: {words}", markup=False)
 
     def end(self, word: str, detail: str, style: str) -> None:

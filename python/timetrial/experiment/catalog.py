@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from timetrial.cases import sources
 from timetrial.cases.case import Case, Workload
@@ -10,6 +11,9 @@ from timetrial.cases.settings import SETTINGS
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 from timetrial.library_files import known_libraries
 from timetrial.toml import read_toml
+
+if TYPE_CHECKING:
+    from timetrial.datasets import KnownDataset
 
 Entries = dict[str, str]  # name -> words
 
@@ -85,26 +89,21 @@ OWN_NETWORKS = {
     "package.module:function": "your own: a function that returns the same",
 }
 
-DATASET_WORDS = {
-    "digits8": "scikit-learn's handwritten digits, 1x8x8",
-    "digits28": "the same, resized to 1x28x28",
-    "mnist": "IDX files from your folder: dataset_folder=FOLDER",
-    "cifar10": "binary or pickled files from your folder: dataset_folder=FOLDER",
-    "cifar100": "binary or pickled files from your folder: dataset_folder=FOLDER",
-    "synthetic": "made here, with classes that can be learned, 1x28x28",
-    "synthetic-cifar": "the same, 3x32x32",
-    "synthetic-regression": "made here: images 1x8x8 and 16 features, 4 values to predict",
-    "synthetic-codes-200": "made here: codes of 200 numbers in [0, 1], for an auto-encoder",
-    "synthetic-codes-400": "the same of 400 numbers",
-    "synthetic-codes-800": "the same of 800 numbers",
-    "synthetic-codes-1000": "the same of 1000 numbers",
-}
-
 
 def _datasets() -> Entries:
-    from timetrial.workloads import DATASETS
+    """The same on every machine: what is ready here, `timetrial datasets list` says."""
+    from timetrial.datasets import known_datasets
 
-    return {name: DATASET_WORDS[name] for name in DATASETS}
+    return {name: _dataset_words(one) for name, one in known_datasets().items()}
+
+
+def _dataset_words(one: KnownDataset) -> str:
+    shape = f", {'x'.join(map(str, one.shape))}" if one.shape else ""
+    if one.sources:
+        origin = f": `timetrial datasets install {one.name}`, or your folder (`dataset_folder`)"
+    else:
+        origin = ": from your folder (`dataset_folder`)" if one.yours else ""
+    return f"{one.words}{shape}{origin}"
 
 
 def _libraries() -> Entries:

@@ -25,10 +25,10 @@ State = Literal["ready", "missing", "broken"]
 # What one would gain by what is missing: it is asked for nowhere else.
 STACKS, FRAMEWORKS = "more native stacks to compare", "whole frameworks to compare"
 LIBRARIES = "libraries below a stack (blas.library=, onednn.library=, malloc.library=)"
-IMAGES, REPORTS = "real images: the data sets digits8 and digits28", "figures, data frames, HTML reports"
+IMAGES, REPORTS = "real images, as data sets", "figures, data frames, HTML reports"
 # What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
-    "scikit-learn (digits)": ("sklearn", "demo", IMAGES),
+    "scikit-learn (digits8, digits28)": ("sklearn", "demo", IMAGES),
     "matplotlib (figures)": ("matplotlib", "report", REPORTS),
     "pandas (to_pandas)": ("pandas", "report", REPORTS),
     "jinja2 (HTML reports)": ("jinja2", "report", REPORTS),
@@ -86,6 +86,7 @@ def doctor() -> Diagnosis:
         *_backend_checks(),
         *_framework_checks(),
         *_library_checks(),
+        *_dataset_checks(),
         *_module_checks(),
     ]
     usable = int(machine["usable_cpus"])
@@ -186,6 +187,23 @@ def _library_checks() -> list[Check]:
             found.append(
                 Check(f"library {name}", "ready", f"{path}{f', version {version}' if version else ''}")
             )
+    return found
+
+
+def _dataset_checks() -> list[Check]:
+    """Those that packages bring; what is made here, or lies in a folder of the user's, is no matter of this
+    machine."""
+    from timetrial import datasets
+
+    brought = [one for one in datasets.known_datasets().values() if one.sources]
+    states = {one.name: datasets.state_of(one) for one in brought}
+    found = [
+        Check(f"dataset {name}", "ready", one.detail) for name, one in states.items() if one.state == "ready"
+    ]
+    lacking = [name for name, one in states.items() if one.state != "ready"]
+    if lacking:
+        cure = f"timetrial datasets install {' '.join(lacking)}"
+        found.append(Check("data sets", "missing", f"not installed: {', '.join(lacking)}", cure, IMAGES))
     return found
 
 

@@ -16,6 +16,7 @@ from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
 from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
 from timetrial.report.columns import Grid, Pairs, heading
+from timetrial.report.datasets import facts_in_words
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
 from timetrial.statistics.intervals import Estimate
 
@@ -58,9 +59,13 @@ def experiment_facts(experiment: ExperimentRecord) -> dict[str, str]:
 
 
 def data_facts(experiment: ExperimentRecord) -> list[dict[str, str]]:
-    """Of each data set."""
+    """Of each data set, and what was found in its samples."""
     return [
-        {f"data: {name}": str(value) for name, value in workload.items() if not isinstance(value, dict)}
+        {
+            f"data: {name}": str(value)
+            for name, value in {**workload, **facts_in_words(workload.get("checks", {}))}.items()
+            if not isinstance(value, dict)
+        }
         for workload in experiment.workloads
     ]
 

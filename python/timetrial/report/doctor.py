@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from timetrial.experiment.doctor import Check, Diagnosis
 
 WIDEST = 80
-_KINDS = {"backend": "backends", "framework": "frameworks", "library": "libraries"}
+_KINDS = {"backend": "backends", "framework": "frameworks", "library": "libraries", "dataset": "data sets"}
 _OTHERS = "also"
 _FEW = 2  # things with a cure of their own; of more, the list says how
 

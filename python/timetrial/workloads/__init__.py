@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from timetrial.datasets import DATASETS, load_dataset
+from timetrial.datasets.dataset import Dataset
 from timetrial.networks import NETWORKS, load_network
 from timetrial.networks.definition import NetworkDefinition
 from timetrial.optimizers import OPTIMIZERS, check_optimizer
-from timetrial.workloads.datasets import DATASETS, load_dataset
-from timetrial.workloads.datasets.dataset import Dataset
 from timetrial.workloads.prepare import Checked, Prepared, check, prepare
 
 __all__ = [

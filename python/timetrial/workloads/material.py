@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.core import Input, random
+from timetrial.datasets import dataset_source, load_dataset
+from timetrial.datasets.facts import facts_of
+from timetrial.datasets.files import file_hashes
 from timetrial.workloads.cache import Content, Entry, cached
-from timetrial.workloads.datasets import dataset_source, load_dataset
-from timetrial.workloads.datasets.files import file_hashes
 
 PROOF_BATCHES = 5
 MASK_ROWS, MASK_BYTES = 997, 64_000_000  # of one mask: how many different rows there are at most
@@ -28,8 +29,8 @@ SPLIT_SEED = (
 
 
 def data_entry(name: str, folder: str | None) -> Entry:
-    """For each input NAME of the data the arrays train_NAME and test_NAME; the table `dataset`, and of the
-    inputs the table `inputs`, in their order.
+    """For each input NAME of the data the arrays train_NAME and test_NAME; the table `dataset`, with what was
+    found in the samples under `checks`, and of the inputs the table `inputs`, in their order.
 
     A dataset of files is keyed by what is in them, so other files under the same name are another entry.
     """
@@ -42,11 +43,11 @@ def data_entry(name: str, folder: str | None) -> Entry:
             **{f"train_{name}": array for name, array in data.train.items()},
             **{f"test_{name}": array for name, array in data.test.items()},
             "inputs": {"inputs": [asdict(one) for one in data.inputs]},
-            "dataset": {"classes": data.classes, **data.description},
+            "dataset": {"classes": data.classes, **data.description, "checks": facts_of(data)},
         }
 
     return cached(
-        "data-2", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
+        "data-3", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
     )
 
 

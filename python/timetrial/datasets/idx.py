@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from timetrial.datasets.dataset import ByteArray
+from timetrial.datasets.files import read_file
 from timetrial.errors import InputError
-from timetrial.workloads.datasets.dataset import ByteArray
-from timetrial.workloads.datasets.files import read_file
 
 IMAGES, LABELS = 2051, 2049
 KINDS = {IMAGES: "images", LABELS: "labels"}

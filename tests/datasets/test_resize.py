@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from timetrial.workloads.datasets.resize import resize_bilinear
+from timetrial.datasets.resize import resize_bilinear
 
 
 def test_by_hand() -> None:

@@ -1,11 +1,10 @@
-"""MNIST, and whatever is published in its form (Fashion-MNIST, KMNIST), from a folder of IDX files."""
+"""MNIST, and what is published in its form (Fashion-MNIST; KMNIST under either name), from IDX files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from timetrial.errors import InputError
-from timetrial.workloads.datasets.dataset import (
+from timetrial.datasets.dataset import (
     ByteArray,
     Dataset,
     IntArray,
@@ -13,8 +12,9 @@ from timetrial.workloads.datasets.dataset import (
     image_dataset,
     pixels,
 )
-from timetrial.workloads.datasets.files import file_hashes, find_files
-from timetrial.workloads.datasets.idx import IMAGES, LABELS, read_idx
+from timetrial.datasets.files import file_hashes, find_files
+from timetrial.datasets.idx import IMAGES, LABELS, read_idx
+from timetrial.errors import InputError
 
 CLASSES = 10
 NAMES = [
@@ -25,14 +25,14 @@ NAMES = [
 ]
 
 
-def mnist_files(folder: str | None) -> list[Path]:
+def mnist_files(name: str, folder: str | None) -> list[Path]:
     """Training images and labels, test images and labels."""
-    return find_files("mnist", folder, NAMES, ("MNIST/raw", "raw"))
+    return find_files(name, folder, NAMES, ("MNIST/raw", "FashionMNIST/raw", "raw"))
 
 
-def load_mnist(folder: str | None, seed: int) -> Dataset:
+def load_mnist(name: str, folder: str | None, seed: int) -> Dataset:
     """The split is the published one, so the seed plays no role."""
-    files = mnist_files(folder)
+    files = mnist_files(name, folder)
     train_images, train_labels = _pair(files[0], files[1])
     test_images, test_labels = _pair(files[2], files[3])
     if len(train_images) < len(test_images):
@@ -46,7 +46,7 @@ def load_mnist(folder: str | None, seed: int) -> Dataset:
             "expected the same size."
         )
     return image_dataset(
-        "mnist",
+        name,
         (pixels(train_images[:, None]), train_labels),
         (pixels(test_images[:, None]), test_labels),
         classes=CLASSES,

@@ -11,9 +11,9 @@ import importlib
 import numpy as np
 
 from timetrial.core import random
+from timetrial.datasets.dataset import Dataset, FloatArray, check_labels, image_dataset
+from timetrial.datasets.resize import resize_bilinear
 from timetrial.errors import Unavailable
-from timetrial.workloads.datasets.dataset import Dataset, FloatArray, check_labels, image_dataset
-from timetrial.workloads.datasets.resize import resize_bilinear
 
 CLASSES = 10
 SAMPLES, TRAIN_SAMPLES = 1797, 1437

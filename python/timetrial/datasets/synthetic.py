@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from timetrial.core import random
-from timetrial.workloads.datasets.dataset import Dataset, FloatArray, IntArray, image_dataset
-from timetrial.workloads.datasets.resize import resize_bilinear
+from timetrial.datasets.dataset import Dataset, FloatArray, IntArray, image_dataset
+from timetrial.datasets.resize import resize_bilinear
 
 CLASSES = 10
 TRAIN_SAMPLES, TEST_SAMPLES = 4096, 1024

