@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from timetrial.datasets.codes import FACTORS, WIDTHS
 from timetrial.errors import InputError, Unavailable
 from timetrial.workloads import Dataset, load_dataset
-from timetrial.datasets.codes import FACTORS, WIDTHS
 
 
 def softmax_regression(data: Dataset, epochs: int, learning_rate: float) -> float:
