@@ -48,12 +48,12 @@ std::unique_ptr<Layer<T>> upsample(const timetrial::Layer& from) {
                                          from.attributes.integer("scale_w"));
 }
 template <typename T, typename Made>
-std::unique_ptr<Layer<T>> shaped(const Attributes& attributes) {
-    return std::make_unique<Made>(attributes);
+std::unique_ptr<Layer<T>> shaped(const timetrial::Layer& from) {
+    return std::make_unique<Made>(from.attributes);
 }
 template <typename T, typename Formula>
-std::unique_ptr<Layer<T>> activation(const Attributes& attributes) {
-    return std::make_unique<Activation<T, Formula>>(Formula(attributes));
+std::unique_ptr<Layer<T>> activation(const timetrial::Layer& from) {
+    return std::make_unique<Activation<T, Formula>>(Formula(from.attributes));
 }
 
 template <typename T, typename Product>
