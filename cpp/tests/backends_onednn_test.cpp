@@ -81,6 +81,8 @@ TEST_P(OneDnn, Conv2dStrideAndPaddingIsExact) {
           {2, 4, 1});
 }
 
+TEST_P(OneDnn, Convolutions) { expect_convolutions(make()); }
+
 // Integers make many ties: the first maximum must win everywhere.
 TEST_P(OneDnn, MaxPoolIsExact) {
     for (const double channels : {1.0, 2.0, 16.0, 32.0})

@@ -11,6 +11,7 @@
 #include "onednn/dropout.h"
 #include "onednn/join.h"
 #include "onednn/pooling.h"
+#include "onednn/resampling.h"
 #include "timetrial/kinds.hpp"
 
 namespace timetrial::onednn {
@@ -37,13 +38,21 @@ template <dnnl::algorithm forward, dnnl::algorithm backward>
 std::unique_ptr<Layer> activation(const Attributes&) {
     return std::make_unique<Activation>(forward, backward);
 }
-inline std::unique_ptr<Layer> convolution(const Attributes& attributes) {
-    return std::make_unique<Convolution>(read_window(attributes));
+inline std::unique_ptr<Layer> convolution(const Attributes& a) {
+    PoolWindow window = read_window(a);
+    window.padding_end = {a.integer("padding_end_h"), a.integer("padding_end_w")};
+    return std::make_unique<Convolution>(
+        ConvolutionWindow{window, {a.integer("dilation_h"), a.integer("dilation_w")}, a.integer("groups")});
+}
+inline std::unique_ptr<Layer> conv_transpose(const Attributes& attributes) {
+    return std::make_unique<ConvTranspose>(ConvolutionWindow{read_window(attributes), {1, 1}});
 }
 
 inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"dense", plain<Dense>},
     Kind<MakeLayer>{"conv2d", convolution},
+    Kind<MakeLayer>{"conv_transpose2d", conv_transpose},
+    Kind<MakeLayer>{"upsample2d", plain<Upsample>},
     Kind<MakeLayer>{"max_pool2d", pooling<dnnl::algorithm::pooling_max>},
     Kind<MakeLayer>{"avg_pool2d", pooling<dnnl::algorithm::pooling_avg_include_padding>},
     Kind<MakeLayer>{"relu",

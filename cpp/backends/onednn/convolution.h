@@ -1,55 +1,102 @@
-// conv2d: direct convolution, weights OC x IC x KH x KW.
+// conv2d: direct convolution, weights OC x IC x KH x KW, or G x OC/G x IC/G x KH x KW with groups.
+// conv_transpose2d: deconvolution, whose weights oneDNN sees as OC x IC x KH x KW where ours are the other
+// way round.
 #pragma once
 
 #include "onednn/weighted.h"
 
 namespace timetrial::onednn {
 
-class Convolution final : public WeightedOver<dnnl::convolution_forward> {
+// Of a window over images.
+struct ConvolutionWindow {
+    PoolWindow window;
+    dnnl::memory::dims dilation;
+    int64_t groups = 1;
+};
+
+template <class Forward, class BackwardData, class BackwardWeights, dnnl::algorithm algorithm>
+class ConvolutionOver : public WeightedOver<Forward> {
   public:
-    explicit Convolution(const PoolWindow& window) : window_(window) {}
+    explicit ConvolutionOver(const ConvolutionWindow& of) : of_(of) {
+        for (const int64_t dilation : of.dilation) pauses_.push_back(dilation - 1);
+    }
+
+  protected:
+    using Extents = typename Weighted::Extents;
+    const ConvolutionWindow& of() const { return of_; }
 
   private:
-    bool tries_products() const override { return extents().source[1] < 16; }
+    bool tries_products() const override { return this->extents().source[1] / of_.groups < 16; }
 
+    void add_backward_data(Forms& forms, const Builder& builder, const Formats& f) override {
+        forms.add<BackwardData>(
+            [&] {
+                return describe_backward<BackwardData>(builder.engine(), builder.attributes(),
+                                                       this->hint(builder), algorithm, f.source, f.weights,
+                                                       f.destination, of_.window.strides, pauses_,
+                                                       of_.window.padding, of_.window.padding_end);
+            },
+            [&](const auto& form) { return this->data_ports(form); });
+    }
+
+    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
+        forms.add<BackwardWeights>(
+            [&] {
+                return describe_backward<BackwardWeights>(builder.engine(), builder.attributes(),
+                                                          this->hint(builder), algorithm, f.source, f.weights,
+                                                          f.bias, f.destination, of_.window.strides, pauses_,
+                                                          of_.window.padding, of_.window.padding_end);
+            },
+            [&](const auto& form) { return this->weights_ports(form); });
+    }
+
+    Described<Forward> forward(const Builder& builder, const dnnl::primitive_attr& attributes,
+                               const Formats& f) const override {
+        return describe<Forward>(builder.engine(), attributes, builder.purpose(), algorithm, f.source,
+                                 f.weights, f.bias, f.destination, of_.window.strides, pauses_,
+                                 of_.window.padding, of_.window.padding_end);
+    }
+
+    const ConvolutionWindow of_;
+    dnnl::memory::dims pauses_;  // oneDNN's dilation: 0 where the taps are neighbors
+};
+
+class Convolution final
+    : public ConvolutionOver<dnnl::convolution_forward, dnnl::convolution_backward_data,
+                             dnnl::convolution_backward_weights, dnnl::algorithm::convolution_direct> {
+  public:
+    using ConvolutionOver::ConvolutionOver;
+
+  private:
     Extents read_extents(const Node& input, const Node& output) const override {
+        const int64_t groups = of().groups, channels = output.shape[1];
+        const dnnl::memory::dims& kernel = of().window.kernel;
+        dnnl::memory::dims weights{channels, input.shape[1], kernel[0], kernel[1]};
+        if (groups > 1) weights = {groups, channels / groups, input.shape[1] / groups, kernel[0], kernel[1]};
+        return {dims_of(input.value.desc()), weights, {channels}, output.shape};
+    }
+};
+
+class ConvTranspose final
+    : public ConvolutionOver<dnnl::deconvolution_forward, dnnl::deconvolution_backward_data,
+                             dnnl::deconvolution_backward_weights, dnnl::algorithm::deconvolution_direct> {
+  public:
+    using ConvolutionOver::ConvolutionOver;
+
+  private:
+    Extents read_extents(const Node& input, const Node& output) const override {
+        const dnnl::memory::dims& kernel = of().window.kernel;
         const int64_t channels = output.shape[1];
         return {dims_of(input.value.desc()),
-                {channels, input.shape[1], window_.kernel[0], window_.kernel[1]},
+                {channels, input.shape[1], kernel[0], kernel[1]},
                 {channels},
                 output.shape};
     }
 
-    void add_backward_data(Forms& forms, const Builder& builder, const Formats& f) override {
-        forms.add<dnnl::convolution_backward_data>(
-            [&] {
-                return describe_backward<dnnl::convolution_backward_data>(
-                    builder.engine(), builder.attributes(), hint(builder), direct, f.source, f.weights,
-                    f.destination, window_.strides, window_.padding, window_.padding_end);
-            },
-            [&](const auto& form) { return data_ports(form); });
+    Desc outside_weights(const dnnl::memory::dims& extents) const override {
+        const int64_t taps = extents[2] * extents[3];
+        return {extents, f32, dnnl::memory::dims{taps, extents[0] * taps, extents[3], 1}};
     }
-
-    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
-        forms.add<dnnl::convolution_backward_weights>(
-            [&] {
-                return describe_backward<dnnl::convolution_backward_weights>(
-                    builder.engine(), builder.attributes(), hint(builder), direct, f.source, f.weights,
-                    f.bias, f.destination, window_.strides, window_.padding, window_.padding_end);
-            },
-            [&](const auto& form) { return weights_ports(form); });
-    }
-
-    Described<dnnl::convolution_forward> forward(const Builder& builder,
-                                                 const dnnl::primitive_attr& attributes,
-                                                 const Formats& f) const override {
-        return describe<dnnl::convolution_forward>(builder.engine(), attributes, builder.purpose(), direct,
-                                                   f.source, f.weights, f.bias, f.destination,
-                                                   window_.strides, window_.padding, window_.padding_end);
-    }
-
-    static constexpr auto direct = dnnl::algorithm::convolution_direct;
-    const PoolWindow window_;
 };
 
 }  // namespace timetrial::onednn

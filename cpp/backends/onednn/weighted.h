@@ -1,4 +1,5 @@
-// What dense and conv2d share: three primitives over weights that live in the format of the forward one.
+// What dense and the convolutions share: three primitives over weights that live in the format of the forward
+// one.
 #pragma once
 
 #include <map>
@@ -39,7 +40,7 @@ class Weighted : public LayerOfOne {
         std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}};
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             Parameter& parameter = *parameters[i];
-            parameter.outside = plain(i == 0 ? extents_.weights : extents_.bias);
+            parameter.outside = i == 0 ? outside_weights(extents_.weights) : plain(extents_.bias);
             const Desc& desc = form.desc(i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS);
             parameter.value = Value(allocate(builder.engine(), desc));
             if (builder.learns()) {
@@ -67,6 +68,8 @@ class Weighted : public LayerOfOne {
     const Extents& extents() const { return extents_; }
 
     virtual bool tries_products() const = 0;
+    // The weights as they lie outside, with the extents that oneDNN sees.
+    virtual Desc outside_weights(const dnnl::memory::dims& extents) const { return plain(extents); }
     virtual Extents read_extents(const Node& input, const Node& output) const = 0;
     virtual void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
                              const Formats& formats) = 0;
