@@ -329,7 +329,7 @@ def test_what_has_no_published_sum_is_kept_with_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("digits28", "comes with scikit-learn: .* -m pip install scikit-learn"),
+        ("digits28", "comes with the Python module sklearn: .* -m pip install scikit-learn"),
         ("synthetic", "made when it is needed: there is nothing to install"),
         ("cifar10", r"No package has the dataset 'cifar10'.*data_batch_1.*--from FOLDER"),
     ],

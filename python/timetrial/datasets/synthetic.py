@@ -14,6 +14,7 @@ from timetrial.datasets.resize import resize_bilinear
 
 CLASSES = 10
 TRAIN_SAMPLES, TEST_SAMPLES = 4096, 1024
+FEW, IMAGENET_CLASSES = (256, 64), 1000  # where an image has 150,528 numbers
 COARSE = 7  # prototypes are drawn on a grid of 7x7 and made smooth
 SHIFT = 3  # pixels in each direction
 # From the faintest image to the clearest: a linear classifier gets about nine of ten right. Three channels
@@ -32,18 +33,31 @@ def load_synthetic_cifar(folder: str | None, seed: int) -> Dataset:
     return _load("synthetic-cifar", (3, 32, 32), seed)
 
 
-def _load(name: str, shape: tuple[int, int, int], seed: int) -> Dataset:
+def load_synthetic_imagenet(name: str, size: int, folder: str | None, seed: int) -> Dataset:
+    """Images (3, size, size) for networks with a thousand outputs. Samples of each would take gigabytes:
+    CLASSES of them occur, spread over all labels."""
+    return _load(name, (3, size, size), seed, samples=FEW, classes=IMAGENET_CLASSES)
+
+
+def _load(
+    name: str,
+    shape: tuple[int, int, int],
+    seed: int,
+    samples: tuple[int, int] = (TRAIN_SAMPLES, TEST_SAMPLES),
+    classes: int = CLASSES,
+) -> Dataset:
     prototypes = _prototypes(name, shape, seed)
-    train_images, train_labels = _draw(f"{name}/train", prototypes, shape, TRAIN_SAMPLES, seed)
-    test_images, test_labels = _draw(f"{name}/test", prototypes, shape, TEST_SAMPLES, seed)
+    train_images, train_labels = _draw(f"{name}/train", prototypes, shape, samples[0], seed)
+    test_images, test_labels = _draw(f"{name}/test", prototypes, shape, samples[1], seed)
+    apart = classes // CLASSES
     return image_dataset(
         name,
-        (train_images, train_labels),
-        (test_images, test_labels),
-        classes=CLASSES,
+        (train_images, train_labels * apart),
+        (test_images, test_labels * apart),
+        classes=classes,
         description={
             "source": "generated: smooth class prototypes, shifted, with noise",
-            "split": f"{TRAIN_SAMPLES} for training and {TEST_SAMPLES} for testing, drawn apart",
+            "split": f"{samples[0]} for training and {samples[1]} for testing, drawn apart",
             "split_seed": seed,
             "shift_pixels": SHIFT,
             "contrast": list(CONTRAST[shape[0]]),

@@ -103,7 +103,8 @@ def _dataset_words(one: KnownDataset) -> str:
         origin = f": `timetrial datasets install {one.name}`, or your folder (`dataset_folder`)"
     else:
         origin = ": from your folder (`dataset_folder`)" if one.yours else ""
-    return f"{one.words}{shape}{origin}"
+    sized = f"; `{one.name}@64` has another size" if one.sized else ""
+    return f"{one.words}{shape}{origin}{sized}"
 
 
 def _libraries() -> Entries:

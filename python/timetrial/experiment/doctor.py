@@ -29,6 +29,7 @@ IMAGES, REPORTS = "real images, as data sets", "figures, data frames, HTML repor
 # What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
     "scikit-learn (digits8, digits28)": ("sklearn", "demo", IMAGES),
+    "scikit-image and Pillow (photographs, images of yours)": ("skimage", "images", IMAGES),
     "matplotlib (figures)": ("matplotlib", "report", REPORTS),
     "pandas (to_pandas)": ("pandas", "report", REPORTS),
     "jinja2 (HTML reports)": ("jinja2", "report", REPORTS),

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from timetrial.core import Input, random
 from timetrial.datasets import dataset_source, load_dataset
 from timetrial.datasets.facts import facts_of
-from timetrial.datasets.files import file_hashes
 from timetrial.workloads.cache import Content, Entry, cached
 
 PROOF_BATCHES = 5
@@ -35,7 +34,7 @@ def data_entry(name: str, folder: str | None) -> Entry:
     A dataset of files is keyed by what is in them, so other files under the same name are another entry.
     """
     source = dataset_source(name)
-    files = file_hashes(source.files(folder)) if source.files else {}
+    files = source.contents(folder)
 
     def make() -> Content:
         data = load_dataset(name, folder, SPLIT_SEED)
