@@ -58,6 +58,34 @@ EXACT = {
         (2, 7, 8),
     ),
     "same": (behind_a_convolution("conv2d", channels=4, kernel=3, padding="same", bias=False), (2, 8, 4)),
+    "same at one side": (
+        behind_a_convolution("conv2d", channels=4, kernel=[2, 3], padding="same"),
+        (2, 4, 8),
+    ),
+    "same with a stride": (
+        behind_a_convolution("conv2d", channels=4, kernel=3, stride=2, padding="same"),
+        (2, 8, 7),
+    ),
+    "groups": (behind_a_convolution("conv2d", channels=8, kernel=3, groups=2, dilation=[1, 2]), (2, 6, 8)),
+    "depthwise": (
+        behind_a_convolution("conv2d", channels=4, kernel=3, groups=2, stride=[2, 1], padding="same"),
+        (2, 4, 4),
+    ),
+    "stride beyond the kernel": (behind_a_convolution("conv2d", channels=4, kernel=2, stride=3), (2, 11, 11)),
+    "conv_transpose2d": (behind_a_convolution("conv_transpose2d", channels=4, kernel=3), (2, 6, 2)),
+    "conv_transpose2d with all": (
+        behind_a_convolution(
+            "conv_transpose2d",
+            channels=1,
+            kernel=[3, 2],
+            stride=[2, 3],
+            padding=[1, 0],
+            output_padding=[1, 2],
+            bias=False,
+        ),
+        (2, 4, 1),
+    ),
+    "upsample2d": (behind_a_convolution("upsample2d", scale=[2, 4]), (2, 4, 2)),
     "max_pool2d": (behind_a_convolution("max_pool2d", kernel=2), (2, 9, 9)),
     "max_pool2d overlapping": (
         behind_a_convolution("max_pool2d", kernel=3, stride=2, padding=1),

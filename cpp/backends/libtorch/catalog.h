@@ -5,7 +5,9 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/flatten.h>
 #include <ATen/ops/linear.h>
@@ -16,7 +18,9 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/upsample_nearest2d.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -54,10 +58,34 @@ inline Operation dense(const Attributes&, const Parameters& parameters) {
     };
 }
 
+// at::conv2d pads both sides alike: what one side has more is padded before.
 inline Operation conv2d(const Attributes& attributes, const Parameters& parameters) {
-    const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
+    const auto stride = read_pair(attributes, "stride", 1), dilation = read_pair(attributes, "dilation", 1);
+    const auto begin = read_pair(attributes, "padding", 0), end = read_pair(attributes, "padding_end", 0);
+    const int64_t groups = attributes.integer("groups", 1);
+    const auto more = [](int64_t side, int64_t other) { return std::max<int64_t>(side - other, 0); };
+    const std::array<int64_t, 2> both{std::min(begin[0], end[0]), std::min(begin[1], end[1])};
+    const std::array<int64_t, 4> rest{more(begin[1], end[1]), more(end[1], begin[1]), more(begin[0], end[0]),
+                                      more(end[0], begin[0])};
     return [=, weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x, Mode) {
-        return at::conv2d(x[0], weight, bias, stride, padding);
+        const at::Tensor padded = begin == end ? x[0] : at::constant_pad_nd(x[0], rest);
+        return at::conv2d(padded, weight, bias, stride, both, dilation, groups);
+    };
+}
+
+inline Operation conv_transpose2d(const Attributes& attributes, const Parameters& parameters) {
+    const auto stride = read_pair(attributes, "stride", 1), padding = read_pair(attributes, "padding", 0);
+    const auto output_padding = read_pair(attributes, "output_padding", 0);
+    return [=, weight = parameters.at(0), bias = bias_of(parameters)](const Inputs& x, Mode) {
+        return at::conv_transpose2d(x[0], weight, bias, stride, padding, output_padding);
+    };
+}
+
+inline Operation upsample2d(const Attributes& attributes, const Parameters&) {
+    const auto scale = read_pair(attributes, "scale", 1);
+    return [=](const Inputs& x, Mode) {
+        return at::upsample_nearest2d(
+            x[0], std::array<int64_t, 2>{x[0].size(2) * scale[0], x[0].size(3) * scale[1]});
     };
 }
 
@@ -116,6 +144,8 @@ inline at::Tensor mean_squared_error(const at::Tensor& x, const at::Tensor& valu
 inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"dense", dense},
     Kind<MakeOperation>{"conv2d", conv2d},
+    Kind<MakeOperation>{"conv_transpose2d", conv_transpose2d},
+    Kind<MakeOperation>{"upsample2d", upsample2d},
     Kind<MakeOperation>{"max_pool2d", max_pool2d},
     Kind<MakeOperation>{"avg_pool2d", avg_pool2d},
     Kind<MakeOperation>{"relu", plain<at::relu>},
