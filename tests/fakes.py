@@ -116,6 +116,7 @@ class FakeEngine:
     locked: int = 0
     witnesses: dict[str, float | None] = field(default_factory=dict)  # of every launch
     factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a speed launch, or one of a race
+    held: Callable[[Any], int] = lambda plan: 50 * 2**20  # bytes
     answers: Callable[[Any], Any] | None = None  # of a learning launch: (2, images), predicted and true class
     parity: dict[str, Parity] = field(default_factory=dict)  # by backend: another than that it passed
     plain: Callable[[float], list[int]] | None = None  # step time -> the steps behind the first, if scripted
@@ -182,7 +183,7 @@ class FakeEngine:
             position=plan.position, heat=plan.heat, heat_size=plan.heat_size,
             outcome="ok", stop_reason="converged", duration_s=1.0,
             started_at="2026-01-01T00:00:00+00:00",
-            memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=50 * 2**20),
+            memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=self.held(plan)),
             settings=_settings(plan.case),
             facts={"blas.kernel": KERNELS.get(plan.case.settings.get("blas.library", ""), "SkylakeX")},
             witnesses=self.witnesses,

@@ -283,6 +283,15 @@ TEST(OneDnnIsaDeathTest, LimitsTheInstructionSet) {
         ::testing::ExitedWithCode(0), "");
 }
 
+TEST(OneDnnMathMode, IsStrictUnlessAsked) {
+    const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    Trainer loose(onednn(), problem, {{"onednn.math_mode", "bf16"}});
+    EXPECT_EQ(loose.context().read_setting("onednn.math_mode").effective, "bf16");
+    Trainer strict(onednn(), problem, {});
+    EXPECT_EQ(strict.context().read_setting("onednn.math_mode").effective, "strict");
+    EXPECT_THROW(Trainer(onednn(), problem, {{"onednn.math_mode", "BF16"}}), BackendError);
+}
+
 TEST(OneDnnIsaDeathTest, RefusesWhatIsNotThere) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const Problem problem(mlp(), 4, {1, 4, 4}, Numbers::kReal);

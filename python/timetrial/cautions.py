@@ -117,6 +117,11 @@ class Caution(Enum):
         "proven, though of equal values another one is taken (ties)",
         "Nothing to do: either is right; timetrial show lists where.",
     )
+    REDUCED = (
+        "computes in less than f32 (reduced), as its math mode allows: proven are activations to 2 % and "
+        "gradients to a quarter, no more",
+        "Its time is that of less exact work; measure its accuracy before using it.",
+    )
     CHANCE = (
         "not deterministic: five steps, taken twice from the same weights, differ",
         "Judge its accuracy by several seeds, never by one launch.",

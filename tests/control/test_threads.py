@@ -155,19 +155,19 @@ def with_habits(habits: Habits) -> ThreadEvidence:
     ],
 )
 def test_affinity_that_nobody_asked_for(masks: list[str], status: str | None, effective: str | None) -> None:
-    found = judge_manners(with_habits(looks(*masks)), frozenset({0, 1}), asked=False)
+    found = judge_manners(with_habits(looks(*masks)), frozenset({0, 1}))
     assert [(one.name, one.status, one.effective) for one in found] == (
         [("affinity", status, effective)] if status else []
     )
-    assert judge_manners(with_habits(looks(*masks)), frozenset({0, 1}), asked=True) == []
+    assert judge_manners(with_habits(looks(*masks)), frozenset({0, 1}), ["affinity"]) == []
 
 
 def test_affinity_that_was_asked_is_judged_by_every_look() -> None:
     """The last look alone would say 0-1 in both."""
     wanted = frozenset({0, 1})
-    assert judge_affinity(wanted, with_habits(looks("0-1", "0-3", "0-1"))).status == "ignored"
-    assert judge_affinity(wanted, with_habits(looks("0-1", "0", "0-1"))).status == "adjusted"
-    assert judge_affinity(wanted, with_habits(looks("0-1"))).status == "applied"
+    assert judge_affinity("0-1", wanted, with_habits(looks("0-1", "0-3", "0-1"))).status == "ignored"
+    assert judge_affinity("0-1", wanted, with_habits(looks("0-1", "0", "0-1"))).status == "adjusted"
+    assert judge_affinity("0-1", wanted, with_habits(looks("0-1"))).status == "applied"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_affinity_that_was_asked_is_judged_by_every_look() -> None:
     ],
 )
 def test_priority_is_ours(policy: int, nice: int, status: str | None, words: str) -> None:
-    found = judge_manners(with_habits(looks("0-1", nice=nice, policy=policy)), frozenset({0, 1}), asked=False)
+    found = judge_manners(with_habits(looks("0-1", nice=nice, policy=policy)), frozenset({0, 1}))
     assert [(one.name, one.asked, one.effective, one.status) for one in found] == (
         [("priority", "nice 0", words, status)] if status else []
     )
@@ -190,7 +190,7 @@ def test_priority_is_ours(policy: int, nice: int, status: str | None, words: str
 
 def test_declared_helpers_may_run_where_they_like() -> None:
     habits = looks("0-3", nice=-5, name="helper_thread")
-    assert judge_manners(with_habits(habits), frozenset({0, 1}), asked=False) == []
+    assert judge_manners(with_habits(habits), frozenset({0, 1})) == []
 
 
 def test_a_session_whose_priority_changes_from_outside_accuses_nobody() -> None:
@@ -198,4 +198,4 @@ def test_a_session_whose_priority_changes_from_outside_accuses_nobody() -> None:
     for nice in (0, 8):
         habits = looks("0-1", nice=nice)
         habits.given = {(0, 0), (0, 8)}
-        assert judge_manners(with_habits(habits), frozenset({0, 1}), asked=False) == []
+        assert judge_manners(with_habits(habits), frozenset({0, 1})) == []

@@ -100,7 +100,7 @@ def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="there is nothing to tune: one case alone"):
         space({"backend": ["eigen"]})
     other = Workload("mlp", "synthetic", 64, {"name": "sgd"})
-    with pytest.raises(InputError, match="network, data set, batch size or task differ"):
+    with pytest.raises(InputError, match="network, data set, optimizer or task differ"):
         Space([Case("eigen", WORK), Case("eigen", other)])
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(Unavailable, match=r"pip install 'timetrial\[tune\]'"):

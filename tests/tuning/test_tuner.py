@@ -17,9 +17,10 @@ from timetrial.cases.case import Case, Workload
 from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
-from timetrial.tuning import Tuned, tuner
+from timetrial.tuning import Tuned
 from timetrial.tuning.search import Search
 from timetrial.tuning.space import Space
+from timetrial.tuning.trials import Trials, bytes_of
 from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
 
@@ -34,8 +35,9 @@ def engine(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 @pytest.fixture
 def tuned(engine: FakeEngine, tmp_path: Path) -> Callable[..., Tuned]:
-    def tune(*words: str) -> Tuned:
-        return tune_experiment(load_words(["network=mlp", *words]), tmp_path / "results", quiet=True)
+    def tune(*words: str, memory: int | None = None) -> Tuned:
+        experiment = load_words(["network=mlp", *words])
+        return tune_experiment(experiment, tmp_path / "results", memory=memory, quiet=True)
 
     return tune
 
@@ -92,7 +94,7 @@ def test_a_base_that_fails_once_does_not_end_it() -> None:
     """What was measured beside it has no ratio, and never wins."""
     work = Workload("mlp", "synthetic", 64, {"name": "sgd"})
     space = Space([Case(name, work) for name in ("one", "two", "three")])
-    search, trials = Search(space, seed=1), {}
+    trials = Trials(space, Search(space, seed=1))
 
     def heat(**found: tuple[str, float]) -> Any:
         rows = [
@@ -107,18 +109,72 @@ def test_a_base_that_fails_once_does_not_end_it() -> None:
         ]
         return SimpleNamespace(rows=rows)
 
-    tuner._note(trials, space, search, heat(one=("ok", 4.0), two=("ok", 2.0)))
-    tuner._note(trials, space, search, heat(one=("crash", 4.0), three=("ok", 1.0)))
-    ratios = {one.words: (one.ratio, one.reason) for one in trials.values()}
+    trials.note(heat(one=("ok", 4.0), two=("ok", 2.0)))
+    trials.note(heat(one=("crash", 4.0), three=("ok", 1.0)))
+    ratios = {one.words: (one.ratio, one.reason) for one in trials.found.values()}
     failed = "the base failed beside it: crash"
     assert ratios == {"one": (1.0, None), "two": (0.5, None), "three": (None, failed)}
+
+
+def size_of(plan: Any) -> int:
+    return int(plan.case.workload.batch_size)
+
+
+def test_batch_sizes_are_compared_by_samples(engine: FakeEngine, tuned: Callable[..., Tuned]) -> None:
+    """A step of 64 takes twice as long as one of 16, and learns from four times as many."""
+    engine.factor = lambda plan: size_of(plan) ** 0.5
+    found = tuned("backend=fast", "batch_size=16,64")
+    assert found.verdict == "better"
+    assert found.winner.point == {"batch_size": "64"}
+    assert found.winner.ratio == pytest.approx(0.5, rel=0.02)
+    assert found.race is not None
+    assert found.race.to_json()["metric"] == "samples_per_s"
+    assert "batch_size=64 is faster than batch_size=16, by a race by samples per second" in repr(found)
+    assert "batch_size=64" in found.settings.command()
+
+
+def test_a_larger_batch_that_is_no_faster_does_not_win(
+    engine: FakeEngine, tuned: Callable[..., Tuned]
+) -> None:
+    engine.factor = size_of
+    found = tuned("backend=fast", "batch_size=16,64")
+    assert found.verdict == "same"
+    assert found.winner.point == {"batch_size": "16"}
+
+
+@pytest.mark.attempt
+def test_who_holds_more_than_allowed_is_out(engine: FakeEngine, tuned: Callable[..., Tuned]) -> None:
+    engine.factor = lambda plan: size_of(plan) ** 0.5
+    engine.held = lambda plan: size_of(plan) * 10**6
+    found = tuned("backend=fast", "batch_size=16,64,32", memory=50 * 10**6)
+    assert found.winner.point == {"batch_size": "32"}
+    out = next(one for one in found.trials if one.point == {"batch_size": "64"})
+    assert out.ratio is None
+    assert out.reason == "it held 64 MB, and 50 MB are the most allowed (memory)"
+    assert out.reason in repr(found)
+    with pytest.raises(InputError, match="cannot be measured: it held 64 MB, and 50 MB are the most"):
+        tuned("backend=fast", "batch_size=64,16", memory=50 * 10**6)
+
+
+def test_sizes() -> None:
+    assert [bytes_of(one) for one in ("2GB", "1.5 G", "512MiB", "100k", 7)] == [
+        2 * 10**9,
+        1_500_000_000,
+        2**29,
+        100_000,
+        7,
+    ]
+    for word in ("", "much", "2TB", "-1GB", "0GB"):
+        with pytest.raises(InputError, match=f"memory='{word}': expected a size such as 2GB"):
+            bytes_of(word)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["backend=fast"], "there is nothing to tune"),
-        (["backend=fast,slow", "batch_size=16,32"], "batch size or task differ"),
+        (["backend=fast,slow", "task=train,gradient"], "optimizer or task differ"),
+        (["backend=fast,slow", "optimizer.learning_rate=0.01,0.02"], "optimizer or task differ"),
         (["backend=crashes,fast"], "the base, the first of the cases, cannot be measured: crash"),
         (["backend=absent,fast"], "the base, the first of the cases, cannot be measured: unavailable"),
     ],
@@ -164,6 +220,10 @@ def test_the_command(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_pa
     refused = CliRunner().invoke(app, ["tune", "network=mlp", "--resume", str(folder)])
     assert refused.exit_code == 2
     assert "Leave that out" in refused.stderr
+    refused = CliRunner().invoke(app, ["tune", "--memory", "1GB", "--resume", str(folder)])
+    assert "--memory 1GB was given as well" in refused.stderr
+    refused = CliRunner().invoke(app, ["tune", "network=mlp", "backend=slow,fast", "--memory", "lots"])
+    assert (refused.exit_code, "memory='lots'" in refused.stderr) == (2, True)
 
 
 @pytest.mark.alone

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = optimizer_words();
-constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
 
 std::string library_version() {
     const dnnl_version_t& version = *dnnl_version();
@@ -61,6 +61,9 @@ class OneDnn final : public Backend {
                     "': onednn splits each of its operations over the threads; expected product");
         } else if (name == "onednn.max_cpu_isa") {
             limit_isa(value);
+        } else if (name == "onednn.math_mode") {
+            set_math_mode(value);
+            math_mode_ = value;
         } else {
             throw unknown_setting(name, description());
         }
@@ -70,11 +73,13 @@ class OneDnn final : public Backend {
         if (name == "threads") return {std::to_string(omp_get_max_threads()), "omp_get_max_threads()"};
         if (name == "parallel") return {"product", "onednn: has no other"};
         if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
+        if (name == "onednn.math_mode") return {math_mode(), "dnnl_get_default_fpmath_mode()"};
         throw unknown_setting(name, description());
     }
 
     void build(const tt_build& build) override {
         use_threads();
+        set_math_mode(math_mode_);
         engine_ = dnnl::engine(dnnl::engine::kind::cpu, 0);
         stream_ = dnnl::stream(engine_);
         batch_size_ = build.batch_size;
@@ -328,6 +333,7 @@ class OneDnn final : public Backend {
     }
 
     int threads_ = 0;  // 0: OpenMP's own number
+    std::string math_mode_ = "strict";
     bool learns_ = false;
     int64_t batch_size_ = 0;
     dnnl::engine engine_;

@@ -73,7 +73,7 @@ class Builder {
     dnnl::primitive_attr attributes() const {
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+        attributes.set_fpmath_mode(dnnl::get_default_fpmath_mode());
         return attributes;
     }
 

@@ -1,5 +1,6 @@
 // onednn.max_cpu_isa: oneDNN takes the limit once per process, before anything else, and ignores what it does
-// not know. We don't.
+// not know. We don't. onednn.math_mode: what primitives get that are made from then on; `strict` unless
+// asked, whatever the environment says.
 #pragma once
 
 #include <string>
@@ -32,6 +33,24 @@ inline void limit_isa(std::string_view word) {
                           effective);
     }
     throw Unsupported(asked + "expected one of " + known);
+}
+
+inline std::string math_mode() {
+    const dnnl::fpmath_mode mode = dnnl::get_default_fpmath_mode();
+    for (const auto& [name, value] : math_mode_names)
+        if (value == mode) return std::string(name);
+    return std::to_string(static_cast<int>(mode));
+}
+
+inline void set_math_mode(std::string_view word) {
+    std::string known;
+    for (const auto& [name, mode] : math_mode_names) {
+        known += (known.empty() ? "" : ", ") + std::string(name);
+        if (name != word) continue;
+        dnnl::set_default_fpmath_mode(mode);
+        return;
+    }
+    throw Unsupported("onednn.math_mode = '" + std::string(word) + "': expected one of " + known);
 }
 
 }  // namespace timetrial::onednn

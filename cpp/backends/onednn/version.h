@@ -190,4 +190,14 @@ inline constexpr std::pair<std::string_view, dnnl_cpu_isa_t> isa_names[] = {
 #endif
 };
 
+// How far oneDNN may round the factors of f32 products: the names of ONEDNN_DEFAULT_FPMATH_MODE, in lower
+// case.
+inline constexpr std::pair<std::string_view, dnnl::fpmath_mode> math_mode_names[] = {
+    {"strict", dnnl::fpmath_mode::strict}, {"bf16", dnnl::fpmath_mode::bf16}, {"f16", dnnl::fpmath_mode::f16},
+#if DNNL_VERSION_MAJOR >= 3
+    {"tf32", dnnl::fpmath_mode::tf32},
+#endif
+    {"any", dnnl::fpmath_mode::any},
+};
+
 }  // namespace timetrial::onednn

@@ -334,7 +334,7 @@ def threads_of(case: CaseRecord, launch: LaunchRecord | None) -> str:
 
 
 _BELIEVED = {"adjusted": Caution.ADJUSTED, "unverifiable": Caution.UNVERIFIABLE}
-_NOTES = {"flips": Caution.FLIPS, "ties": Caution.TIES}
+_NOTES = {"flips": Caution.FLIPS, "ties": Caution.TIES, "reduced": Caution.REDUCED}
 
 
 def _of_launches(launches: Sequence[Launch], parity: Parity | None) -> list[str]:

@@ -37,6 +37,10 @@ SETTINGS: dict[str, SettingKind] = {
         "the library's getter, and by the kernel: threads that work, CPU time over wall time",
         of="all",
     ),
+    "inter_op_threads": SettingKind(
+        "how many operations of a framework may run at a time: inter_op_threads=1,2",
+        "the framework's getter",
+    ),
     "parallel": SettingKind(
         "what threads share: the images of a batch, or each product of matrices: parallel=images,product",
         "what the plug-in does",
@@ -44,7 +48,8 @@ SETTINGS: dict[str, SettingKind] = {
         default="images; product in onednn and in frameworks",
     ),
     "affinity": SettingKind(
-        "which CPUs the contender may use: affinity=0-1 or 0+2",
+        "which CPUs the contender may use: affinity=0-1 or 0+2; or as many as it has threads: compact (few "
+        "cores), spread (many), each (spread, every thread on one of its own)",
         "the CPUs that the kernel allows each thread, at every look",
         default="all that timetrial may use",
         by="parent",
@@ -62,6 +67,14 @@ SETTINGS: dict[str, SettingKind] = {
         "MXCSR of every thread that computed, by the kernel",
         ("on", "off"),
         by="program",
+        of="all",
+    ),
+    "determinism": SettingKind(
+        "whether a step taken twice must give the same bits: determinism=on (with what the backend has for "
+        "it, if anything), off",
+        "the bits of five steps of the proof, taken twice",
+        ("on", "off"),
+        default="the backend's own, and the table says if bits differ",
         of="all",
     ),
     "isa": SettingKind(
@@ -175,6 +188,13 @@ SETTINGS: dict[str, SettingKind] = {
         "dnnl_get_effective_cpu_isa()",
         default="the best that the CPU has",
     ),
+    "onednn.math_mode": SettingKind(
+        "whether oneDNN may round factors of products: onednn.math_mode=strict,bf16,tf32,any; what computes "
+        "in less than f32 is proven as that",
+        "dnnl_get_default_fpmath_mode(), and the errors of the proof",
+        ("strict", "bf16", "f16", "tf32", "any"),
+        default="strict",
+    ),
     "torch.memory_format": SettingKind(
         "how libtorch lays out images: torch.memory_format=contiguous,channels_last",
         "the strides of the images",
@@ -211,6 +231,8 @@ SETTINGS: dict[str, SettingKind] = {
 
 PROCESS_SETTINGS = tuple(name for name in SETTINGS if "." not in name)  # any backend may have them
 PARENT_SETTINGS = tuple(name for name, kind in SETTINGS.items() if kind.by == "parent")
+# Demands on whoever is there; a contender hears of one if it has something to do about it.
+DEMANDS = ("determinism",)
 COMMON_SETTINGS = tuple(name for name, kind in SETTINGS.items() if kind.of == "all")
 PARALLEL = SETTINGS["parallel"].values
 CACHE_STATES = SETTINGS["cache"].values

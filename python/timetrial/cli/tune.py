@@ -22,6 +22,9 @@ Words = Annotated[
 def tune(
     words: Words = None,
     budget: Annotated[str, typer.Option(help="The time for search and race together: 90s, 5m, 1h.")] = "5m",
+    memory: Annotated[
+        str | None, typer.Option(help="The most that a candidate may hold: 2GB. What holds more is out.")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with a search that was ended: its folder (tune-...).")
     ] = None,
@@ -36,16 +39,19 @@ def tune(
     from timetrial.cases.budget import seconds_of
     from timetrial.cli.console import tell
     from timetrial.experiment.experiment import load_words
+    from timetrial.tuning.trials import bytes_of
     from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
     if resume is not None:
-        if words:
+        given = [*(words or []), *([f"--memory {memory}"] if memory else [])]
+        if given:
             raise InputError(
-                f"--resume goes on with what '{resume}' asked for, and {' '.join(words)} was given as well. "
+                f"--resume goes on with what '{resume}' asked for, and {' '.join(given)} was given as well. "
                 "Leave that out; or tune anew, without --resume."
             )
         found = resume_tuning(resume, quiet=as_json)
     else:
         experiment = load_words(words or [])
-        found = tune_experiment(experiment, results, budget_s=seconds_of(budget), quiet=as_json)
+        most = None if memory is None else bytes_of(memory)
+        found = tune_experiment(experiment, results, budget_s=seconds_of(budget), memory=most, quiet=as_json)
     tell(found.table, found.to_json, as_json=as_json, later=f"timetrial tune --resume {found.folder}")

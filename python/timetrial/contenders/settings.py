@@ -6,13 +6,20 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.cases.settings import COMMON_SETTINGS, PARENT_SETTINGS, PROCESS_SETTINGS, SETTINGS
+from timetrial.cases.settings import (
+    COMMON_SETTINGS,
+    DEMANDS,
+    PARENT_SETTINGS,
+    PROCESS_SETTINGS,
+    SETTINGS,
+)
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
 from timetrial.control import allocator, huge_pages, malloc, niceness, openmp
-from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
+from timetrial.control.cpus import allowed_cpus, format_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import blas_problem, link_libraries, loaded_first
+from timetrial.control.topology import COMPACT, EACH, WORDS, resolve
 from timetrial.core.cpu import openblas_core_problem
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
 
@@ -37,19 +44,11 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     openmp.check(case.settings)
     _check_on_this_machine(case, spanned)
     allowed = allowed_cpus()
-    threads = case.settings.get("threads")
-    if threads is not None:
-        if not threads.isdecimal() or int(threads) < 1:
-            raise InputError(f"threads={threads!r}: expected a whole number from 1 to {len(allowed)}")
-        if int(threads) > len(allowed):
-            raise _beyond(
-                "threads" in spanned,
-                f"threads={threads}: this process may use {len(allowed)} "
-                f"processor{'s' if len(allowed) > 1 else ''} (cores {format_cpus(allowed)})",
-            )
+    for name in ("threads", "inter_op_threads"):
+        _check_threads(case, name, allowed, is_axis=name in spanned)
     affinity = case.settings.get("affinity")
     if affinity is not None:
-        outside = parse_cpus(affinity) - allowed
+        outside = resolve(affinity, case.settings.get("threads"), allowed) - allowed
         if outside:
             raise _beyond(
                 "affinity" in spanned,
@@ -58,6 +57,22 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             )
     _check_libraries(case, contender, spanned)
     _try_settings(case, contender, spanned)
+
+
+def _check_threads(case: Case, name: str, allowed: frozenset[int], *, is_axis: bool) -> None:
+    """More threads than processors are meant where the processors are named beside them."""
+    threads = case.settings.get(name)
+    is_meant = case.settings.get("affinity", COMPACT) not in WORDS
+    if threads is None:
+        return
+    if not threads.isdecimal() or int(threads) < 1:
+        raise InputError(f"{name}={threads!r}: expected a whole number from 1 to {len(allowed)}")
+    if int(threads) > len(allowed) and not is_meant:
+        raise _beyond(
+            is_axis,
+            f"{name}={threads}: this process may use {len(allowed)} "
+            f"processor{'s' if len(allowed) > 1 else ''} (cores {format_cpus(allowed)})",
+        )
 
 
 def _check_on_this_machine(case: Case, spanned: Collection[str]) -> None:
@@ -116,7 +131,8 @@ def _beyond(is_axis: bool, words: str) -> TimetrialError:
 def job_settings(case: Case, contender: Contender) -> dict[str, str]:
     """What the contender is told: the words asked, the mode in any case, and of libraries that it opens
     itself their files."""
-    asked = {name: str(value) for name, value in case.settings.items() if name not in PARENT_SETTINGS}
+    unheard = {*PARENT_SETTINGS, *DEMANDS} - set(contender.settings)
+    asked = {name: str(value) for name, value in case.settings.items() if name not in unheard}
     if contender.version is not None and contender.version.modes:
         asked.setdefault("mode", contender.version.modes[0])
     for library in contender.libraries:
@@ -171,10 +187,19 @@ def bound_processors(
     return chosen or frozenset(sorted(allowed_cpus())[: int(case.settings["threads"])])
 
 
+def pins_of(case: Case) -> frozenset[int] | None:
+    """The processors of which each of its threads shall have one; None: it may have all."""
+    return _named(case) if case.settings.get("affinity") == EACH else None
+
+
+def _named(case: Case) -> frozenset[int]:
+    return resolve(case.settings["affinity"], case.settings.get("threads"), allowed_cpus())
+
+
 def affinity_of(case: Case, contender: Contender, chosen: frozenset[int] | None = None) -> str | None:
     """The processors to which the supervisor binds the contender: those asked, those `chosen` for the launch,
     or those for its threads."""
     if "affinity" in case.settings:
-        return case.settings["affinity"]
+        return format_cpus(_named(case))
     bound = bound_processors(case, contender, chosen) or chosen
     return None if bound is None else format_cpus(bound)

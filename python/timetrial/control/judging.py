@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.control import allocator, float_mode, huge_pages, malloc, niceness, openmp
+from timetrial.control import allocator, arithmetic, float_mode, huge_pages, malloc, niceness, openmp
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
 from timetrial.control.manners import judge_affinity, judge_manners
 from timetrial.control.threads import ThreadEvidence, judge_threads
+from timetrial.control.topology import WORDS
 from timetrial.processes.events import LoadedLibrary, Reading
 from timetrial.records.model import Setting, SettingStatus, Thread
 
@@ -40,6 +41,7 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
     pages: huge_pages.Seen = field(default_factory=huge_pages.Seen)
+    proven: arithmetic.Proven = field(default_factory=arithmetic.Proven)
 
 
 Judge = Callable[[str, str, Evidence], Setting]
@@ -57,7 +59,8 @@ def _threads(name: str, asked: str, evidence: Evidence) -> Setting:
 
 
 def _affinity(name: str, asked: str, evidence: Evidence) -> Setting:
-    return judge_affinity(parse_cpus(asked), evidence.threads)
+    wanted = (evidence.given or frozenset()) if asked in WORDS else parse_cpus(asked)
+    return judge_affinity(asked, wanted, evidence.threads)
 
 
 def _float_mode(name: str, asked: str, evidence: Evidence) -> Setting:
@@ -106,6 +109,14 @@ def _nice(name: str, asked: str, evidence: Evidence) -> Setting:
     return niceness.judge(asked, evidence.threads.habits)
 
 
+def _determinism(name: str, asked: str, evidence: Evidence) -> Setting:
+    return arithmetic.judge_determinism(asked, evidence.readings.get(name, Reading()), evidence.proven)
+
+
+def _math_mode(name: str, asked: str, evidence: Evidence) -> Setting:
+    return arithmetic.judge_math_mode(asked, evidence.readings.get(name, Reading()), evidence.proven)
+
+
 def _openmp(name: str, asked: str, evidence: Evidence) -> Setting:
     return openmp.judge(name, asked, evidence.displayed)
 
@@ -123,6 +134,8 @@ JUDGES: dict[str, Judge] = {
     allocator.NAME: _allocator,
     huge_pages.NAME: _huge_pages,
     niceness.NAME: _nice,
+    arithmetic.DETERMINISM: _determinism,
+    arithmetic.MATH_MODE: _math_mode,
     **dict.fromkeys(malloc.NAMES, _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }

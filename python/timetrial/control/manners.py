@@ -12,6 +12,7 @@ from timetrial.control import niceness
 from timetrial.control.cpus import format_cpus, parse_cpus
 from timetrial.control.habits import SCHED_DEADLINE, Habits, rank
 from timetrial.control.threads import ThreadEvidence
+from timetrial.control.topology import EACH, WORDS
 from timetrial.records.model import Setting, SettingStatus
 
 _POLICIES = {
@@ -24,22 +25,34 @@ _POLICIES = {
 }
 
 
-def judge_affinity(wanted: frozenset[int], evidence: ThreadEvidence) -> Setting:
-    """Of an affinity that was asked: `ignored` if a thread had a processor outside it at any look,
-    `adjusted` if the library bound its threads more narrowly, within what was asked."""
-    source, asked = "Cpus_allowed_list of every thread", format_cpus(wanted)
+def judge_affinity(asked: str, wanted: frozenset[int], evidence: ThreadEvidence) -> Setting:
+    """Of an affinity that was asked, which means the processors `wanted`: `ignored` if a thread had another
+    one at any look, `adjusted` if the library bound its threads more narrowly, within what was asked."""
+    source = "Cpus_allowed_list of every thread"
+    word = asked if asked in WORDS else format_cpus(parse_cpus(asked))
     if not evidence.steady:
-        return Setting(name="affinity", asked=asked, effective=None, how_read=source, status="unverifiable")
+        return Setting(name="affinity", asked=word, effective=None, how_read=source, status="unverifiable")
     masks = {parse_cpus(thread.allowed_cpus) for thread in evidence.steady} | evidence.habits.masks
     together = frozenset[int]().union(*masks)
-    status: SettingStatus = "applied"
+    effective, status = format_cpus(together), _affinity_status(masks, together, wanted)
+    if asked == EACH and status != "ignored":
+        effective, status = _one_each(evidence)
+    return Setting(name="affinity", asked=word, effective=effective, how_read=source, status=status)
+
+
+def _affinity_status(
+    masks: set[frozenset[int]], together: frozenset[int], wanted: frozenset[int]
+) -> SettingStatus:
     if together - wanted:
-        status = "ignored"
-    elif any(mask != wanted for mask in masks):
-        status = "adjusted"
-    return Setting(
-        name="affinity", asked=asked, effective=format_cpus(together), how_read=source, status=status
-    )
+        return "ignored"
+    return "adjusted" if any(mask != wanted for mask in masks) else "applied"
+
+
+def _one_each(evidence: ThreadEvidence) -> tuple[str, SettingStatus]:
+    """Whether each thread that works has a processor that is no other's."""
+    masks = [format_cpus(parse_cpus(thread.allowed_cpus)) for thread in evidence.workers]
+    alone = all(mask.isdecimal() for mask in masks) and len(set(masks)) == len(masks)
+    return ", ".join(sorted(masks)), "applied" if alone else "ignored"
 
 
 def judge_manners(

@@ -20,6 +20,7 @@ from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
+from timetrial.proof.precision import precision_of
 from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof.stress import stressed, with_recipe
 from timetrial.records.model import Parity
@@ -72,6 +73,7 @@ class Gate:
             plain=proof.plain,
             losses=proof.losses,
             prefix=prefix,
+            precision=precision_of(self._plan.case.settings),
             cancelled=self._cancelled,
         )
         return parity.model_copy(update={"deterministic": proof.deterministic})
@@ -143,6 +145,7 @@ class Gate:
             self._judge,
             expected_of(self.prepared),
             losses=self._doubted,
+            precision=precision_of(self._plan.case.settings),
             cancelled=self._cancelled,
         )
         if parity.status == "failed":

@@ -9,6 +9,7 @@ from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.compile_cache import judge_cache
 from timetrial.contenders.registry import Contender
 from timetrial.contenders.settings import affinity_of, bound_processors
+from timetrial.control.arithmetic import Proven
 from timetrial.control.cpus import allowed_cpus, parse_cpus
 from timetrial.control.judging import Evidence, judge_settings
 from timetrial.control.kernels import CORE_TYPE, announced, old_kernels
@@ -28,6 +29,7 @@ class Said:
     ready: Ready | None
     libraries: Sequence[ChosenLibrary]
     cache: CompileCache | None
+    proven: Proven  # by this launch, or by the proof before it
 
 
 def judged_settings(
@@ -57,6 +59,7 @@ def judged_settings(
         announced=words,
         displayed=displayed(printed),
         cache=cache,
+        proven=said.proven,
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )
     warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)

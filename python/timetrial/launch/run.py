@@ -13,7 +13,8 @@ from timetrial.cases.case import Case
 from timetrial.contenders.compile_cache import COLD, compiled
 from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.registry import Contender, resolve
-from timetrial.contenders.settings import affinity_of, setting_environment
+from timetrial.contenders.settings import affinity_of, pins_of, setting_environment
+from timetrial.control.arithmetic import Proven
 from timetrial.control.huge_pages import refused
 from timetrial.control.judging import mismatch
 from timetrial.control.niceness import nice_of
@@ -198,6 +199,7 @@ class Launch:
             version.helper_threads if version else (),
             dispatches=version is not None and version.dispatches,
             supervisor=process.supervisor,
+            pins=pins_of(plan.case),
         )
         found.watch.after_ready(next((p.rss_bytes for p in found.phases if p.name == "import"), None))
         found.runner = SegmentRunner(
@@ -276,7 +278,8 @@ class Launch:
 
     def _judge_settings(self, contender: Contender) -> None:
         found = self.found
-        said = Said(found.ready, found.libraries, found.cache)
+        proven = Proven(self.proof.deterministic) if self.proof else Proven.of(self.plan.proof)
+        said = Said(found.ready, found.libraries, found.cache, proven)
         found.settings, warnings = judged_settings(self.plan, contender, said, found.watch)
         found.warnings += warnings
         words = mismatch(found.settings)

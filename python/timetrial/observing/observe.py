@@ -14,6 +14,7 @@ from timetrial.control.float_mode import with_float_modes
 from timetrial.control.habits import Habits, is_helper
 from timetrial.control.judging import Evidence
 from timetrial.control.libraries import ChosenLibrary
+from timetrial.control.pinning import pin
 from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
@@ -50,6 +51,7 @@ class Watch:
         *,
         dispatches: bool = False,
         supervisor: int | None = None,
+        pins: frozenset[int] | None = None,
     ):
         self._observer = Observer(pid, supervisor)
         self._machine = Machine(pid)
@@ -57,6 +59,7 @@ class Watch:
         self._programs_ns = 0
         self._helpers = tuple(helper_threads)
         self._dispatches = dispatches
+        self._pins = pins  # processors of which each thread that works gets one
         self._lifetime_peak = 0
         self._borders: list[_Border] = []
         self.memory = Memory()
@@ -81,11 +84,14 @@ class Watch:
 
     def after_first_step(self) -> None:
         """One step was taken."""
-        self.memory = self.memory.model_copy(update={"after_first_step": self._read().rss_bytes})
+        seen = self._read()
+        self.memory = self.memory.model_copy(update={"after_first_step": seen.rss_bytes})
+        self._pin(seen)
 
     def begin_steady(self) -> None:
         """Threads, the peak and the others on the machine are counted from here."""
         self._borders = []
+        self._pin(self._read())
         self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
         self.border(0)
 
@@ -178,6 +184,10 @@ class Watch:
         self.memory = self.memory.model_copy(
             update={"lifetime_peak": max(0, self._lifetime_peak - window_bytes)}
         )
+
+    def _pin(self, seen: Observation) -> None:
+        if self._pins:
+            pin(seen.threads, self._helpers, self._pins)
 
     def _read(self) -> Observation:
         seen = self._observer.read()

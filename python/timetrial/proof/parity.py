@@ -15,21 +15,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
 from timetrial.proof.flips import every_tie, explain, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.passes import GROWTH
+from timetrial.proof.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm
-from timetrial.proof.ways import LOSS_TOLERANCE, Guide
+from timetrial.proof.ways import Guide
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
 
-GRADIENT_TOLERANCE = 2e-5  # relative L2; also of activations and outputs
-# How far five steps lead that nobody looked at, of the way that the judge goes: no proof of arithmetic, but
-# that none of them was left out, done twice or done by other means.
-WAY_TOLERANCE = 0.05
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin
 
 Measure = Literal["relative", "relative_l2"]
@@ -84,12 +82,13 @@ def compare(
     plain: Plain | None = None,
     losses: Sequence[float] = (),
     prefix: str = "",
+    precision: Precision = F32,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Parity:
     """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values.
     KeyboardInterrupt once it is `cancelled`: a large network may take minutes."""
     with JUDGING:
-        court = _Court(judge, expected)
+        court = _Court(judge, expected, precision)
         for seen in observations:
             if cancelled():
                 raise KeyboardInterrupt
@@ -135,7 +134,7 @@ def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
     """The first losses of a timed launch against its proof's; words for the first that differs by more than
     two roundings of the same steps may."""
     for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False)):
-        error, tolerance = _relative(mine, proven), LOSS_TOLERANCE * GROWTH**step
+        error, tolerance = _relative(mine, proven), F32.loss * GROWTH**step
         if not error <= tolerance:
             return (
                 f"the loss of step {step + 1} is {mine:.9g}, in the proof it was {proven:.9g} "
@@ -147,10 +146,11 @@ def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
 class _Court:
     """Hears observations one by one."""
 
-    def __init__(self, judge: Judge, expected: Expected):
+    def __init__(self, judge: Judge, expected: Expected, precision: Precision):
         self.comparisons: list[Comparison] = []
         self.turned: list[str] = []
         self.hints: dict[str, str] = {}
+        self.precision = precision
         self._judge = judge
         self._expected = expected
         # "gradient" has no optimizer to speak of.
@@ -167,7 +167,7 @@ class _Court:
         if seen.output is not None:
             batch = self._expected.batches.batch(seen.stream, seen.row)
             judged = self._judge.output(self._values(seen.before), batch)
-            self.comparisons.append(_tensor(_name(seen, "output"), seen.output, judged, GRADIENT_TOLERANCE))
+            self.comparisons.append(_tensor(_name(seen, "output"), seen.output, judged, self.precision.value))
 
     def _values(self, seen: Look) -> Tensors:
         """What the judge computes at."""
@@ -182,7 +182,7 @@ class _Court:
         answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
         found = self._gradient_comparisons(seen, answer)
-        failed = any(not one.passed and one.error is not None for one in found)
+        failed = any(not one.passed and one.error is not None for one in found) and self.precision is F32
         # What failed before has no excuse any more; looking for one takes as long as all the judging. A layer
         # that keeps states looks at the whole batch: what one image turned cannot be told apart.
         if failed and not self._expected.states and all(one.passed for one in self.comparisons):
@@ -206,30 +206,31 @@ class _Court:
                 _name(seen, f"activation {node}"),
                 seen.activation[node],
                 answer.activation[node],
-                GRADIENT_TOLERANCE,
+                self.precision.value,
             )
             for node in self._expected.nodes
             if seen.activation is not None and node in seen.activation and node in answer.activation
         ]
         mine = math.nan if seen.loss is None else seen.loss
-        found.append(_loss(_name(seen, "loss"), mine, answer.loss))
+        found.append(self._loss(_name(seen, "loss"), mine, answer.loss))
         if seen.gradient is not None:
             found += [
                 _tensor(
                     _name(seen, f"gradient {name}"),
                     seen.gradient[name],
                     answer.gradient[name],
-                    GRADIENT_TOLERANCE,
+                    self.precision.gradient,
                 )
                 for name in reversed(list(self._expected.initial))
             ]
         if seen.after is not None:
-            for change in changes(seen, answer.gradient, self._rule, GRADIENT_TOLERANCE):
+            for change in changes(seen, answer.gradient, self._rule, self.precision.gradient):
                 size = change.size if change.size > 0 else 1.0
                 name = _name(seen, f"{change.kind} {change.name}")
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
             for name in self._expected.states:
-                found.append(_layer_state(seen, seen.after, name, answer.state[name]))
+                judged = answer.state[name]
+                found.append(_layer_state(seen, seen.after, name, judged, self.precision.value))
         return found
 
     def _explained(
@@ -265,14 +266,14 @@ class _Court:
         way = self._guide(start).way_of(plain.stream, plain.losses)
         self.turned += [f"plain {words}" for words in way.words]
         for step, (mine, theirs) in enumerate(zip(plain.losses, way.losses, strict=True)):
-            self.comparisons.append(_loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
+            self.comparisons.append(self._loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
         if plain.after is not None:
             ways = [
                 np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
                 for end in (plain.after.parameter, way.end)
             ]
             name = f"the way of {len(plain.losses)} plain steps"
-            self.comparisons.append(_tensor(name, ways[0], ways[1], WAY_TOLERANCE))
+            self.comparisons.append(_tensor(name, ways[0], ways[1], self.precision.way))
 
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
@@ -289,14 +290,22 @@ class _Court:
             judged = way.losses
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
             growth = 1.0 if constant else GROWTH**step
-            self.comparisons.append(_loss(f"{FIRST_LOSSES}loss of step {step + 1}", mine, theirs, growth))
+            self.comparisons.append(
+                self._loss(f"{FIRST_LOSSES}loss of step {step + 1}", mine, theirs, growth)
+            )
 
     def _start(self) -> Tensors:
         return _wide(self._expected.initial)
 
     def _guide(self, start: Tensors) -> Guide:
         states = _wide(self._expected.states)
-        return Guide(self._judge, self._expected.batches, self._rule, start, self._ties, states)
+        tolerance = self.precision.loss
+        return Guide(
+            self._judge, self._expected.batches, self._rule, start, self._ties, states, tolerance=tolerance
+        )
+
+    def _loss(self, name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
+        return _comparison(name, "relative", _relative(mine, theirs), self.precision.loss * growth)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
@@ -304,6 +313,7 @@ def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
     within = [one for one in court.comparisons if one.error is not None and one.tolerance > 0]
     worst = max(within, key=lambda one: (one.error or 0.0) / one.tolerance, default=None)
     named = failed or worst
+    reduced = [REDUCED_NOTE] if court.precision is REDUCED and is_reduced(court.comparisons) else []
     reason = None
     if failed is not None:
         reason = prefix + _reason(failed, court.hints.get(failed.tensor))
@@ -313,7 +323,7 @@ def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
         max_error=named.error if named else None,
         tensor=prefix + named.tensor if named else None,
         reason=reason,
-        notes=sorted({"ties" if " ties" in one else "flips" for one in court.turned}),
+        notes=sorted({*reduced, *("ties" if " ties" in one else "flips" for one in court.turned)}),
         turned=[prefix + one for one in court.turned],
         comparisons=_prefixed(court.comparisons, prefix),
         losses=losses,
@@ -328,12 +338,14 @@ def _wide(tensors: Tensors) -> Tensors:
     return {name: np.asarray(values, np.float64) for name, values in tensors.items()}
 
 
-def _layer_state(seen: Observation, after: Look, name: str, judged: NDArray[Any]) -> Comparison:
+def _layer_state(
+    seen: Observation, after: Look, name: str, judged: NDArray[Any], tolerance: float
+) -> Comparison:
     """Change against change; a state that is kept in f32 is off by rounding."""
     before = np.asarray(seen.before.layer_state[name], np.float64)
     mine = np.asarray(after.layer_state[name], np.float64)
     size = norm(judged - before) or 1.0
-    limit = GRADIENT_TOLERANCE * size + 4 * UNIT * (norm(judged) + norm(before))
+    limit = tolerance * size + 4 * UNIT * (norm(judged) + norm(before))
     return _comparison(_name(seen, f"state {name}"), "relative_l2", norm(mine - judged) / size, limit / size)
 
 
@@ -427,10 +439,6 @@ def _kept(seen: Observation, kept: Look) -> Iterator[Comparison]:
                 error = relative_l2(behind[name], values)
                 what = f"{kind} {name}" if kind else _state(name)
                 yield _comparison(_name(seen, f"{what} that it changed"), "relative_l2", error, 0.0)
-
-
-def _loss(name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
-    return _comparison(name, "relative", _relative(mine, theirs), LOSS_TOLERANCE * growth)
 
 
 def _tensor(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Comparison:

@@ -5,9 +5,10 @@ contender's own weights and states: what is compared are the *changes*, so that 
 a weight. A state is judged from the states before the step and the judge's gradient; the weight from the
 states that the contender showed behind the step. Three things make an honest change inexact:
 
-- its gradient, which is allowed GRADIENT_TOLERANCE of the judge's (relative L2), and of the norm that clips
-it as much again. How far that moves a state is the slope of the rule there. Where the step is proportional to
-the gradient, its error is measured in gradients, so that a large divisor excuses nothing elsewhere;
+- its gradient, which is allowed some part of the judge's (relative L2, precision.py), and of the norm that
+clips it as much again. How far that moves a state is the slope of the rule there. Where the step is
+proportional to the gradient, its error is measured in gradients, so that a large divisor excuses nothing
+elsewhere;
 - rounding. A sum that is kept in f32 is off by at most u = 2^-24 of itself, element by element. A state is
 allowed 4 u of all its terms, a step 8 u of itself, and the weight u (|w| + |w'|);
 - the rule's own numbers, which are kept in f32 as well: each is off by u of itself. 1 - beta2^t makes much of

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.passes import GROWTH
+from timetrial.proof.precision import F32
 from timetrial.proof.rule import Rule, follow
 
-LOSS_TOLERANCE = 5e-6  # relative, of the first step
 MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
 
@@ -32,11 +32,12 @@ class Way:
     before: list[Tensors]
     end: Tensors
     words: list[str] = field(default_factory=list)
+    tolerance: float = F32.loss  # relative, of the first step
 
     def errors(self, losses: Sequence[float]) -> list[float]:
         """Of a contender's losses, as parts of what each step may differ by."""
         return [
-            _distance(mine, theirs) / (LOSS_TOLERANCE * GROWTH**step)
+            _distance(mine, theirs) / (self.tolerance * GROWTH**step)
             for step, (mine, theirs) in enumerate(zip(losses, self.losses, strict=False))
         ]
 
@@ -58,7 +59,9 @@ class Guide:
         start: Tensors,
         ties: Ties = "first",
         states: Tensors | None = None,
+        tolerance: float = F32.loss,
     ):
+        self._tolerance = tolerance
         self._judge = judge
         self._batches = batches
         self._rule = rule
@@ -80,7 +83,7 @@ class Guide:
                 gradient = _added(gradient, every_tie(self._judge, now, batch).difference)
             gradients.append(gradient)
             now = {**follow(self._start, gradients, self._rule), **answer.state}
-        return Way(losses, before, now)
+        return Way(losses, before, now, tolerance=self._tolerance)
 
     def way_of(self, stream: str, losses: Sequence[float]) -> Way:
         """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
@@ -112,7 +115,7 @@ class Guide:
             words.append(found)
         if _first_off(way, losses) is not None:
             return own
-        return Way(way.losses, way.before, way.end, words)
+        return replace(way, words=words)
 
 
 def _unit(words: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 from timetrial.analysis.taken_home import contender_of
 from timetrial.cases.case import Case
 from timetrial.errors import InputError
+from timetrial.records.metric import Metric
 
 DEFAULT = "-"  # the value of a setting that is not asked for
+BATCH_SIZE = "batch_size"
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Candidate:
 
     def contender(self) -> dict[str, Any]:
         """It, as a [[contender]] of an experiment."""
-        return contender_of(self.case.backend, self.case.task, self.case.settings)
+        own = {BATCH_SIZE: self.case.workload.batch_size} if BATCH_SIZE in self.point else {}
+        return {**contender_of(self.case.backend, self.case.task, self.case.settings), **own}
 
 
 class Space:
@@ -31,10 +35,12 @@ class Space:
     def __init__(self, cases: Sequence[Case]):
         if len({_work(one) for one in cases}) > 1:
             raise InputError(
-                "tune compares ways of doing one piece of work, and network, data set, batch size or task "
+                "tune compares ways of doing one piece of work, and network, data set, optimizer or task "
                 f"differ between these {len(cases)} cases. Tune each on its own"
             )
-        facts = [{"backend": one.backend, **one.settings} for one in cases]
+        facts = [
+            {"backend": one.backend, BATCH_SIZE: one.workload.batch_size, **one.settings} for one in cases
+        ]
         names = list(dict.fromkeys(name for each in facts for name in each))
         choices = {
             name: list(dict.fromkeys(str(each.get(name, DEFAULT)) for each in facts)) for name in names
@@ -49,6 +55,15 @@ class Space:
                 "first: timetrial tune network=lenet5 backend=eigen,onednn threads=1,2"
             )
         self._found: dict[tuple[str, ...], Candidate | None] = {}
+
+    @property
+    def metric(self) -> Metric:
+        """What is compared: samples per second where batch sizes differ."""
+        return "samples_per_s" if BATCH_SIZE in self.choices else "step_time"
+
+    def samples(self, candidate: Candidate) -> int:
+        """By which a step's time is to be divided, to be comparable."""
+        return (candidate.case.workload.batch_size or 1) if BATCH_SIZE in self.choices else 1
 
     @property
     def base(self) -> Candidate:
@@ -69,9 +84,10 @@ class Space:
         return list({one.case.id: one for one in found if one is not None}.values())
 
 
-def _work(case: Case) -> tuple[str, str, int | None, str]:
+def _work(case: Case) -> tuple[str, str, str, str]:
+    """A batch size changes how fast samples are learned from, and steps cannot be compared: samples can."""
     work = case.workload
-    return work.network, work.dataset, work.batch_size, case.task
+    return work.network, work.dataset, json.dumps(dict(work.optimizer), sort_keys=True), case.task
 
 
 def _means(candidate: Mapping[str, str], point: Mapping[str, str]) -> bool:

@@ -23,7 +23,9 @@ class Trial:
 
     case: str  # id
     point: Mapping[str, str]  # what was chosen; '-': not asked for
-    ratio: float | None  # its step time over the base's, as a first look has it; None: it has none
+    # Its step time over the base's, or that of a sample where batch sizes differ, as a first look has it;
+    # None: it has none.
+    ratio: float | None
     outcome: str  # as of a row: ok, unavailable, wrong ...
     reason: str | None = None  # why it has no ratio
 
@@ -80,12 +82,13 @@ class Tuned:
         looked = f"{len(self.trials)} of {self.candidates} measured"
         if best is None:
             return f"{base} it stays: no other candidate could be measured ({looked})"
+        by = "a race by samples per second" if "batch_size" in best.point else "a race"
         if self.verdict == "better":
-            return f"{best.words} is faster than {base}, by a race ({looked})"
+            return f"{best.words} is faster than {base}, by {by} ({looked})"
         if self.verdict == "same":
-            return f"{base} is as good: {best.words}, best of the others, is the same by a race ({looked})"
+            return f"{base} is as good: {best.words}, best of the others, is the same by {by} ({looked})"
         if self.verdict == "worse":
-            return f"{base} is best: {best.words}, the best of the others, is slower by a race ({looked})"
+            return f"{base} is best: {best.words}, the best of the others, is slower by {by} ({looked})"
         return f"{base} it stays: a race with {best.words}, the best of the others, could not tell ({looked})"
 
     def to_json(self) -> dict[str, Any]:

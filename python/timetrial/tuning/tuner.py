@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,9 @@ from timetrial.records.files import near, write_once
 from timetrial.results.results import Results
 from timetrial.statistics.verdict import DIFFERENT
 from timetrial.tuning.search import Search
-from timetrial.tuning.space import Candidate, Space
-from timetrial.tuning.tuned import Trial, Tuned
+from timetrial.tuning.space import BATCH_SIZE, Candidate, Space
+from timetrial.tuning.trials import Trials, bytes_of
+from timetrial.tuning.tuned import Tuned
 
 AT_ONCE = 4  # candidates in one heat, beside the base
 BUDGET_S = 300.0
@@ -33,6 +33,7 @@ def tune(
     /,
     *,
     budget: str | float = BUDGET_S,
+    memory: str | int | None = None,
     results: str | Path = "results",
     quiet: bool = False,
     **keywords: Any,
@@ -44,18 +45,29 @@ def tune(
     The first value of each key makes the base, what you do now. Candidates are proven and measured in heats
     beside it, those first that a search proposes (Optuna); the best is then raced against the base, and wins
     only if the race says so: "the default is as good" is an answer. The file of an experiment will do too.
+    Of several batch sizes, batch_size=[32, 64], it is the samples per second that are compared and raced;
+    `memory`, "2GB", is the most that a candidate may hold (without mapped files).
 
     Raises InputError where there is nothing to tune or the work differs, Unavailable without Optuna.
     """
     return tune_experiment(
-        Experiment.load(source, **keywords), Path(results), budget_s=seconds_of(budget), quiet=quiet
+        Experiment.load(source, **keywords),
+        Path(results),
+        budget_s=seconds_of(budget),
+        memory=None if memory is None else bytes_of(memory),
+        quiet=quiet,
     )
 
 
 def tune_experiment(
-    experiment: Experiment, results: Path, *, budget_s: float = BUDGET_S, quiet: bool = False
+    experiment: Experiment,
+    results: Path,
+    *,
+    budget_s: float = BUDGET_S,
+    memory: int | None = None,
+    quiet: bool = False,
 ) -> Tuned:
-    """The same, of an experiment; its records are in a folder tune-... of `results`."""
+    """The same, of an experiment; its records are in a folder tune-... of `results`. `memory` in bytes."""
     space = _space(experiment)
     search = Search(space, experiment.spec.seed)  # without Optuna nothing is begun
     folder = results / f"tune-{secrets.token_hex(4)}"
@@ -64,9 +76,13 @@ def tune_experiment(
         print(
             f"timetrial: if this is ended, `timetrial tune --resume {near(folder)}` goes on", file=sys.stderr
         )
-    asked = {"spec": experiment.spec.model_dump(mode="json", exclude_none=True), "budget_s": budget_s}
+    asked = {
+        "spec": experiment.spec.model_dump(mode="json", exclude_none=True),
+        "budget_s": budget_s,
+        "memory_bytes": memory,
+    }
     write_once(folder / SPEC, json.dumps(asked, indent=1).encode())
-    return _search(experiment, space, search, folder, budget_s, quiet=quiet)
+    return _search(experiment, Trials(space, search, memory), folder, budget_s, quiet=quiet)
 
 
 def resume_tuning(folder: Path, *, quiet: bool = False) -> Tuned:
@@ -78,7 +94,8 @@ def resume_tuning(folder: Path, *, quiet: bool = False) -> Tuned:
     experiment = Experiment.from_dict(asked["spec"])
     space = _space(experiment)
     search = Search(space, experiment.spec.seed)
-    return _search(experiment, space, search, folder, asked["budget_s"], quiet=quiet)
+    trials = Trials(space, search, asked.get("memory_bytes"))
+    return _search(experiment, trials, folder, asked["budget_s"], quiet=quiet)
 
 
 def _space(experiment: Experiment) -> Space:
@@ -90,23 +107,21 @@ def _space(experiment: Experiment) -> Space:
     return Space(possible)
 
 
-def _search(
-    experiment: Experiment, space: Space, search: Search, folder: Path, budget_s: float, *, quiet: bool
-) -> Tuned:
-    trials: dict[str, Trial] = {}
+def _search(experiment: Experiment, trials: Trials, folder: Path, budget_s: float, *, quiet: bool) -> Tuned:
+    space, search = trials.space, trials.search
     for earlier in sorted((folder / HEATS).glob("*")):
-        _note(trials, space, search, Results(earlier))
+        trials.note(Results(earlier))
     began, longest = time.monotonic(), 0.0
-    while time.monotonic() - began + longest < budget_s - RACE_S or len(trials) < 2:
+    while time.monotonic() - began + longest < budget_s - RACE_S or len(trials.found) < 2:
         chosen = search.ask(AT_ONCE)
-        chosen = [one for one in chosen if one.case.id != space.base.case.id] if trials else chosen
+        chosen = [one for one in chosen if one.case.id != space.base.case.id] if trials.found else chosen
         if not chosen:
             break
         started = time.monotonic()
         heat = _document(experiment, [space.base, *(one for one in chosen if one is not space.base)])
-        _note(trials, space, search, Experiment.from_dict(heat).run(results=folder / HEATS, quiet=quiet))
+        trials.note(Experiment.from_dict(heat).run(results=folder / HEATS, quiet=quiet))
         longest = max(longest, time.monotonic() - started)
-    tuned = Tuned(folder, list(trials.values()), len(space.candidates), None)
+    tuned = Tuned(folder, list(trials.found.values()), len(space.candidates), None)
     best = tuned.best
     if best is None:
         return tuned
@@ -114,7 +129,9 @@ def _search(
     document = _document(experiment, [space.base, challenger])
     left_s = max(RACE_S, budget_s - (time.monotonic() - began))
     document["measure"] = {"budget": left_s}
-    race = run_race(Experiment.from_dict(document), folder / RACES, confirms=DIFFERENT, quiet=quiet)
+    race = run_race(
+        Experiment.from_dict(document), folder / RACES, metric=space.metric, confirms=DIFFERENT, quiet=quiet
+    )
     return Tuned(folder, tuned.trials, tuned.candidates, race)
 
 
@@ -123,7 +140,7 @@ def _document(experiment: Experiment, candidates: Sequence[Candidate]) -> dict[s
     workload = {
         "network": work.network,
         "dataset": work.dataset,
-        "batch_size": work.batch_size,
+        "batch_size": None if BATCH_SIZE in candidates[0].point else work.batch_size,
         "optimizer": dict(work.optimizer),
         "dataset_folder": work.dataset_folder,
     }
@@ -134,32 +151,3 @@ def _document(experiment: Experiment, candidates: Sequence[Candidate]) -> dict[s
         "contender": [one.contender() for one in candidates],
         "measure": {"launches": 1},
     }
-
-
-def _note(trials: dict[str, Trial], space: Space, search: Search, results: Results) -> None:
-    """What a heat found: once for each candidate."""
-    rows = {row.case.id: row for row in results.rows}
-    base = rows.get(space.base.case.id)
-    if base is None or base.outcome is None:
-        return  # it was ended before anything was found
-    base_ns = base.step_time_ns.estimate if base.outcome == "ok" and base.step_time_ns else None
-    if base_ns is None and not trials:
-        raise InputError(
-            f"the base, the first of the cases, cannot be measured: {base.outcome}: {base.reason}"
-        )
-    for candidate in _of(space, rows):
-        row = rows[candidate.case.id]
-        if row.outcome is None or candidate.case.id in trials:
-            continue
-        ratio, reason = None, row.reason
-        if base_ns is None:
-            reason = reason or f"the base failed beside it: {base.outcome}"
-        elif row.outcome == "ok" and row.step_time_ns is not None:
-            ratio = row.step_time_ns.estimate / base_ns
-        trials[candidate.case.id] = Trial(candidate.case.id, candidate.point, ratio, row.outcome, reason)
-        search.tell(candidate, None if ratio is None else math.log(ratio))
-
-
-def _of(space: Space, rows: dict[str, Any]) -> Iterator[Candidate]:
-    """The candidates of a heat, the base first."""
-    return (one for one in space.candidates if one.case.id in rows)

@@ -51,6 +51,10 @@ class Adapter(BaseAdapter):
         self._inference = getattr(torch, "inference_mode", torch.no_grad)
         if "threads" in settings:
             torch.set_num_threads(int(settings["threads"]))
+        if "inter_op_threads" in settings:
+            torch.set_num_interop_threads(int(settings["inter_op_threads"]))  # once, before any work
+        if "determinism" in settings and hasattr(torch, "use_deterministic_algorithms"):
+            torch.use_deterministic_algorithms(settings["determinism"] == "on")
         self.version = torch.__version__
         self.library = "PyTorch {}".format(torch.__version__)
 
@@ -65,7 +69,15 @@ class Adapter(BaseAdapter):
                 threads = int(openmp.group(1))  # two answers: the one that differs from what was set
         original = "_torchdynamo_orig_callable"  # what torch.compile() leaves on its functions
         mode = ("compiled" if hasattr(self._loss, original) else "eager", "hasattr(loss, '" + original + "')")
-        return {"threads": (str(threads), source), "mode": mode}
+        found = {
+            "threads": (str(threads), source),
+            "inter_op_threads": (str(torch.get_num_interop_threads()), "torch.get_num_interop_threads()"),
+            "mode": mode,
+        }
+        if hasattr(torch, "are_deterministic_algorithms_enabled"):
+            word = "on" if torch.are_deterministic_algorithms_enabled() else "off"
+            found["determinism"] = (word, "torch.are_deterministic_algorithms_enabled()")
+        return found
 
     def facts(self):
         """The libraries inside torch and the instructions it chose, from its own account of its build."""

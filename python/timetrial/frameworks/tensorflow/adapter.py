@@ -82,9 +82,13 @@ class Adapter(BaseAdapter):
         global tf
         import tensorflow as tf
 
+        at_once = settings.get("inter_op_threads", settings.get("threads"))
         if "threads" in settings:
             tf.config.threading.set_intra_op_parallelism_threads(int(settings["threads"]))
-            tf.config.threading.set_inter_op_parallelism_threads(int(settings["threads"]))
+        if at_once is not None:
+            tf.config.threading.set_inter_op_parallelism_threads(int(at_once))
+        if settings.get("determinism") == "on":
+            tf.config.experimental.enable_op_determinism()
         self.version = tf.__version__
         self.library = "TensorFlow {}".format(tf.__version__)
 
@@ -93,9 +97,10 @@ class Adapter(BaseAdapter):
         intra = tf.config.threading.get_intra_op_parallelism_threads()
         inter = tf.config.threading.get_inter_op_parallelism_threads()
         source = "tf.config.threading: intra_op {}, inter_op {}".format(intra, inter)
-        threads = str(intra) if intra == inter and intra else None
+        default = source + "; 0 is what it says of its default"
         return {
-            "threads": (threads, source if threads else source + "; 0 is what it says of its default"),
+            "threads": (str(intra) if intra else None, source if intra else default),
+            "inter_op_threads": (str(inter) if inter else None, source if inter else default),
             "mode": (self._mode_of(self._train), "type of the step, its jit_compile"),
         }
 

@@ -21,7 +21,7 @@ class Adapter(BaseAdapter):
 
         threads = int(settings.get("threads", 0))  # 0: TensorFlow's default
         # MKL-DNN's operations bring an OpenMP team each: one at a time, or there are threads times threads.
-        at_once = 1 if threads and _has_mkl() else threads
+        at_once = int(settings.get("inter_op_threads", 1 if threads and _has_mkl() else threads))
         self._config = tf.ConfigProto(
             intra_op_parallelism_threads=threads, inter_op_parallelism_threads=at_once
         )
@@ -32,6 +32,7 @@ class Adapter(BaseAdapter):
         """The session repeats its configuration; what it made of it, nothing reports."""
         return {
             "threads": (None, "nothing reports it; the session was given ConfigProto"),
+            "inter_op_threads": (None, "nothing reports it; the session was given ConfigProto"),
             "mode": ("eager" if _runs_eagerly() else "graph", "tf.executing_eagerly()"),
         }
 

@@ -1,0 +1,66 @@
+"""Words for `affinity`, and what they mean here: which processors share a core or a package.
+
+The kernel says it in /sys/devices/system/cpu/cpuN/topology (Documentation/admin-guide/cputopology.rst).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from timetrial.control.cpus import parse_cpus
+from timetrial.errors import InputError
+
+COMPACT, SPREAD, EACH = "compact", "spread", "each"
+WORDS = {
+    COMPACT: "as few cores as possible, both threads of each",
+    SPREAD: "as many packages and cores as possible",
+    EACH: "as spread, and every thread that works on one of them alone",
+}
+_FOLDER = Path("/sys/devices/system/cpu")
+Place = tuple[int, int]  # package, core in it
+
+
+def places_of(cpus: Iterable[int]) -> dict[int, Place]:
+    """Where each processor lies. One of which the kernel says nothing is a core of its own."""
+    return {cpu: (_number(cpu, "physical_package_id", 0), _number(cpu, "core_id", cpu)) for cpu in cpus}
+
+
+def chosen_by(word: str, count: int, places: Mapping[int, Place]) -> frozenset[int]:
+    """So many processors of these."""
+    if word == COMPACT:
+        order = sorted(places, key=lambda cpu: (places[cpu], cpu))
+    else:
+        before: Counter[tuple[str, object]] = Counter()
+        ranks = {}
+        for cpu in sorted(places, key=lambda cpu: (places[cpu], cpu)):
+            package, _ = core = places[cpu]
+            if not before["core", core]:
+                before["cores", package] += 1
+            # First every package has one core with one thread at work, then every core, then their others.
+            ranks[cpu] = (before["core", core], before["cores", package], package)
+            before["core", core] += 1
+        order = sorted(places, key=lambda cpu: ranks[cpu])
+    return frozenset(order[:count])
+
+
+def resolve(affinity: str, threads: str | None, allowed: frozenset[int]) -> frozenset[int]:
+    """The processors that a value of `affinity` names. InputError: none are named."""
+    if affinity not in WORDS:
+        try:
+            return parse_cpus(affinity)
+        except InputError as error:
+            raise InputError(f"{error}, or {', '.join(WORDS)}") from None
+    if threads is None:
+        raise InputError(
+            f"affinity={affinity}: threads says how many processors that is, and is not set: threads=2"
+        )
+    return chosen_by(affinity, int(threads), places_of(allowed))
+
+
+def _number(cpu: int, name: str, otherwise: int) -> int:
+    try:
+        return int((_FOLDER / f"cpu{cpu}" / "topology" / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return otherwise

@@ -1,0 +1,161 @@
+"""affinity=compact, spread, each: resolved by the machine's topology, applied, and read of every thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from launching import make_plan, words, workload
+
+from timetrial.cases.case import Case
+from timetrial.contenders import resolve, validate_settings
+from timetrial.control import pinning, topology
+from timetrial.control.manners import judge_affinity
+from timetrial.control.threads import ThreadEvidence
+from timetrial.control.topology import chosen_by, places_of
+from timetrial.core.observer import Thread as SeenThread
+from timetrial.errors import InputError
+from timetrial.launch import run_launch
+from timetrial.records.model import Thread
+
+# Two packages of two cores of two threads, numbered as Linux mostly does: the second threads come last.
+PLACES = {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1), 4: (0, 0), 5: (0, 1), 6: (1, 0), 7: (1, 1)}
+CORES = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("word", "count", "cpus"),
+    [
+        ("compact", 1, {0}),
+        ("compact", 2, {0, 4}),
+        ("compact", 3, {0, 4, 1}),
+        ("compact", 5, {0, 4, 1, 5, 2}),
+        ("spread", 2, {0, 2}),
+        ("spread", 4, {0, 1, 2, 3}),
+        ("spread", 5, {0, 1, 2, 3, 4}),
+        ("each", 2, {0, 2}),
+        ("spread", 8, set(range(8))),
+    ],
+)
+def test_words_mean_processors(word: str, count: int, cpus: set[int]) -> None:
+    assert chosen_by(word, count, PLACES) == cpus
+
+
+def test_only_what_is_allowed_is_taken() -> None:
+    left = {cpu: PLACES[cpu] for cpu in (1, 4, 5, 7)}
+    assert chosen_by("compact", 2, left) == {1, 5} or chosen_by("compact", 2, left) == {4, 1}
+    assert chosen_by("spread", 2, left) == {4, 7}
+    assert len(chosen_by("spread", 4, left)) == 4
+
+
+def test_the_kernel_knows_the_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for cpu, (package, core) in PLACES.items():
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text(f"{package}\n")
+        (folder / "core_id").write_text(f"{core}\n")
+    monkeypatch.setattr(topology, "_FOLDER", tmp_path)
+    assert places_of(PLACES) == PLACES
+    assert places_of([9]) == {9: (0, 9)}  # the kernel says nothing
+
+
+@pytest.mark.skipif(CORES < 2, reason="machine: one CPU")
+@pytest.mark.parametrize("backend", ["eigen", "onednn"])
+def test_each_thread_has_a_processor_of_its_own(tmp_path: Path, backend: str) -> None:
+    settings = {"affinity": "each", "threads": "2"}
+    record = run_launch(make_plan(tmp_path / "launch", backend, settings=settings))
+    assert record.outcome == "ok", words(record)
+    [found] = [one for one in record.settings if one.name == "affinity"]
+    assert (found.asked, found.status) == ("each", "applied")
+    single = [one.allowed_cpus for one in record.threads if one.allowed_cpus.isdecimal()]
+    assert len(set(single)) == len(single) == 2
+
+
+def test_a_word_is_a_mask(tmp_path: Path) -> None:
+    settings = {"affinity": "compact", "threads": "1"}
+    record = run_launch(make_plan(tmp_path / "launch", "eigen", settings=settings))
+    assert record.outcome == "ok", words(record)
+    [found] = [one for one in record.settings if one.name == "affinity"]
+    expected = next(iter(chosen_by("compact", 1, places_of(os.sched_getaffinity(0)))))
+    assert (found.asked, found.effective, found.status) == ("compact", str(expected), "applied")
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("masks", "effective", "status"),
+    [
+        (["0", "2"], "0, 2", "applied"),
+        (["0", "0"], "0, 0", "ignored"),  # they share one
+        (["0+2", "0+2"], "0+2, 0+2", "ignored"),  # nobody was bound
+        (["0", "1"], "0-1", "ignored"),  # past the mask
+    ],
+)
+def test_one_each_is_what_the_kernel_says(masks: list[str], effective: str, status: str) -> None:
+    steady = tuple(
+        Thread(tid=tid, name="t", cpu_ns=10**9, allowed_cpus=mask.replace("+", ","))
+        for tid, mask in enumerate(masks)
+    )
+    judged = judge_affinity("each", frozenset({0, 2}), ThreadEvidence(steady=steady, steady_wall_ns=10**9))
+    assert (judged.effective, judged.status) == (effective, status)
+
+
+@pytest.mark.skipif(CORES < 2, reason="machine: one CPU")
+def test_the_busiest_are_bound_and_keep_their_places() -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    masks, ready, over = {}, threading.Barrier(4), threading.Event()
+
+    def work() -> None:
+        masks[threading.get_native_id()] = None
+        ready.wait()
+        over.wait()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+    for one in threads:
+        one.start()
+    ready.wait()
+    idle, busy, busier = masks
+    everywhere = f"{first},{second}"
+
+    def seen(tid: int, cpu_ns: int, allowed: str, name: str = "t") -> SeenThread:
+        return SeenThread(os.getpid(), tid, name, cpu_ns, 0, allowed, 0, 0, 0, 0)
+
+    looks = [
+        seen(idle, 1, everywhere),
+        seen(busy, 50, str(first)),  # it has a place
+        seen(busier, 90, everywhere),
+        seen(os.getpid(), 99, everywhere, "helper"),
+    ]
+    pinning.pin(looks, ["helper"], frozenset({first, second}))
+    assert os.sched_getaffinity(busier) == {second}
+    assert len(os.sched_getaffinity(idle)) == CORES
+    over.set()
+
+
+def test_bad_input() -> None:
+    def check(**settings: str) -> None:
+        case = Case("eigen", workload("mlp"), settings=settings)
+        validate_settings(case, resolve(case))
+
+    with pytest.raises(InputError, match="affinity=compact: threads says how many processors that is"):
+        check(affinity="compact")
+    with pytest.raises(
+        InputError, match="expected cores as in '0', '0-1' or '0\\+2', or compact, spread, each"
+    ):
+        check(affinity="compakt", threads="1")
+    with pytest.raises(InputError, match=f"threads={CORES + 1}: this process may use {CORES} processor"):
+        check(affinity="spread", threads=str(CORES + 1))
+
+
+def test_more_threads_than_processors_are_meant_where_both_are_named(tmp_path: Path) -> None:
+    """One core with four threads: allowed by name, and said."""
+    core = str(min(os.sched_getaffinity(0)))
+    settings = {"affinity": core, "threads": "4"}
+    case = Case("eigen", workload("mlp"), settings=settings)
+    validate_settings(case, resolve(case))
+    record = run_launch(make_plan(tmp_path / "launch", "eigen", settings=settings))
+    assert record.outcome == "ok", words(record)
+    [found] = [one for one in record.settings if one.name == "threads"]
+    assert (found.asked, found.effective, found.status) == ("4", "1", "adjusted")
+    assert f"those that work may use {core} only" in found.how_read
