@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.cases.case import Case, Workload
+from timetrial.core.network import LeastBytes
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.engine import Engine
 from timetrial.records import store
@@ -118,6 +119,7 @@ class FakeEngine:
     factor: Callable[[Any], float] = lambda plan: 1.0  # on the steps of a speed launch, or one of a race
     held: Callable[[Any], int] = lambda plan: 50 * 2**20  # bytes
     answers: Callable[[Any], Any] | None = None  # of a learning launch: (2, images), predicted and true class
+    free_bytes: int = 10**9
     parity: dict[str, Parity] = field(default_factory=dict)  # by backend: another than that it passed
     plain: Callable[[float], list[int]] | None = None  # step time -> the steps behind the first, if scripted
 
@@ -135,6 +137,7 @@ class FakeEngine:
             peak_flops=lambda threads: 1e11 * threads,
             memory_bandwidth=lambda threads: 5e9 * threads,
             cache_bandwidth=lambda threads: 5e10 * threads,
+            free_bytes=lambda: self.free_bytes,
             harness=lambda: {"clock_ns": 20.0},
         )
 
@@ -160,6 +163,7 @@ class FakeEngine:
             check_training=lambda: None,
             multiply_accumulates=lambda task: 1_000_000,
             parameter_count=10,
+            least_bytes=lambda task, states: LeastBytes(0, 1_000 * workload.batch_size),
             nodes=NODES,
             work=WORK.__getitem__,
         )

@@ -140,7 +140,8 @@ def networks() -> Table:
             f"{facts.multiply_accumulates:,}",
             f"{network.dataset}, batch {network.batch_size}",
         )
-        entries.append(Entry(name, f"{facts.source}. Counted: {facts.counted}", more))
+        differs = f". Differs: {facts.differs}" if facts.differs else ""
+        entries.append(Entry(name, f"{facts.source}. Counted: {facts.counted}{differs}", more))
     entries += [Entry(name, words, ("",) * 5) for name, words in catalog.OWN_NETWORKS.items()]
     titles = (
         "network",

@@ -130,3 +130,20 @@ def test_windows_are_counted_as_they_slide(
             2,
             *expected,
         ]
+
+
+def test_bytes_that_nobody_can_do_without() -> None:
+    """By hand: f32, a batch of 2; what dense layers read, and copies of 22 numbers of fc1 and fc2."""
+    nodes = [
+        {"name": "fc1", "kind": "dense", "attributes": {"units": 4}},
+        {"name": "relu1", "kind": "relu"},
+        {"name": "fc2", "kind": "dense", "attributes": {"units": 2, "bias": False}},
+        {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc2", "labels"]},
+    ]
+    network = core.Network(nodes, 2, core.images_and_labels((3,)))
+    weights = 4 * (4 * 3 + 4 + 2 * 4)
+    assert network.least_bytes("gradient") == core.LeastBytes(2 * weights, 4 * 2 * (3 + 4))
+    assert network.least_bytes("train", states=1) == core.LeastBytes(3 * weights, 4 * 2 * (3 + 4))
+    assert network.least_bytes("forward") == core.LeastBytes(weights, 4 * 2 * (4 + 4))
+    assert network.least_bytes("train", states=2).total == 4 * weights + 56
+    assert network.least_bytes("train").activations <= network.activation_bytes + 4 * 2 * 3

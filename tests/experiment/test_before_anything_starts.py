@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
+import fakes
 import pytest
 from fakes import FakeEngine
 from typer.testing import CliRunner
@@ -14,6 +16,7 @@ from timetrial.cases.spec import parse_spec
 from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
+from timetrial.experiment.runner import run_experiment
 from timetrial.experiment.validate import validate
 from timetrial.paths import user_path
 
@@ -120,3 +123,34 @@ def test_thousands_of_cases_ask_for_their_contender_once(fake: FakeEngine) -> No
         next(str(one.unavailable) for one in ready if one.case.settings["threads"] == "99"),
     }
     assert all((one.unavailable is None) == (one.case.settings["threads"] != "99") for one in ready[:6000])
+
+
+def test_a_network_too_large_for_memory_is_a_row_that_says_so(fake: FakeEngine, results_folder: Path) -> None:
+    """On paper the scripted network needs 1,000 bytes for each sample."""
+    fake.free_bytes = 64_000
+    words = ["network=mlp", "backend=fast", "batch_size=64,65", "launches=1"]
+    experiment = load_words(words, load_network=fakes.network)
+    fits, large = validate(experiment.cases, fake.engine())
+    assert fits.unavailable is None
+    assert large.unavailable is not None
+    assert "too large for memory: on paper mlp needs at least 0.00 GB" in large.unavailable
+    assert "of a batch of 65" in large.unavailable
+    assert "Take a smaller batch_size or network" in large.unavailable
+    results = run_experiment(experiment, results_folder, quiet=True, engine=fake.engine())
+    assert [row.outcome for row in results.rows] == ["ok", "unavailable"]
+    assert {plan.case.workload.batch_size for plan in fake.log} == {64}, "nothing of the other was started"
+
+
+def test_who_computes_nothing_of_the_network_needs_no_memory_of_it(fake: FakeEngine) -> None:
+    fake.free_bytes = 1
+    engine = fake.engine()
+    (case,) = load_words(["network=mlp", "backend=fast"], load_network=fakes.network).cases
+
+    def like(**changes: object) -> str | None:
+        found = vars(engine.resolve(case.case)) | changes
+        resolved = dataclasses.replace(engine, resolve=lambda _: SimpleNamespace(**found))
+        return validate([case], resolved)[0].unavailable
+
+    assert like() is not None
+    assert like(flags=("reads_no_data",)) is None
+    assert like(kind="callable") is None

@@ -25,6 +25,7 @@ from timetrial.core.native import (  # noqa: E402
 from timetrial.core.network import (  # noqa: E402
     Input,
     LayerTraits,
+    LeastBytes,
     Network,
     images_and_labels,
     layer_kinds,
@@ -58,6 +59,7 @@ __all__ = [
     "LayerDefinition",
     "LayerParameter",
     "LayerTraits",
+    "LeastBytes",
     "Libraries",
     "Library",
     "LibraryFacts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
@@ -73,6 +74,19 @@ class Work(TypedDict):
 
     multiply_accumulates: dict[str, int]
     bytes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class LeastBytes:
+    """Bytes on paper."""
+
+    parameters: int  # with their gradients and the optimizer's states
+    activations: int  # of a batch
+
+    @property
+    def total(self) -> int:
+        """Both."""
+        return self.parameters + self.activations
 
 
 class Network:
@@ -162,6 +176,25 @@ class Network:
     def activation_bytes(self) -> int:
         """Of the outputs of all layers in f32, whole batch."""
         return self._native.activation_bytes()
+
+    def least_bytes(self, task: str = "train", states: int = 0) -> LeastBytes:
+        """What a contender cannot do without, however it goes about it: `states` of the optimizer for each
+        parameter. To learn it keeps the input of every layer with products until the gradient of its weights;
+        otherwise there is at least the largest layer, what it reads and what it gives."""
+        sizes = {node["name"]: 4 * math.prod(node["shape"]) for node in self._nodes}
+        if task == "forward":
+            largest = max(
+                sizes[node["name"]] + sum(sizes[name] for name in {*node["inputs"]}) for node in self._nodes
+            )
+            return LeastBytes(self.parameter_bytes, largest)
+        read = {
+            name
+            for node in self._nodes
+            for name in node["inputs"]
+            if self._native.multiply_accumulates(node["name"])["forward"]
+        }
+        copies = 2 + (states if task == "train" else 0)
+        return LeastBytes(copies * self.parameter_bytes, sum(sizes[name] for name in read))
 
     @property
     def output(self) -> str:

@@ -33,6 +33,7 @@ class Engine:
     peak_flops: Callable[[int], float]  # of n threads, measured
     memory_bandwidth: Callable[[int], float]  # of n threads, measured: bytes per second
     cache_bandwidth: Callable[[int], float]  # the same of their second caches
+    free_bytes: Callable[[], int]  # of memory
     harness: Callable[[], dict[str, float]]  # what the instrument itself costs
 
 
@@ -41,6 +42,7 @@ def real_engine() -> Engine:
     from timetrial import contenders, core, launch, workloads
     from timetrial.core import cpu
     from timetrial.experiment.machine import machine_facts
+    from timetrial.experiment.memory import available_bytes
 
     return Engine(
         resolve=contenders.resolve,
@@ -60,5 +62,6 @@ def real_engine() -> Engine:
         peak_flops=lambda threads: cpu.measure_peak_flops(threads, seconds=1.0).flops_per_s,
         memory_bandwidth=lambda threads: cpu.measure_memory_bandwidth(threads).bytes_per_s,
         cache_bandwidth=lambda threads: cpu.measure_cache_bandwidth(threads).bytes_per_s,
+        free_bytes=available_bytes,
         harness=lambda: {"clock_ns": core.clock_cost_ns()},
     )

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from timetrial.experiment.validate import ReadyCase
+from timetrial.optimizers import kept_states
 from timetrial.records.store import read_launch
+
+if TYPE_CHECKING:
+    from timetrial.experiment.validate import ReadyCase
 
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 UNKNOWN_BYTES = 4 * 2**30  # left to each proof: nobody knows yet what it needs
@@ -38,6 +42,33 @@ def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("
 def _value_of(name: str, file: Path) -> int:
     lines = file.read_text().splitlines() if file.is_file() else []
     return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def too_large(one: ReadyCase, free: int) -> str | None:
+    """Why a contender cannot have the memory that it needs on paper; None: it may have. A step of the user's
+    own computes what it likes, and a backend that reads no data nothing."""
+    network = one.checked.network if one.checked else None
+    if network is None or one.contender is None:
+        return None
+    if one.contender.kind == "callable" or "reads_no_data" in one.contender.flags:
+        return None
+    case = one.case
+    states = len(kept_states(case.workload.optimizer)) if case.task == "train" else 0
+    needed = network.least_bytes(case.task, states)
+    if needed.total <= free:
+        return None
+    what = {"forward": "weights", "gradient": "weights and gradients"}.get(
+        case.task, "weights, gradients and the optimizer's states"
+    )
+    return (
+        f"too large for memory: on paper {case.workload.network} needs at least {_gb(needed.total)} "
+        f"({_gb(needed.parameters)} of {what}, {_gb(needed.activations)} of a batch of "
+        f"{case.workload.batch_size}), and {_gb(free)} are free. Take a smaller batch_size or network"
+    )
+
+
+def _gb(size: int) -> str:
+    return f"{size / 2**30:.2f} GB"
 
 
 def proofs_at_once(proofs: int) -> int:

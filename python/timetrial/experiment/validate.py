@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.cases import PlannedCase
 from timetrial.errors import Unavailable
 from timetrial.experiment.engine import Engine
+from timetrial.experiment.memory import too_large
 
 if TYPE_CHECKING:
     from timetrial.contenders import Contender
@@ -31,6 +32,7 @@ def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
     spanned = _spanned([one.case for one in planned])
     checked: dict[str, Checked | str] = {}
     found: dict[tuple[Any, ...], tuple[Contender | None, str | None]] = {}
+    free = engine.free_bytes()
     ready = []
     for one in planned:
         workload = _check(one.case.workload, checked, engine)
@@ -43,7 +45,8 @@ def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
         if isinstance(workload, str):
             ready.append(ReadyCase(one.case, contender, None, unavailable or workload))
         else:
-            ready.append(ReadyCase(one.case, contender, workload, unavailable))
+            able = ReadyCase(one.case, contender, workload, unavailable)
+            ready.append(replace(able, unavailable=unavailable or too_large(able, free)))
     return ready
 
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from timetrial.errors import OWN_STEP, InputError, nearest
+from timetrial.networks.alexnet import alexnet, alexnet_groups
+from timetrial.networks.autoencoder import autoencoder_small
 from timetrial.networks.cifar_small import cifar_small
 from timetrial.networks.definition import NetworkDefinition
 from timetrial.networks.dlbench import (
     dlbench_cifar,
     dlbench_cifar100,
     dlbench_mnist,
+    dlbench_svhn_alternating,
+    dlbench_svhn_halving,
 )
 from timetrial.networks.lenet5 import lenet5
 from timetrial.networks.mlp import mlp
+from timetrial.networks.mobilenet import mobilenet_v2, mobilenet_v2_32
 from timetrial.networks.own import network_from_function, network_from_toml
+from timetrial.networks.resnet import resnet18, resnet20, resnet50
 from timetrial.networks.stacked import stacked
-from timetrial.networks.vgg import vgg16_32_plain
-from timetrial.networks.wu_cifar import wu_caffe_cifar
+from timetrial.networks.vgg import vgg11_32, vgg16_32, vgg16_32_plain
+from timetrial.networks.wu_cifar import wu_caffe_cifar, wu_tensorflow_cifar, wu_torch_cifar
 from timetrial.networks.wu_mnist import wu_caffe_mnist, wu_tensorflow_mnist, wu_theano_mnist, wu_torch_mnist
 
 NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
@@ -28,11 +34,25 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "wu-caffe-mnist": wu_caffe_mnist,
     "wu-torch-mnist": wu_torch_mnist,
     "wu-theano-mnist": wu_theano_mnist,
+    "wu-tensorflow-cifar": wu_tensorflow_cifar,
     "wu-caffe-cifar": wu_caffe_cifar,
+    "wu-torch-cifar": wu_torch_cifar,
     "dlbench-mnist": dlbench_mnist,
     "dlbench-cifar": dlbench_cifar,
     "dlbench-cifar100": dlbench_cifar100,
+    "dlbench-svhn-alternating": dlbench_svhn_alternating,
+    "dlbench-svhn-halving": dlbench_svhn_halving,
+    "alexnet": alexnet,
+    "alexnet-groups": alexnet_groups,
+    "vgg11-32": vgg11_32,
+    "vgg16-32": vgg16_32,
     "vgg16-32-plain": vgg16_32_plain,
+    "resnet20": resnet20,
+    "resnet18": resnet18,
+    "resnet50": resnet50,
+    "mobilenet-v2-32": mobilenet_v2_32,
+    "mobilenet-v2": mobilenet_v2,
+    "autoencoder-small": autoencoder_small,
     **stacked(),
 }
 

@@ -43,8 +43,7 @@ def alexnet() -> NetworkDefinition:
         facts=Facts(
             "AlexNet in one tower, without groups and normalization",
             "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014, as "
-            "torchvision "
-            "has it",
+            "torchvision has it",
             _SAMPLE,
             _CLASSES,
             61_100_840,
@@ -82,16 +81,14 @@ def alexnet_groups() -> NetworkDefinition:
         facts=Facts(
             "AlexNet as first published, in groups and with local response normalization",
             "Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural "
-            "networks, "
-            "NIPS 2012, section 3; Bahrampour et al., 2016, time it with and without groups and "
+            "networks, NIPS 2012, section 3; Bahrampour et al., 2016, time it with and without groups and "
             "normalization",
             _SAMPLE,
             _CLASSES,
             60_965_224,
             724_406_816,
             "by hand: 34,944 + 307,456 + 885,120 + 663,936 + 442,624 + 37,752,832 + 16,781,312 + 4,097,000 "
-            "weights "
-            "and biases (the paper says 60 million); products 105,415,200 + 223,948,800 + 149,520,384 + "
-            "112,140,288 + 74,760,192 + 58,621,952",
+            "weights and biases (the paper says 60 million); products 105,415,200 + 223,948,800 + "
+            "149,520,384 + 112,140,288 + 74,760,192 + 58,621,952",
         ),
     )

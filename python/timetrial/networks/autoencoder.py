@@ -29,13 +29,12 @@ def autoencoder_small() -> NetworkDefinition:
             "a convolutional auto-encoder: 28x28 to 7x7x32 and back, by transposed convolution and "
             "upsampling",
             "this project; both ways up after Odena, Dumoulin and Olah, Deconvolution and checkerboard "
-            "artifacts, "
-            "Distill, 2016",
+            "artifacts, Distill, 2016",
             (1, 28, 28),
             0,
-            7_025,
+            7_009,
             467_264,
-            "by hand: 160 + 4,640 + 2,080 + 145 weights and biases; products 28,224 + 225,792 + 100,352 + "
+            "by hand: 160 + 4,640 + 2,064 + 145 weights and biases; products 28,224 + 225,792 + 100,352 + "
             "112,896",
         ),
     )

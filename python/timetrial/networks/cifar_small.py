@@ -34,7 +34,7 @@ def cifar_small() -> NetworkDefinition:
             10,
             94_890,
             4_489_856,
-            "by hand: 896 + 9,248 + 18,496 + 65,600 + 650 weights and biases; products 884,736 + 2,359,296 + "
-            "1,179,648 + 65,536 + 640",
+            "by hand: 896 + 9,248 + 18,496 + 65,600 + 650 weights and biases; products 884,736 + 2,359,296 "
+            "+ 1,179,648 + 65,536 + 640",
         ),
     )

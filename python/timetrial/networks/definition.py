@@ -52,6 +52,7 @@ class Facts:
     parameters: int  # numbers that are trained, without the states of layers
     multiply_accumulates: int  # of the forward pass of one sample; sums, pooling and normalization have none
     counted: str  # whence the two numbers are, and where published ones count otherwise
+    differs: str = ""  # from its source: what cannot be said in a graph of these layers
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ def lenet5() -> NetworkDefinition:
         facts=Facts(
             "LeNet-5 in the form that comparisons of frameworks use: 20 and 50 filters, 500 units",
             "LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition, "
-            "1998, with "
-            "the sizes of Caffe's example",
+            "1998, with the sizes of Caffe's example",
             (1, 28, 28),
             10,
             431_080,

@@ -120,7 +120,7 @@ def mobilenet_v2_32() -> NetworkDefinition:
             2_236_682,
             87_976_448,
             "by hand: 2,223,872 without the head, as for 224x224, and 12,810 of the head. Variants whose "
-            "blocks "
-            "without a step have a 1x1 convolution for every shortcut that changes channels have 2.30 M",
+            "blocks without a step have a 1x1 convolution for every shortcut that changes channels have "
+            "2.30 M",
         ),
     )

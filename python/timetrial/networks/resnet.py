@@ -89,8 +89,8 @@ def resnet20() -> NetworkDefinition:
             272_474,
             40_813_184,
             "by hand: 269,722 parameters and 40,551,040 products of option A (the paper says 0.27 M), and "
-            "for "
-            "option B 2,560 weights, 192 of normalization and 262,144 products more",
+            "for option B 2,560 weights, 192 of normalization and 262,144 products more",
+            "the paper's networks for CIFAR-10 have shortcuts of option A: no layer here fills up with zeros",
         ),
     )
 
@@ -142,7 +142,6 @@ def resnet50() -> NetworkDefinition:
             25_557_032,
             4_089_184_256,
             "torchvision documents 25,557,032 and 4.09 G; the paper's 3.8e9 are of blocks that step in "
-            "their first "
-            "convolution, with as many parameters",
+            "their first convolution, with as many parameters",
         ),
     )

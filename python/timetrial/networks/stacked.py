@@ -27,6 +27,11 @@ _COUNTS = {
     "large": ((1_255_984, 1_254_400), (1_601_800, 1_600_000), (4_003_000, 4_000_000), (3_451_010, 3_447_200)),
 }
 _BATCH = 64
+_PHASE = (
+    "the decoder has weights of its own (untied), as in the study's Caffe and Neon, not in its TensorFlow, "
+    "Theano and Torch; phases 2 and 3 learn codes that are drawn, and do not pass through the layers below "
+    "in every step"
+)
 _OPTIMIZER = {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9}
 _IMAGE = (1, 28, 28)
 
@@ -55,8 +60,8 @@ def phase(size: str, number: int) -> NetworkDefinition:
             _IMAGE if number == 1 else (outer,),
             0,
             *_COUNTS[size][number - 1],
-            f"by hand: 2 x {outer} x {inner} weights, {inner} + {outer} biases; with tied weights half of "
-            f"the weights",
+            f"by hand: 2 x {outer} x {inner} weights, {inner} + {outer} biases; tied, half of the weights",
+            _PHASE,
         ),
     )
 

@@ -15,8 +15,7 @@ PAPER = (
 )
 NORMALIZED = (
     "; batch normalization behind every convolution: Liu and Deng, Very deep convolutional neural network "
-    "based "
-    "image classification using small training sample size, ACPR 2015"
+    "based image classification using small training sample size, ACPR 2015"
 )
 _BLOCKS = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # convolutions in front of each pooling
 _CHANNELS = (64, 128, 256, 512, 512)
@@ -56,9 +55,8 @@ def vgg11_32() -> NetworkDefinition:
         9_231_114,
         152_769_536,
         "by hand: 9,220,480 weights and biases of convolutions, 5,504 of normalization, 5,130 of the head; "
-        "products "
-        "1,769,472 + 18,874,368 + 18,874,368 + 37,748,736 + 18,874,368 + 37,748,736 + 2 x 9,437,184 + "
-        "5,120. The paper's 133 M parameters are its head's",
+        "products 1,769,472 + 18,874,368 + 18,874,368 + 37,748,736 + 18,874,368 + 37,748,736 + 2 x "
+        "9,437,184 + 5,120. The paper's 133 M parameters are its head's",
     )
     return _vgg(11, "vgg11-32", facts, normalized=True)
 
@@ -73,10 +71,8 @@ def vgg16_32() -> NetworkDefinition:
         14_728_266,
         313_201_664,
         "by hand: 14,714,688 weights and biases of convolutions, 8,448 of normalization, 5,130 of the head: "
-        "as "
-        "variants for CIFAR with these layers count; products 313,196,544 + 5,120. The paper's 138 M "
-        "parameters "
-        "and 15.5 G are those of 224x224 images",
+        "as variants for CIFAR with these layers count; products 313,196,544 + 5,120. The paper's 138 M "
+        "parameters and 15.5 G are those of 224x224 images",
     )
     return _vgg(16, "vgg16-32", facts, normalized=True)
 

@@ -1,7 +1,7 @@
 """The CIFAR-10 networks that frameworks' own tutorials train, each with its own settings.
 
 Wu et al., IEEE Transactions on Services Computing, 2019. Theano's is not here: the study's repository does
-not have it. What cannot be said in this project's layers is said at each network.
+not have it. What cannot be said in this project's layers is said in `differs`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ _CLASSES = 10
 
 
 def wu_tensorflow_cifar() -> NetworkDefinition:
-    """conv5x5-64, max3, normalization across channels, conv5x5-64, normalization, max3, 384 and 192 units.
-
-    For images of 24x24, which the tutorial cuts out of CIFAR's 32x32. It pads its pooling at the lower right,
-    here it is padded at the upper left: the same network for mirrored images. The tutorial also adds a weight
-    decay of 0.004 to the dense layers alone, and lets the rate fall every 350 epochs.
-    """
+    """conv5x5-64, max3, normalization across channels, conv5x5-64, normalization, max3, 384 and 192 units."""
     graph = Graph()
     normalization = {
         "size": 9,
@@ -54,20 +49,16 @@ def wu_tensorflow_cifar() -> NetworkDefinition:
             1_068_298,
             18_470_784,
             "by hand, for the tutorial's crops of 24x24: 4,864 + 102,464 + 885,120 + 73,920 + 1,930 weights "
-            "and "
-            "biases; products 2,764,800 + 14,745,600 + 884,736 + 73,728 + 1,920. On images of 32x32 the "
-            "first "
-            "dense layer alone has 1,573,248",
+            "and biases; products 2,764,800 + 14,745,600 + 884,736 + 73,728 + 1,920. On images of 32x32 the "
+            "first dense layer alone has 1,573,248",
+            "its pooling is padded at the upper left, the tutorial's at the lower right: the same network "
+            "for mirrored images. The tutorial decays the weights of dense layers alone (0.004)",
         ),
     )
 
 
 def wu_caffe_cifar() -> NetworkDefinition:
-    """cifar10_quick: three padded 5x5 convolutions (32, 32, 64), max3 and average 3 twice, 64 units.
-
-    Caffe's pooling rounds up and cuts its last windows off at the edge, by which it divides an average; here
-    windows are padded at the upper left, and an average counts the zeros there.
-    """
+    """cifar10_quick: three padded 5x5 convolutions (32, 32, 64), max3 and average 3 twice, 64 units."""
     return NetworkDefinition(
         name="wu-caffe-cifar",
         nodes=[
@@ -100,16 +91,14 @@ def wu_caffe_cifar() -> NetworkDefinition:
             12_354_176,
             "by hand: 2,432 + 25,632 + 51,264 + 65,600 + 650 weights and biases; products 2,457,600 + "
             "6,553,600 + 3,276,800 + 65,536 + 640",
+            "Caffe's pooling rounds up and cuts its last windows off at the edge, by which it divides an "
+            "average; here windows are padded at the upper left, and an average counts the zeros there",
         ),
     )
 
 
 def wu_torch_cifar() -> NetworkDefinition:
-    """conv5x5-16, tanh, max2, conv5x5-256, tanh, max2, 128 units, tanh; one image at a time.
-
-    Torch draws at random which maps a convolution reads: one of three in the first, four of sixteen in the
-    second. Here the first reads all three, and the second has four groups: as many connections, in order.
-    """
+    """conv5x5-16, tanh, max2, conv5x5-256, tanh, max2, 128 units, tanh; one image at a time."""
     return NetworkDefinition(
         name="wu-torch-cifar",
         nodes=[
@@ -138,5 +127,8 @@ def wu_torch_cifar() -> NetworkDefinition:
             4_321_280,
             "by hand: 1,216 + 25,856 + 819,328 + 1,290 weights and biases; products 940,800 + 2,560,000 + "
             "819,200 + 1,280. Torch's own first layer has a third of 1,200 weights and of 940,800 products",
+            "Torch draws at random which maps a convolution reads, one of three in the first and four of "
+            "sixteen in the second; here the first reads all three, and the second has four groups: as many "
+            "connections, in order. Its images are YUV, normalized",
         ),
     )
