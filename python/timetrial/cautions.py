@@ -56,6 +56,11 @@ class Caution(Enum):
         "it wrote {total} bytes into its home folder, which every launch gets anew: {files}",
         "If that is a cache to be kept, name a folder for it under [environment].",
     )
+    NOT_UNTRAINED = (
+        "before its first step it was right on {percent} % of the test samples; untrained weights are on "
+        "{most} % at most",
+        "See what it loads: weights that have learned before, or other samples than those it was given.",
+    )
     OLD_KERNEL_TO_CHOOSE = (
         "kernel: {core} on an {cpu} CPU{where}; {cure} asks for newer ones",
         "",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
+from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, most_untrained, pooled
 
 
 @given(st.integers(1, 6), st.integers(2, 400), st.floats(0, 1), st.integers(0, 2**32 - 1))
@@ -97,3 +97,18 @@ def test_rows_that_are_equal_are_seldom_set_apart() -> None:
         rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(4)]
         apart += not all(pooled(rows)[1])
     assert apart <= stats.binom.ppf(0.999, 200, 0.01)
+
+
+def test_untrained_weights_have_a_bound() -> None:
+    """Seen from 60 to 300 seeds each: at most 0.25 of ten classes. Guessing is far below it."""
+    assert 0.25 < most_untrained(0.1, 10, 10_000) < 0.5
+    assert most_untrained(0.01, 100, 10_000) < 0.05
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 10, 1000)
+    guesses = [np.mean(rng.integers(0, 10, 1000) == truth) for _ in range(200)]
+    assert max(guesses) < most_untrained(0.1, 10, 1000)
+    # Whoever always answers the most frequent class is no better than chance.
+    assert most_untrained(0.6, 10, 1000) > 0.6
+    assert most_untrained(0.5, 2, 1000) == 1.0
+    assert most_untrained(1.0, 1, 5) == 1.0
+    assert most_untrained(0.5, 10, 3) == 1.0

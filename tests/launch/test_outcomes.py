@@ -170,6 +170,15 @@ def test_segments_name_their_stamps_and_losses(tmp_path: Path) -> None:
 
 
 @pytest.mark.attempt
+def test_weights_that_have_learned_before_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("timetrial.launch.learning.most_untrained", lambda *_: -1.0)  # whoever answers at all
+    record = run_launch(make_plan(tmp_path / "launch", "eigen", purpose="learning", learning_rate=0.005))
+    assert record.outcome == "ok", words(record)
+    (warning,) = [one for one in record.warnings if "before its first step" in one]
+    assert warning.endswith("untrained weights are on -100 % at most")
+
+
+@pytest.mark.attempt
 def test_a_folder_is_used_once(tmp_path: Path) -> None:
     run_launch(null_plan(tmp_path, "none"))
     before = (tmp_path / "launch" / "record.json").read_text()
@@ -186,6 +195,10 @@ def test_learning_evaluates_after_each_epoch(tmp_path: Path) -> None:
     assert record.stop_reason == "epochs"
     steps = plan.prepared.steps_per_epoch
     assert [(e.epoch, e.steps) for e in record.evaluations] == [(1, steps), (2, 2 * steps)]
+    assert record.untrained is not None
+    assert (record.untrained.epoch, record.untrained.steps) == (0, 0)
+    assert record.untrained.loss > record.evaluations[0].loss
+    assert not any("before its first step" in one for one in record.warnings)
     assert record.evaluations[-1].loss < record.evaluations[0].loss
     assert record.evaluations[-1].samples == plan.prepared.test_samples
     answers = read_answers(plan.folder)

@@ -42,6 +42,7 @@ class Found:
     phases: list[Phase] = field(default_factory=list)
     ready: Ready | None = None
     settings: list[Setting] = field(default_factory=list)
+    untrained: Evaluation | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     subnormals: list[Subnormals] | None = None
@@ -67,6 +68,7 @@ class Found:
     def doubt_files(self) -> None:
         """Nothing of what lay beside the record is believed."""
         self.turns, self.evaluations, self.files, self.layers = [], [], {}, LayerTimes()
+        self.untrained = None
         if self.runner:
             self.runner.segments.clear()
 
@@ -114,6 +116,7 @@ class Found:
             if runner and plan.purpose in PASSED_PURPOSES
             else None,
             subnormals=self.subnormals,
+            untrained=self.untrained,
             evaluations=self.evaluations,
             memory=watch.memory if watch else Memory(),
             threads=watch.threads if watch else [],

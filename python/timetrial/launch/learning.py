@@ -1,4 +1,4 @@
-"""The learning launch: whole epochs, each followed by an evaluation on the test images."""
+"""The learning launch: an evaluation on the test images before anything is learned, and after each epoch."""
 
 from __future__ import annotations
 
@@ -8,29 +8,44 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.cautions import Caution
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import learning_stages
+from timetrial.launch.found import Found
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.answers import answers_of
 from timetrial.processes.events import Ask, EvaluateDone
 from timetrial.processes.outcome import LaunchError
-from timetrial.records.model import Evaluation, FileMark
+from timetrial.records.model import Evaluation
 from timetrial.records.store import ANSWERS_FILE, write_answers
+from timetrial.statistics.accuracy import most_untrained
 
 
-def run_learning(channel: Channel, *, taken: list[Evaluation], files: dict[str, FileMark]) -> None:
-    """`taken` gets every evaluation, `files` what was written for the last one; whoever computes no network
+def run_learning(channel: Channel, found: Found) -> None:
+    """`found` gets every evaluation, and what was written for the last one; whoever computes no network
     predicts nothing, and has none."""
     runner, watch, plan = channel.runner, channel.watch, channel.plan
     steps = 0
+    if not channel.unprovable:
+        found.untrained, answers = _evaluate(channel.ask, plan, steps, epoch=0)
+        found.warnings += _beyond_chance(found.untrained.accuracy, answers[1])
     watch.begin_steady()
     for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
         steps += runner.run_stage(stage).steps
         if stage.evaluate and not channel.unprovable:
             evaluation, answers = _evaluate(channel.ask, plan, steps, epoch)
-            files[ANSWERS_FILE] = write_answers(plan.folder, answers)
-            taken.append(evaluation)
+            found.files[ANSWERS_FILE] = write_answers(plan.folder, answers)
+            found.evaluations.append(evaluation)
     watch.end_steady(runner.segments)
+
+
+def _beyond_chance(accuracy: float, truth: npt.NDArray[np.int16]) -> list[str]:
+    """What to say of initial weights that answer better than untrained ones do."""
+    counts = np.bincount(truth)
+    most = most_untrained(float(counts.max() / len(truth)), int(np.count_nonzero(counts)), len(truth))
+    if accuracy <= most:
+        return []
+    return [Caution.NOT_UNTRAINED.words(percent=f"{100 * accuracy:.1f}", most=f"{100 * most:.0f}")]
 
 
 def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evaluation, npt.NDArray[np.int16]]:

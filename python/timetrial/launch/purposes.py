@@ -175,7 +175,7 @@ class Learning:
 
     def run(self, channel: Channel, found: Found) -> None:
         """Whole epochs, each with an evaluation."""
-        run_learning(channel, taken=found.evaluations, files=found.files)
+        run_learning(channel, found)
         found.stop = "epochs"
 
 

@@ -254,6 +254,8 @@ class LaunchRecord(Model):
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
     # Parameters and states with some, behind the last timed step; None: nobody looked.
     subnormals: list[Subnormals] | None = None
+    # Of a learning launch, before its first step; None: of others, and in records older than this field.
+    untrained: Evaluation | None = None
     evaluations: list[Evaluation] = Field(default_factory=list)
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)

@@ -95,6 +95,7 @@ def read_launch(folder: Path) -> LaunchRecord:
             "segments": [],
             "turns": [],
             "passes": None,
+            "untrained": None,
             "evaluations": [],
             "profiled_steps": 0,
             "profiled_layers": [],
