@@ -11,6 +11,7 @@
 #include "loader/plugin.h"
 #include "support/against_reference.h"
 #include "support/joined.h"
+#include "support/normalized.h"
 #include "support/pools.h"
 
 namespace timetrial::testing {
@@ -40,6 +41,31 @@ class OneDnn : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Threads, OneDnn, ::testing::Values("1", "2"));
 
 using Pair = std::vector<double>;
+
+// ---- normalization
+
+TEST_P(OneDnn, Normalizes) {
+    for (const double channels : {5.0, 16.0}) expect_normalized(make(), channels);
+}
+TEST_P(OneDnn, EachKindIsRight) { expect_each_kind(make()); }
+
+// One primitive does both, so the value between them is nowhere; a relu that is not the only reader stays
+// alone.
+TEST_P(OneDnn, AppliesAReluWithTheNorm) {
+    const auto activations = [&](const std::string& kind, bool is_read_twice) {
+        std::vector<NodeSpec> specs{node("conv", "conv2d", {{"channels", 16.0}, {"kernel", 3.0}}),
+                                    node("norm", "batch_norm"), node("next", kind)};
+        if (is_read_twice) specs.push_back(node_of({"norm", "next"}, "sum", "add"));
+        specs.insert(specs.end(), {node("pool", "global_avg_pool2d"), loss_of("pool")});
+        const Problem problem(specs, 4, {3, 8, 8}, Numbers::kReal);
+        Trainer trainer = make()(problem, {});
+        trainer.step(TT_GRADIENT);
+        return trainer.read(TT_ACTIVATION);
+    };
+    EXPECT_FALSE(activations("relu", false).contains("norm"));
+    EXPECT_TRUE(activations("relu", true).contains("norm"));
+    EXPECT_TRUE(activations("tanh", false).contains("norm"));
+}
 
 // ---- exact
 

@@ -1,4 +1,4 @@
-// relu, tanh, sigmoid and flatten: layers that treat each value alone.
+// relu and its like, tanh, sigmoid and flatten: layers that treat each value alone.
 //
 // Each derivative is written in terms of the output, so a dense or convolution primitive in front may apply
 // the function to its result before it stores it, and the gradient is multiplied in place.
@@ -10,12 +10,14 @@ namespace timetrial::onednn {
 
 class Activation final : public LayerOfOne {
   public:
-    // `derivative`: the algorithm that finds the derivative from the output.
-    Activation(dnnl::algorithm function, dnnl::algorithm derivative)
-        : function_(function), derivative_(derivative) {}
+    // `derivative`: the algorithm that finds the derivative from the output, with the same numbers.
+    Activation(const Eltwise& function, dnnl::algorithm derivative)
+        : function_(function), derivative_{derivative, function.alpha, function.beta} {}
 
-    dnnl::algorithm function() const { return function_; }
-    bool is_relu() const { return function_ == dnnl::algorithm::eltwise_relu; }
+    const Eltwise& function() const { return function_; }
+    bool is_relu() const {
+        return function_.algorithm == dnnl::algorithm::eltwise_relu && function_.alpha == 0;
+    }
 
     void build_forward(Builder& builder, Node& input, Node& output) override {
         const Tensor& source = input.value.made();
@@ -39,7 +41,7 @@ class Activation final : public LayerOfOne {
 
     void build_backward(Builder& builder, Node& input, Node& output) override {
         if (!input.learns) return;
-        if (!is_done_) mask(builder, output, output);
+        if (!is_done_ && !input.masks_gradient) mask(builder, output, output);
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
         hand_back(builder, purpose, input,
                   builder.in(builder.backward, purpose, output.gradient, input.value.desc(), "gradient"));
@@ -76,12 +78,12 @@ class Activation final : public LayerOfOne {
         at.gradient = Value(gradient);  // other copies are not multiplied
     }
 
-    static Described<dnnl::eltwise_forward> describe_forward(const Builder& builder,
-                                                             dnnl::algorithm algorithm, const Desc& desc) {
-        return describe_eltwise(builder.engine(), builder.attributes(), builder.purpose(), algorithm, desc);
+    static Described<dnnl::eltwise_forward> describe_forward(const Builder& builder, const Eltwise& function,
+                                                             const Desc& desc) {
+        return describe_eltwise(builder.engine(), builder.attributes(), builder.purpose(), function, desc);
     }
 
-    const dnnl::algorithm function_, derivative_;
+    const Eltwise function_, derivative_;
     bool is_done_ = false;
 };
 

@@ -100,6 +100,7 @@ class OneDnn final : public Backend {
             for (const auto& [name, state] : parameter->states)
                 std::fill_n(state.data(), state.stored_elements(), 0.0F);
         }
+        for (Parameter* state : graph_.states) import(state->initial, state->outside, state->value.made());
         steps_ = 0;
     }
 
@@ -141,6 +142,8 @@ class OneDnn final : public Backend {
             for (const auto& [name, state] : p->states)
                 if (role == TT_OPTIMIZER) found.push_back(make_tensor(name.c_str(), role, TT_F32, p->shape));
         }
+        for (const Parameter* s : graph_.states)
+            if (role == TT_STATE) found.push_back(make_tensor(s->name.c_str(), role, TT_F32, s->shape));
         // What an activation in the same primitive has overwritten is nowhere to be read.
         for (const Node& node : graph_.nodes)
             if (role == TT_ACTIVATION && node.layer && !node.is_overwritten)
@@ -326,6 +329,8 @@ class OneDnn final : public Backend {
             for (const auto& [name, state] : p->states)
                 if (tensor.role == TT_OPTIMIZER && name == tensor.name) return {state, p->outside};
         }
+        for (const Parameter* s : graph_.states)
+            if (tensor.role == TT_STATE && s->name == tensor.name) return {s->value.made(), s->outside};
         for (const Node& node : graph_.nodes)
             if (tensor.role == TT_ACTIVATION && node.name == tensor.name)
                 return {node.value.made(), plain(dims_of(node.value.desc()))};

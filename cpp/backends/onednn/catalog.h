@@ -6,10 +6,12 @@
 
 #include "layers/loss.h"
 #include "onednn/activation.h"
+#include "onednn/batch_norm.h"
 #include "onednn/convolution.h"
 #include "onednn/dense.h"
 #include "onednn/dropout.h"
 #include "onednn/join.h"
+#include "onednn/local_response_norm.h"
 #include "onednn/pooling.h"
 #include "onednn/resampling.h"
 #include "timetrial/kinds.hpp"
@@ -36,7 +38,20 @@ std::unique_ptr<Layer> pooling(const Attributes& attributes) {
 }
 template <dnnl::algorithm forward, dnnl::algorithm backward>
 std::unique_ptr<Layer> activation(const Attributes&) {
-    return std::make_unique<Activation>(forward, backward);
+    return std::make_unique<Activation>(Eltwise{forward}, backward);
+}
+template <class Made>
+std::unique_ptr<Layer> shaped(const Attributes& attributes) {
+    return std::make_unique<Made>(attributes);
+}
+inline std::unique_ptr<Layer> leaky_relu(const Attributes& attributes) {
+    const auto slope = static_cast<float>(attributes.number("slope"));
+    return std::make_unique<Activation>(Eltwise{dnnl::algorithm::eltwise_relu, slope},
+                                        dnnl::algorithm::eltwise_relu_use_dst_for_bwd);
+}
+inline std::unique_ptr<Layer> relu6(const Attributes&) {
+    return std::make_unique<Activation>(Eltwise{dnnl::algorithm::eltwise_clip_v2, 0, 6},
+                                        dnnl::algorithm::eltwise_clip_v2_use_dst_for_bwd);
 }
 inline std::unique_ptr<Layer> convolution(const Attributes& a) {
     PoolWindow window = read_window(a);
@@ -55,6 +70,11 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"upsample2d", plain<Upsample>},
     Kind<MakeLayer>{"max_pool2d", pooling<dnnl::algorithm::pooling_max>},
     Kind<MakeLayer>{"avg_pool2d", pooling<dnnl::algorithm::pooling_avg_include_padding>},
+    Kind<MakeLayer>{"global_avg_pool2d", plain<GlobalPooling>},
+    Kind<MakeLayer>{"batch_norm", shaped<BatchNorm>},
+    Kind<MakeLayer>{"local_response_norm", shaped<LocalResponseNorm>},
+    Kind<MakeLayer>{"leaky_relu", leaky_relu},
+    Kind<MakeLayer>{"relu6", relu6},
     Kind<MakeLayer>{"relu",
                     activation<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd>},
     Kind<MakeLayer>{"tanh",

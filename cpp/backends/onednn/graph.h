@@ -30,6 +30,7 @@ struct Graph {
     std::vector<std::pair<std::size_t, std::size_t>> over_inputs;
     std::vector<Head> heads;  // what is minimized is the sum of their losses; the first is of the prediction
     std::vector<Parameter*> parameters;
+    std::vector<Parameter*> states;  // of layers
     std::vector<Operation> forward;
     std::vector<Operation> backward;  // with the update of each layer as soon as its gradients are there
     // Of the update under way: the updates of the layers read them here.
@@ -55,10 +56,14 @@ inline void add_parameters(const timetrial::Layer& from, const Optimizer& optimi
         if (!spec.initial) throw std::invalid_argument("parameter '" + spec.name + "' has no initial values");
         auto parameter = std::make_unique<Parameter>();
         parameter->name = spec.name;
-        for (const std::string& state : optimizer.states_of(spec.name))
-            parameter->states.emplace_back(state, Tensor());
         parameter->shape = spec.shape;
         parameter->initial = spec.initial;
+        if (spec.role == TT_STATE) {
+            to.states.push_back(std::move(parameter));
+            continue;
+        }
+        for (const std::string& state : optimizer.states_of(spec.name))
+            parameter->states.emplace_back(state, Tensor());
         to.parameters.push_back(std::move(parameter));
     }
 }
@@ -103,8 +108,10 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
         const auto* activation = dynamic_cast<const Activation*>(node.layer.get());
         if (!activation) continue;
         Node& input = nodes[node.inputs[0]];
-        if (input.readers == 1 && dynamic_cast<const Weighted*>(input.layer.get()))
-            input.fused = activation->function();
+        const bool may_apply_it =
+            dynamic_cast<const Weighted*>(input.layer.get()) != nullptr ||
+            (activation->is_relu() && dynamic_cast<const BatchNorm*>(input.layer.get()));
+        if (input.readers == 1 && may_apply_it) input.fused = activation->function();
     }
     return nodes;
 }
@@ -123,7 +130,8 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
         const Inputs inputs = inputs_of(nodes, node);
         const auto* pooling = dynamic_cast<const Pooling*>(node.layer.get());
         auto* before = dynamic_cast<Activation*>(inputs[0]->layer.get());
-        if (pooling && pooling->takes_maximum() && before && before->is_relu() && inputs[0]->readers == 1)
+        if (pooling && pooling->takes_maximum() && before && before->is_relu() && inputs[0]->readers == 1 &&
+            !nodes[inputs[0]->inputs[0]].masks_gradient)
             before->build_backward_behind_pooling(builder, *inputs[0], node);
         node.layer->build_backward(builder, inputs, node);
         if (node.layer->parameters.empty()) continue;
@@ -172,6 +180,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
             if (source != graph.over_inputs.end()) graph.over_inputs.emplace_back(i, source->second);
         }
         for (const auto& parameter : nodes[i].layer->parameters) graph.parameters.push_back(parameter.get());
+        for (const auto& state : nodes[i].layer->states) graph.states.push_back(state.get());
     }
     for (std::size_t i = 0; i < graph.heads.size(); ++i) add_head(builder, nodes, graph.heads[i], i);
     if (learns) build_backward(builder, nodes, graph.numbers);

@@ -22,10 +22,11 @@ struct Node {
     std::size_t readers = 0;  // of the value; who reads it twice counts twice
     bool learns = false;      // it or something before it has parameters
     Value value;
-    Value gradient;                        // of the loss; exists where the node learns
-    std::vector<Tensor> parts;             // of the gradient, as the readers hand them back
-    std::optional<dnnl::algorithm> fused;  // the activation behind it, which its own primitive applies
-    bool is_overwritten = false;           // by that activation: its own value is nowhere to be read
+    Value gradient;                // of the loss; exists where the node learns
+    std::vector<Tensor> parts;     // of the gradient, as the readers hand them back
+    std::optional<Eltwise> fused;  // the activation behind it, which its own primitive applies
+    bool masks_gradient = false;   // and its way back multiplies by the derivative of that
+    bool is_overwritten = false;   // by that activation: its own value is nowhere to be read
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };
@@ -59,6 +60,7 @@ class Layer {
     virtual void build_backward(Builder& builder, const Inputs& inputs, Node& output) = 0;
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
+    std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
 };
 
 // A layer with one input: the same with that.

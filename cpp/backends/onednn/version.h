@@ -75,34 +75,104 @@ inline dnnl::memory::dims dims_of(const Desc& desc) {
 #endif
 }
 
-inline void append_eltwise(dnnl::post_ops& operations, dnnl::algorithm algorithm) {
+// A function of one value, with its numbers: the slope of a leaky relu, both edges of a clip.
+struct Eltwise {
+    dnnl::algorithm algorithm;
+    float alpha = 0;
+    float beta = 0;
+};
+
+inline void append_eltwise(dnnl::post_ops& operations, const Eltwise& function) {
 #if DNNL_VERSION_MAJOR >= 3
-    operations.append_eltwise(algorithm, 0.0F, 0.0F);
+    operations.append_eltwise(function.algorithm, function.alpha, function.beta);
 #else
-    operations.append_eltwise(1.0F, algorithm, 0.0F, 0.0F);
+    operations.append_eltwise(1.0F, function.algorithm, function.alpha, function.beta);
 #endif
 }
 
 inline Described<dnnl::eltwise_forward> describe_eltwise(const dnnl::engine& engine,
                                                          const dnnl::primitive_attr& attributes,
-                                                         dnnl::prop_kind purpose, dnnl::algorithm algorithm,
+                                                         dnnl::prop_kind purpose, const Eltwise& f,
                                                          const Desc& data) {
 #if DNNL_VERSION_MAJOR >= 3
-    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, algorithm, data, data, 0.0F, 0.0F);
+    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, f.algorithm, data, data, f.alpha,
+                                           f.beta);
 #else
-    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, algorithm, data, 0.0F, 0.0F);
+    return describe<dnnl::eltwise_forward>(engine, attributes, purpose, f.algorithm, data, f.alpha, f.beta);
 #endif
 }
 
 inline Described<dnnl::eltwise_backward> describe_eltwise_backward(
     const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
-    const Described<dnnl::eltwise_forward>& hint, dnnl::algorithm algorithm, const Desc& data) {
+    const Described<dnnl::eltwise_forward>& hint, const Eltwise& f, const Desc& data) {
 #if DNNL_VERSION_MAJOR >= 3
-    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, data,
-                                                     0.0F, 0.0F);
+    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, f.algorithm, data, data, data,
+                                                     f.alpha, f.beta);
 #else
-    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, algorithm, data, data, 0.0F,
-                                                     0.0F);
+    return describe_backward<dnnl::eltwise_backward>(engine, attributes, hint, f.algorithm, data, data,
+                                                     f.alpha, f.beta);
+#endif
+}
+
+// Batch normalization, all in one format.
+inline Described<dnnl::batch_normalization_forward> describe_norm(const dnnl::engine& engine,
+                                                                  const dnnl::primitive_attr& attributes,
+                                                                  dnnl::prop_kind purpose, const Desc& data,
+                                                                  float epsilon,
+                                                                  dnnl::normalization_flags flags) {
+#if DNNL_VERSION_MAJOR >= 3
+    return describe<dnnl::batch_normalization_forward>(engine, attributes, purpose, data, data, epsilon,
+                                                       flags);
+#else
+    return describe<dnnl::batch_normalization_forward>(engine, attributes, purpose, data, epsilon, flags);
+#endif
+}
+
+inline Described<dnnl::batch_normalization_backward> describe_norm_backward(
+    const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+    const Described<dnnl::batch_normalization_forward>& hint, const Desc& data, float epsilon,
+    dnnl::normalization_flags flags) {
+    constexpr auto both = dnnl::prop_kind::backward;
+#if DNNL_VERSION_MAJOR >= 3
+    return describe_backward<dnnl::batch_normalization_backward>(engine, attributes, hint, both, data, data,
+                                                                 data, epsilon, flags);
+#else
+    return describe_backward<dnnl::batch_normalization_backward>(engine, attributes, hint, both, data, data,
+                                                                 epsilon, flags);
+#endif
+}
+
+// Local response normalization: y = x / (k + alpha / size * sum of squares)^beta.
+struct LrnNumbers {
+    dnnl::memory::dim size;
+    float alpha, beta, k;
+};
+
+inline Described<dnnl::lrn_forward> describe_lrn(const dnnl::engine& engine,
+                                                 const dnnl::primitive_attr& attributes,
+                                                 dnnl::prop_kind purpose, const Desc& data,
+                                                 const LrnNumbers& n) {
+    constexpr auto across = dnnl::algorithm::lrn_across_channels;
+#if DNNL_VERSION_MAJOR >= 3
+    return describe<dnnl::lrn_forward>(engine, attributes, purpose, across, data, data, n.size, n.alpha,
+                                       n.beta, n.k);
+#else
+    return describe<dnnl::lrn_forward>(engine, attributes, purpose, across, data, n.size, n.alpha, n.beta,
+                                       n.k);
+#endif
+}
+
+inline Described<dnnl::lrn_backward> describe_lrn_backward(const dnnl::engine& engine,
+                                                           const dnnl::primitive_attr& attributes,
+                                                           const Described<dnnl::lrn_forward>& hint,
+                                                           const Desc& data, const LrnNumbers& n) {
+    constexpr auto across = dnnl::algorithm::lrn_across_channels;
+#if DNNL_VERSION_MAJOR >= 3
+    return describe_backward<dnnl::lrn_backward>(engine, attributes, hint, across, data, data, data, n.size,
+                                                 n.alpha, n.beta, n.k);
+#else
+    return describe_backward<dnnl::lrn_backward>(engine, attributes, hint, across, data, data, n.size,
+                                                 n.alpha, n.beta, n.k);
 #endif
 }
 
