@@ -18,6 +18,9 @@ from fakes import FakeEngine
 
 pytest_plugins = ["pytester"]  # for tests/testing; pytest takes it from the topmost conftest only
 pytest_configure = required.pytest_configure
+# Which data sets a machine has is no business of tests: those that need one install it into a place of their
+# own.
+os.environ["TIMETRIAL_DATASETS"] = str(Path(__file__).parent / "no-datasets")
 # What runs in the background of a shell ignores SIGINT, and programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 RUNTIME_MODULES = (

@@ -142,6 +142,10 @@ class Caution(Enum):
         "Take several: launches=6.",
     )
     NO_NETWORK = ("no network is named: {network} is taken", "Name the one you mean: network=lenet5.")
+    OTHER_DATASET = (
+        "{dataset} is not ready here: {other} in its place",
+        "timetrial datasets list says what brings it.",
+    )
     OUT_OF_TIME = (
         "its time was over after {most} of {asked} launches each: more time tells more (budget)",
         "Give it a larger --budget, or none.",

@@ -12,7 +12,8 @@ import pytest
 from launching import MS, SHORT, make_plan, words
 
 from timetrial.core import stamp_boundaries, stamp_times_ns
-from timetrial.launch import LaunchPlan, Limits, run_launch
+from timetrial.launch import LaunchPlan, Limits, Measure, run_launch
+from timetrial.launch.decisions import learning_stages
 from timetrial.processes.answers import answers_of
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Evaluation, LaunchRecord
@@ -171,7 +172,9 @@ def test_segments_name_their_stamps_and_losses(tmp_path: Path) -> None:
 
 @pytest.mark.attempt
 def test_weights_that_have_learned_before_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("timetrial.launch.learning.most_untrained", lambda *_: -1.0)  # whoever answers at all
+    monkeypatch.setattr(
+        "timetrial.processes.answers.most_untrained", lambda *_: -1.0
+    )  # whoever answers at all
     record = run_launch(make_plan(tmp_path / "launch", "eigen", purpose="learning", learning_rate=0.005))
     assert record.outcome == "ok", words(record)
     (warning,) = [one for one in record.warnings if "before its first step" in one]
@@ -300,3 +303,25 @@ def test_the_job_is_what_the_protocol_says(tmp_path: Path) -> None:
 
 def first_core() -> str:
     return str(min(os.sched_getaffinity(0)))
+
+
+def test_learning_ends_within_an_epoch_where_it_was_told_to(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path / "launch", "eigen", purpose="learning", learning_rate=0.005)
+    steps = plan.prepared.steps_per_epoch
+    most = steps + 3
+    record = run_launch(
+        dataclasses.replace(plan, measure=dataclasses.replace(plan.measure, most_learning_steps=most))
+    )
+    assert record.outcome == "ok", words(record)
+    assert record.stop_reason == "max_steps"
+    assert [(e.epoch, e.steps) for e in record.evaluations] == [(1, steps), (2, most)]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(None, [7, 7, 7]), (3, [3]), (7, [7]), (15, [7, 7, 1]), (21, [7, 7, 7]), (99, [7, 7, 7])],
+)
+def test_epochs_of_a_learning_launch(most: int | None, expected: list[int]) -> None:
+    stages = list(learning_stages(Measure(epochs=3, most_learning_steps=most), steps_per_epoch=7))
+    assert [one.total_steps for one in stages] == expected
+    assert all(one.evaluate for one in stages)

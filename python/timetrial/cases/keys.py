@@ -14,6 +14,7 @@ from timetrial.optimizers import optimizer_keys, schedule_keys
 WORKLOAD_KEYS = {
     "network": "what is trained: a name, a .toml file, or `package.module:function`",
     "dataset": "what it is trained on: a name; unless told otherwise the network's own",
+    "dataset_else": "what it is trained on where `dataset` is not ready here (`timetrial datasets list`)",
     "dataset_folder": "your folder with the files of the data set; otherwise where they are installed",
     "batch_size": "samples in a step; unless told otherwise the network's own",
 }
@@ -43,6 +44,8 @@ EXPERIMENT_KEYS = {
     "seed": ("seed",),
     "epochs": ("train", "epochs"),
     "train.epochs": ("train", "epochs"),
+    "most_steps": ("train", "most_steps"),
+    "train.most_steps": ("train", "most_steps"),
     "effort": ("measure", "effort"),
     "measure.effort": ("measure", "effort"),
     "reference": ("measure", "reference"),

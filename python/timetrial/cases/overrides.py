@@ -21,6 +21,8 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
         document[key] = dict(document.get(key, {}))
     document["contender"] = [dict(table) for table in document.get("contender", [])]
     _check(overrides, where)
+    if "dataset" in overrides and "dataset_else" not in overrides:
+        document["workload"].pop("dataset_else", None)  # who names a data set means it
     # The backends first: settings that carry a backend's name belong to that one.
     for key, values in sorted(overrides.items(), key=lambda item: _CONTENDERS_FIRST.get(item[0], 2)):
         if key in EXPERIMENT_KEYS:

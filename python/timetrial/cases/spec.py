@@ -37,6 +37,11 @@ class Train(_Table):
     epochs: StrictInt = Field(
         ge=1, le=100_000, description="how often a learning launch goes over the training images"
     )
+    most_steps: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        description="a learning launch ends after so many steps at the latest, within an epoch if need be",
+    )
 
 
 class Measure(_Table):

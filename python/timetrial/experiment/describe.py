@@ -87,7 +87,10 @@ def experiment_record(
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
         workloads=list(workloads.values()),
         machine=machine,
-        warnings=[Caution.NO_NETWORK.words(network=DEFAULT_NETWORK)] if names_no_network(spec) else [],
+        warnings=[
+            *([Caution.NO_NETWORK.words(network=DEFAULT_NETWORK)] if names_no_network(spec) else []),
+            *experiment.remarks,
+        ],
         peak_flops=measured_peaks(counts, engine.peak_flops) if peaks else {},
         memory_bandwidth=measured_peaks(counts, engine.memory_bandwidth, gain=1) if bandwidths else {},
         cache_bandwidth=measured_peaks(counts, engine.cache_bandwidth) if bandwidths else {},

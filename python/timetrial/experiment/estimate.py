@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
+from timetrial.cases.spec import Train
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
@@ -60,7 +61,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None
-        seconds += sizes.learning_seeds * (start_s(one) + train.epochs * _epoch_s(one)) / at_once
+        seconds += sizes.learning_seeds * (start_s(one) + _learning_s(one, train)) / at_once
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
@@ -103,9 +104,10 @@ def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     ) / 1e9
 
 
-def _epoch_s(one: ReadyCase) -> float:
+def _learning_s(one: ReadyCase, train: Train) -> float:
     assert one.checked is not None
-    return one.checked.samples // (one.case.workload.batch_size or 1) * step_s(one, "train")
+    steps = train.epochs * (one.checked.samples // (one.case.workload.batch_size or 1))
+    return min(steps, train.most_steps or steps) * step_s(one, "train")
 
 
 def step_s(one: ReadyCase, task: str) -> float:

@@ -13,8 +13,10 @@ from timetrial.cases import sources
 from timetrial.cases.case import Case
 from timetrial.cases.cases import PlannedCase, expand
 from timetrial.cases.grammar import Overrides, keyword_overrides, parse_words, to_word
+from timetrial.cases.preferred import with_ready_dataset
 from timetrial.cases.reference import check_reference
 from timetrial.cases.spec import Spec, parse_spec
+from timetrial.cautions import Caution
 from timetrial.contenders.functions import with_words
 from timetrial.errors import InputError
 from timetrial.experiment.effort import Sizes, sizes
@@ -33,6 +35,12 @@ def _load_network(name: str) -> NetworkDefinition:
     return load_network(name)
 
 
+def _is_ready(dataset: str) -> bool:
+    from timetrial.datasets import is_ready
+
+    return is_ready(dataset)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Which contenders, on which workload, with which settings, how hard.
@@ -45,6 +53,7 @@ class Experiment:
     spec: Spec  # what was asked, validated
     cases: tuple[PlannedCase, ...]  # its cases, in the order of the table
     again: str | None  # the words that say the same again behind a verb; None: made from Python
+    remarks: tuple[str, ...] = ()  # what was chosen for the user, in words
 
     @classmethod
     def load(cls, source: str | None = None, /, **keywords: Any) -> Experiment:
@@ -125,10 +134,17 @@ def build(
     cpus: int | None = None,
 ) -> Experiment:
     """Expands a validated spec into cases."""
+    spec, missing = with_ready_dataset(spec, _is_ready)
     cases = tuple(expand(spec, load_network, cpus=cpus))
     spec = _without_default_mode(spec, [planned.case for planned in cases])
     check_reference(spec.measure.reference, [planned.case for planned in cases])
-    return Experiment(spec=spec, cases=cases, again=again)
+    return Experiment(spec=spec, cases=cases, again=again, remarks=_remarks(spec, missing))
+
+
+def _remarks(spec: Spec, missing: str | None) -> tuple[str, ...]:
+    if missing is None:
+        return ()
+    return (Caution.OTHER_DATASET.words(dataset=missing, other=str(spec.workload["dataset"])),)
 
 
 def _without_default_mode(spec: Spec, cases: Sequence[Case]) -> Spec:

@@ -335,5 +335,6 @@ def measure_sizes(experiment: Experiment) -> Measure:
         warmup_ns=sizes.warmup_ns,
         steady_ns=sizes.steady_ns,
         epochs=train.epochs if train else 1,
+        most_learning_steps=train.most_steps if train else None,
         limits=limits_of(experiment.spec),
     )

@@ -196,9 +196,12 @@ def profiled_steps(plain: Progress) -> int:
 
 
 def learning_stages(measure: Measure, steps_per_epoch: int) -> Iterator[Stage]:
-    """Whole epochs, each followed by an evaluation."""
-    for _ in range(measure.epochs):
-        yield Stage("train", steps_per_epoch, evaluate=True)
+    """Whole epochs, each followed by an evaluation; the last one may be cut short."""
+    left = measure.epochs * steps_per_epoch
+    left = min(left, measure.most_learning_steps or left)
+    while left > 0:
+        yield Stage("train", min(steps_per_epoch, left), evaluate=True)
+        left -= steps_per_epoch
 
 
 def next_order(stage: Stage, progress: Progress) -> Order | None:

@@ -8,17 +8,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.cautions import Caution
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import learning_stages
 from timetrial.launch.found import Found
 from timetrial.launch.plan import LaunchPlan
-from timetrial.processes.answers import answers_of
+from timetrial.processes.answers import answers_of, beyond_chance
 from timetrial.processes.events import Ask, EvaluateDone
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Evaluation
 from timetrial.records.store import ANSWERS_FILE, write_answers
-from timetrial.statistics.accuracy import most_untrained
 
 
 def run_learning(channel: Channel, found: Found) -> None:
@@ -28,7 +26,7 @@ def run_learning(channel: Channel, found: Found) -> None:
     steps = 0
     if not channel.unprovable:
         found.untrained, answers = _evaluate(channel.ask, plan, steps, epoch=0)
-        found.warnings += _beyond_chance(found.untrained.accuracy, answers[1])
+        found.warnings += beyond_chance(found.untrained.accuracy, answers[1])
     watch.begin_steady()
     for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
         steps += runner.run_stage(stage).steps
@@ -37,15 +35,6 @@ def run_learning(channel: Channel, found: Found) -> None:
             found.files[ANSWERS_FILE] = write_answers(plan.folder, answers)
             found.evaluations.append(evaluation)
     watch.end_steady(runner.segments)
-
-
-def _beyond_chance(accuracy: float, truth: npt.NDArray[np.int16]) -> list[str]:
-    """What to say of initial weights that answer better than untrained ones do."""
-    counts = np.bincount(truth)
-    most = most_untrained(float(counts.max() / len(truth)), int(np.count_nonzero(counts)), len(truth))
-    if accuracy <= most:
-        return []
-    return [Caution.NOT_UNTRAINED.words(percent=f"{100 * accuracy:.1f}", most=f"{100 * most:.0f}")]
 
 
 def _evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evaluation, npt.NDArray[np.int16]]:

@@ -38,6 +38,7 @@ class Measure:
     steady_ns: int = 1_000_000_000  # of a profile launch: its plain steps
     max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
     epochs: int = 1  # of a learning launch
+    most_learning_steps: int | None = None  # where it ends at the latest; None: after its epochs
     passes: bool = True  # False: steps go on and on; only to see what passes are for
     detailed_steps: int = 10  # of a speed launch, with a stamp after each part; 0: none
     limits: Limits = field(default_factory=Limits)

@@ -174,9 +174,11 @@ class Learning:
     """The recipe to its end."""
 
     def run(self, channel: Channel, found: Found) -> None:
-        """Whole epochs, each with an evaluation."""
+        """Epochs, each with an evaluation."""
         run_learning(channel, found)
-        found.stop = "epochs"
+        measure = channel.plan.measure
+        whole = measure.epochs * channel.plan.prepared.steps_per_epoch
+        found.stop = "epochs" if (measure.most_learning_steps or whole) >= whole else "max_steps"
 
 
 class Profiling:

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.cautions import Caution
 from timetrial.processes.events import broken
 from timetrial.processes.left import read_array
 from timetrial.processes.outcome import LaunchError
 from timetrial.records.model import Evaluation
+from timetrial.statistics.accuracy import most_untrained
 
 
 def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int16]:
@@ -32,3 +34,12 @@ def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.
             f"predictions are for {right} of {len(truth)}",
         )
     return np.stack([answers, truth]).astype(np.int16)
+
+
+def beyond_chance(accuracy: float, truth: npt.NDArray[np.int16]) -> list[str]:
+    """What to say of initial weights that answer better than untrained ones do."""
+    counts = np.bincount(truth)
+    most = most_untrained(float(counts.max() / len(truth)), int(np.count_nonzero(counts)), len(truth))
+    if accuracy <= most:
+        return []
+    return [Caution.NOT_UNTRAINED.words(percent=f"{100 * accuracy:.1f}", most=f"{100 * most:.0f}")]
