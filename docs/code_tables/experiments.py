@@ -13,6 +13,7 @@ from timetrial.cases.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WOR
 from timetrial.cases.spec import Measure, Spec, Train
 from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
+from timetrial.experiment.known_settings import known_settings
 from timetrial.library_files import known_libraries
 from timetrial.optimizers import OPTIMIZERS, SCHEDULES
 from timetrial.workloads import NETWORKS, load_network
@@ -100,7 +101,11 @@ def schedules() -> Table:
 
 def settings() -> Table:
     """Of libraries and of the process."""
-    return Table(("setting", "what it is"), _entries(catalog.catalog("settings")["settings"]))
+    entries = [
+        Entry(one.name, one.words, (", ".join(one.contenders), one.default, one.read))
+        for one in known_settings()
+    ]
+    return Table(("setting", "of", "default", "read back by", "what it is"), entries)
 
 
 def experiments() -> Table:

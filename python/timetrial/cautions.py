@@ -61,6 +61,16 @@ class Caution(Enum):
         "{most} % at most",
         "See what it loads: weights that have learned before, or other samples than those it was given.",
     )
+    TWO_OPENMP = (
+        "{count} OpenMP runtimes are loaded, {files}: each has its own threads and settings, and their "
+        "threads wait for the same processors",
+        "openmp.wait_policy=passive lets those that wait sleep; a build on the other runtime cures it.",
+    )
+    WIDE_POOL = (
+        "{library} has {threads} threads ({getter}), and the contender may use {processors} of the "
+        "processors: its pool was sized before the mask, or asked for",
+        "Ask for fewer threads, or for more processors (affinity).",
+    )
     OLD_KERNEL_TO_CHOOSE = (
         "kernel: {core} on an {cpu} CPU{where}; {cure} asks for newer ones",
         "",

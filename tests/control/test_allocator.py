@@ -73,6 +73,9 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(InputError, match=r"malloc\.library: .*text\.so"):
         check(str(tmp_path / "text.so"))
+    (tmp_path / "arm.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00" + bytes(44))
+    with pytest.raises(InputError, match=r"malloc\.library: .*built for another machine"):
+        check(str(tmp_path / "arm.so"))
     with pytest.raises(Unavailable, match=r"malloc\.library: "):
         check(str(tmp_path / "text.so"), spanned=True)
     monkeypatch.setattr("timetrial.library_files.known.multiarch_folder", lambda: tmp_path)

@@ -26,6 +26,7 @@ from timetrial.cli import (
     report,
     run,
     self_check,
+    settings,
     show,
     stopping,
     tune,
@@ -81,6 +82,7 @@ app.command("export")(guarded(export.export))
 app.command("compare")(guarded(compare.compare, NOT_JUDGED))
 app.command("history")(guarded(history.history))
 app.command("list")(guarded(listing.listing))
+app.command("settings")(guarded(settings.settings))
 app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))
 of_backends = typer.Typer(help="List native backends; build those that stand on a library of this machine.")

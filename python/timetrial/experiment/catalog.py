@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from timetrial.cases import sources
 from timetrial.cases.case import Case, Workload
-from timetrial.cases.settings import SETTINGS
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
+from timetrial.experiment.known_settings import known_settings
 from timetrial.library_files import known_libraries
 from timetrial.toml import read_toml
 
@@ -116,14 +116,4 @@ def _libraries() -> Entries:
 
 
 def _settings() -> Entries:
-    from timetrial.control.libraries import LIBRARY_SETTINGS
-
-    libraries = {
-        one.name: f"{one.words}: {one.name}={one.default}, another name or a path" for one in LIBRARY_SETTINGS
-    }
-    own = {name: kind.words for name, kind in SETTINGS.items()}
-    places = {name.partition(".")[0]: place for place, name in enumerate(own)}
-    # Each library beside the other settings of its name.
-    return dict(
-        sorted({**own, **libraries}.items(), key=lambda one: places.get(one[0].partition(".")[0], len(own)))
-    )
+    return {one.name: one.words for one in known_settings()}

@@ -10,6 +10,7 @@ from timetrial.contenders.compile_cache import judge_cache
 from timetrial.contenders.registry import Contender
 from timetrial.contenders.settings import affinity_of, bound_processors
 from timetrial.control.arithmetic import Proven
+from timetrial.control.contradictions import contradictions
 from timetrial.control.cpus import allowed_cpus, parse_cpus
 from timetrial.control.judging import Evidence, judge_settings
 from timetrial.control.kernels import CORE_TYPE, announced, old_kernels
@@ -63,4 +64,5 @@ def judged_settings(
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )
     warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)
+    warnings += contradictions(evidence.mapped, loaded, evidence.given, said="threads" in asked)
     return judge_settings(plan.case, evidence), warnings
