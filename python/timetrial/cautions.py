@@ -64,7 +64,7 @@ class Caution(Enum):
     TWO_OPENMP = (
         "{count} OpenMP runtimes are loaded, {files}: each has its own threads and settings, and their "
         "threads wait for the same processors",
-        "openmp.wait_policy=passive lets those that wait sleep; a build on the other runtime cures it.",
+        "Let those that wait sleep (openmp.wait_policy=passive), or take a build on the other runtime.",
     )
     WIDE_POOL = (
         "{library} has {threads} threads ({getter}), and the contender may use {processors} of the "
