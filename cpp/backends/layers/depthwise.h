@@ -7,13 +7,16 @@
 
 #include "layers/convolved.h"
 #include "layers/correlation.h"
+#include "layers/lanes.h"
 #include "layers/phases.h"
 
 namespace timetrial::layers {
 
-// Sums over taps, as many at a time as registers hold: run[i] += sum over t of factors[t] * lines[t][i].
+// Sums over taps, as many at a time as there are registers for them. Of `count`, which is a multiple of
+// Lanes::count.
 template <typename T>
 struct Taps {
+    // run[i] += sum over t of factors[t] * lines[t][i]
     static void add(T* run, const T* const* lines, const T* factors, int64_t n, int64_t count) {
         for (; n >= 9; n -= 9, lines += 9, factors += 9) some<9>(run, lines, factors, count);
         for (; n >= 3; n -= 3, lines += 3, factors += 3) some<3>(run, lines, factors, count);
@@ -22,40 +25,38 @@ struct Taps {
 
     // sums[t] += sum over i of run[i] * lines[t][i]
     static void dot(const T* run, const T* const* lines, T* sums, int64_t n, int64_t count) {
+        for (; n >= 9; n -= 9, lines += 9, sums += 9) some_dots<9>(run, lines, sums, count);
         for (; n >= 3; n -= 3, lines += 3, sums += 3) some_dots<3>(run, lines, sums, count);
         for (; n > 0; --n, ++lines, ++sums) some_dots<1>(run, lines, sums, count);
     }
 
   private:
+    using L = Lanes<T>;
+    using Register = typename L::Register;
+
     template <int N>
-    static void some(T* __restrict run, const T* const* lines, const T* factors, int64_t count) {
+    static void some(T* run, const T* const* lines, const T* factors, int64_t count) {
         const T* line[N];
         T factor[N];
         for (int t = 0; t < N; ++t) line[t] = lines[t], factor[t] = factors[t];
-        for (int64_t i = 0; i < count; ++i) {
-            T sum = run[i];
-            for (int t = 0; t < N; ++t) sum += factor[t] * line[t][i];
-            run[i] = sum;
+        for (int64_t i = 0; i < count; i += L::count) {
+            Register sum = L::load(run + i);
+            for (int t = 0; t < N; ++t) sum += factor[t] * L::load(line[t] + i);
+            L::store(run + i, sum);
         }
     }
 
-    static constexpr int64_t lanes = 16;
-
     template <int N>
     static void some_dots(const T* run, const T* const* lines, T* sums, int64_t count) {
-        T lane[N][lanes] = {};
         const T* line[N];
-        for (int t = 0; t < N; ++t) line[t] = lines[t];
-        int64_t i = 0;
-        for (; i + lanes <= count; i += lanes)
-            for (int t = 0; t < N; ++t)
-                for (int64_t k = 0; k < lanes; ++k) lane[t][k] += run[i + k] * line[t][i + k];
-        for (int t = 0; t < N; ++t) {
-            T sum = 0;
-            for (int64_t rest = i; rest < count; ++rest) sum += run[rest] * line[t][rest];
-            for (const T one : lane[t]) sum += one;
-            sums[t] += sum;
+        Register sum[N];
+        for (int t = 0; t < N; ++t) line[t] = lines[t], sum[t] = Register{};
+        for (int64_t i = 0; i < count; i += L::count) {
+            const Register factor = L::load(run + i);
+            for (int t = 0; t < N; ++t) sum[t] += factor * L::load(line[t] + i);
         }
+        for (int t = 0; t < N; ++t)
+            for (int64_t k = 0; k < L::count; ++k) sums[t] += sum[t][k];
     }
 };
 
@@ -66,13 +67,15 @@ class Depthwise final : public Convolved<T> {
     explicit Depthwise(const Window& window) : window_(window) {}
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
-        phases_ = Phases(window_, input.shape, output.shape);
+        phases_ = Phases(window_, input.shape, output.shape, lanes);
+        run_ = Lanes<T>::round_up(phases_.run());
         multiplier_ = output.shape.channels / input.shape.channels;
         for (const Phases::Tap& tap : phases_.taps()) margin_ = std::max(margin_, tap.offset);
         taps_ = static_cast<int64_t>(phases_.taps().size());
         const auto n = static_cast<std::size_t>(taps_);
         for (int thread = 0; thread < threads; ++thread)
-            own_.push_back({Buffer<T>(phases_.size()), Buffer<T>(margin_ + phases_.phase_size()),
+            own_.push_back({Buffer<T>(phases_.size() + lanes),
+                            Buffer<T>(margin_ + std::max(run_, phases_.phase_size())),
                             std::vector<const T*>(n), std::vector<T>(n)});
         by_phase_.resize(static_cast<std::size_t>(window_.stride_h * window_.stride_w));
         for (int64_t t = 0; t < taps_; ++t) by_phase_[static_cast<std::size_t>(tap(t).phase)].push_back(t);
@@ -85,7 +88,7 @@ class Depthwise final : public Convolved<T> {
         for_each_plane(input.shape, images, thread, [&](Own& own, int64_t c, int64_t n) {
             read_plane(input.value + plane_of(input.shape, c, n), own);
             for (int64_t o = c * multiplier_; o < (c + 1) * multiplier_; ++o) {
-                std::fill_n(own.wide.data(), phases_.run(), this->bias() ? this->bias()[o] : T(0));
+                std::fill_n(own.wide.data(), run_, this->bias() ? this->bias()[o] : T(0));
                 Taps<T>::add(own.wide.data(), own.lines.data(), this->weight() + o * taps_, taps_,
                              phases_.run());
                 phases_.gather_outputs(own.wide.data(), output.value + plane_of(output.shape, o, n));
@@ -101,7 +104,8 @@ class Depthwise final : public Convolved<T> {
             for (int64_t o = c * multiplier_; o < (c + 1) * multiplier_; ++o) {
                 const T* dy = output.gradient + plane_of(output.shape, o, n);
                 phases_.spread_outputs(dy, own.wide.data());
-                Taps<T>::dot(own.wide.data(), own.lines.data(), gradient + o * taps_, taps_, phases_.run());
+                std::fill(own.wide.data() + phases_.run(), own.wide.data() + run_, T(0));
+                Taps<T>::dot(own.wide.data(), own.lines.data(), gradient + o * taps_, taps_, run_);
                 if (this->bias()) bias_gradient[o] += sum_of(dy, output.shape.plane());
             }
         });
@@ -167,8 +171,11 @@ class Depthwise final : public Convolved<T> {
         weight_gradients_.sum({rows.begin * taps_, rows.end * taps_}, gradient);
     }
 
+    static constexpr int64_t lanes = Lanes<T>::count;
+
     const Window window_;
     Phases phases_;
+    int64_t run_ = 0;  // in whole registers
     int64_t multiplier_ = 1;
     int64_t taps_ = 0;
     int64_t margin_ = 0;                          // the largest offset of a tap

@@ -16,9 +16,12 @@ namespace timetrial::layers {
 class Phases {
   public:
     Phases() = default;
-    Phases(const Window& window, const Shape& in, const Shape& out) : w_(window), in_(in), out_(out) {
+    // `unit`: the size of a phase is a multiple of it.
+    Phases(const Window& window, const Shape& in, const Shape& out, int64_t unit)
+        : w_(window), in_(in), out_(out) {
         lines_ = out.height + w_.reach_h() / w_.stride_h;
         pitch_ = out.width + w_.reach_w() / w_.stride_w;
+        phase_size_ = (lines_ * pitch_ + unit - 1) / unit * unit;
         is_read_.assign(static_cast<std::size_t>(w_.stride_h * w_.stride_w), false);
         for (int64_t kh = 0; kh < w_.kernel_h; ++kh) {
             for (int64_t kw = 0; kw < w_.kernel_w; ++kw) {
@@ -36,11 +39,10 @@ class Phases {
     };
     const std::vector<Tap>& taps() const { return taps_; }
 
-    int64_t phase_size() const { return lines_ * pitch_; }
+    int64_t phase_size() const { return phase_size_; }
     int64_t size() const { return w_.stride_h * w_.stride_w * phase_size(); }
     // From the first output of a plane to its last, with what lies between the lines.
     int64_t run() const { return (out_.height - 1) * pitch_ + out_.width; }
-    int64_t pitch() const { return pitch_; }
 
     // phases <- plane
     template <typename T>
@@ -107,8 +109,8 @@ class Phases {
 
     Window w_{};
     Shape in_, out_;
-    int64_t lines_ = 0, pitch_ = 0;  // of a phase
-    std::vector<bool> is_read_;      // by a tap, of each phase
+    int64_t lines_ = 0, pitch_ = 0, phase_size_ = 0;
+    std::vector<bool> is_read_;  // by a tap, of each phase
     std::vector<Tap> taps_;
 };
 
