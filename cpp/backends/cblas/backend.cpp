@@ -30,7 +30,8 @@ struct CblasProduct {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", "f64", nullptr};
 constexpr auto optimizers = timetrial::optimizer_words();
-constexpr const char* settings[] = {"threads", "parallel", "blas.library", "blas.core_type", nullptr};
+constexpr const char* settings[] = {"threads",      "parallel",       "convolution",
+                                    "blas.library", "blas.core_type", nullptr};
 
 constexpr tt_description description{
     .size = sizeof(tt_description),
@@ -60,6 +61,8 @@ class CblasBackend final : public timetrial::Backend {
                     "': cblas has images (a thread of the engine for each share of them) and "
                     "product (threads of the library)");
             in_product_ = value == "product";
+        } else if (name == "convolution") {
+            convolution_ = timetrial::layers::read_algorithm(name, value);
         } else if (name == "blas.library") {
             path_ = value;
         } else if (name == "blas.core_type") {
@@ -72,6 +75,10 @@ class CblasBackend final : public timetrial::Backend {
     // Opens the library, so that a wrong path is known before there is a network.
     timetrial::Reading read_setting(std::string_view name) override {
         if (name == "parallel") return {in_product_ ? "product" : "images", "what the plug-in does"};
+        if (name == "convolution" && engine_) return engine_->read_setting(name);
+        if (name == "convolution")
+            return {timetrial::layers::word_of(convolution_),
+                    "what was asked: build() decides for each layer"};
         if (name != "threads" && name != "blas.library" && name != "blas.core_type")
             throw timetrial::unknown_setting(name, description);
         open();
@@ -100,16 +107,20 @@ class CblasBackend final : public timetrial::Backend {
             engine_ = std::make_unique<timetrial::layers::Engine<float, CblasProduct>>(description);
         }
         engine_->configure("threads", std::to_string(in_product_ ? 1 : threads_));
+        engine_->configure("convolution", timetrial::layers::word_of(convolution_));
         engine_->build(build);
     }
 
     timetrial::Facts facts() override {
         const cblas::Library& library = cblas::library();
         const std::string kernel = library.control->kernel(), version = library.control->version();
-        return {{"blas.version", version.empty() ? "the library does not tell" : version},
-                {"blas.kernel", kernel.empty() ? "the library does not tell" : kernel},
-                {"blas.symbols", library.names},
-                {"blas.integers", std::to_string(library.integer_bits) + " bits"}};
+        timetrial::Facts all{{"blas.version", version.empty() ? "the library does not tell" : version},
+                             {"blas.kernel", kernel.empty() ? "the library does not tell" : kernel},
+                             {"blas.symbols", library.names},
+                             {"blas.integers", std::to_string(library.integer_bits) + " bits"}};
+        const timetrial::Facts chosen = engine_->facts();
+        all.insert(all.end(), chosen.begin(), chosen.end());
+        return all;
     }
 
     double step(uint32_t task, const tt_batch& batch) override { return engine_->step(task, batch); }
@@ -141,6 +152,7 @@ class CblasBackend final : public timetrial::Backend {
 
     int threads_ = 1;
     bool in_product_ = false;
+    timetrial::layers::Algorithm convolution_ = timetrial::layers::Algorithm::kByShape;
     std::string path_;
     std::string core_type_;  // "": the library's own choice
     std::unique_ptr<timetrial::Backend> engine_;

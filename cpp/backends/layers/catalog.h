@@ -6,7 +6,7 @@
 
 #include "layers/activation.h"
 #include "layers/batch_norm.h"
-#include "layers/convolution.h"
+#include "layers/chosen_convolution.h"
 #include "layers/dense.h"
 #include "layers/depthwise.h"
 #include "layers/dropout.h"
@@ -40,7 +40,7 @@ template <typename T, typename Product>
 std::unique_ptr<Layer<T>> convolution(const timetrial::Layer& from) {
     const int64_t groups = from.attributes.integer("groups", 1), of_group = from.parameters.at(0).shape.at(1);
     if (groups > 1 && of_group == 1) return std::make_unique<Depthwise<T>>(read_window(from.attributes));
-    return std::make_unique<Convolution<T, Product>>(read_window(from.attributes), groups);
+    return std::make_unique<ChosenConvolution<T, Product>>(read_window(from.attributes), groups);
 }
 template <typename T>
 std::unique_ptr<Layer<T>> upsample(const timetrial::Layer& from) {

@@ -8,7 +8,7 @@
 namespace timetrial::layers {
 
 template <typename T, typename Product>
-class Convolution final : public Convolved<T> {
+class Convolution : public Convolved<T> {
   public:
     Convolution(const Window& window, int64_t groups) : correlation_(window, groups) {}
 
@@ -34,6 +34,10 @@ class Convolution final : public Convolved<T> {
         if (!add) this->clear(input, images);
         correlation_.add_to_inputs(this->weight(), output.gradient, input.gradient, images, thread);
     }
+
+  protected:
+    // A thread's own, of its images: taps x output channels, for one group.
+    T* own_weight_gradient(int thread) { return correlation_.own_weight_gradient(thread); }
 
   private:
     void sum_weight_gradient(Share rows, T* gradient) const override {

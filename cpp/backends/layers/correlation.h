@@ -94,6 +94,9 @@ class Correlation {
         });
     }
 
+    // That store, for whoever computes the gradient otherwise.
+    T* own_weight_gradient(int thread) { return own_[static_cast<size_t>(thread)].weight_gradient.data(); }
+
     // Those of all threads, in their order, for some channels of y.
     void sum_weight_gradient(Share channels, T* gradient) const {
         for (int64_t c = channels.begin; c < channels.end; ++c) {

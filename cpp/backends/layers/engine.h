@@ -29,12 +29,20 @@ class Engine : public Backend {
                                   description_.name + "' have no threads of their own; it has: images");
             return;
         }
+        if (name == "convolution") {
+            convolution_ = read_algorithm(name, value);
+            return;
+        }
         if (name != "threads") throw unknown_setting(name, description_);
         threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
     }
 
     Reading read_setting(std::string_view name) override {
         if (name == "parallel") return {"images", "the only way of the engine"};
+        if (name == "convolution") {
+            if (!pool_) return {word_of(convolution_), "what was asked: build() decides for each layer"};
+            return read_back(convolution_, chosen());
+        }
         if (name != "threads") throw unknown_setting(name, description_);
         if (!pool_) return {std::to_string(threads_), "the number asked: the pool is made by build()"};
         return {std::to_string(pool_->size()), "size of the thread pool"};
@@ -43,7 +51,7 @@ class Engine : public Backend {
     void build(const tt_build& build) override {
         optimizer_ = read_optimizer(build.optimizer, description_.optimizers);
         pool_ = std::make_unique<ThreadPool>(threads_);
-        graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_);
+        graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_, convolution_);
         targets_.resize(graph_.heads.size());
         losses_.resize(static_cast<std::size_t>(threads_));
         watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + graph_.heads.size());
@@ -64,6 +72,19 @@ class Engine : public Backend {
         for (Parameter<T>* state : graph_.states)
             std::copy_n(state->initial, state->size(), state->value.data());
         steps_ = 0;
+    }
+
+    Facts facts() override {
+        Facts all;
+        for (const Node<T>& node : graph_.nodes) {
+            if (!node.layer) continue;
+            for (const Chosen& one : node.layer->chosen()) {
+                const std::string what = node.name + " " + tt_direction_word(one.direction);
+                all.emplace_back(what, word_of(one.algorithm));
+                if (!one.trial.empty()) all.emplace_back(what + " trial", one.trial);
+            }
+        }
+        return all;
     }
 
     double step(uint32_t task, const tt_batch& batch) override {
@@ -153,6 +174,16 @@ class Engine : public Backend {
     }
 
   private:
+    std::vector<Chosen> chosen() const {
+        std::vector<Chosen> all;
+        for (const Node<T>& node : graph_.nodes) {
+            if (!node.layer) continue;
+            const std::vector<Chosen> some = node.layer->chosen();
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        return all;
+    }
+
     // Checks what would corrupt memory, and keeps the pointers for the regions.
     void open_batch(const tt_batch& batch, bool needs_target) {
         for (std::size_t i = 0; i < graph_.n_inputs; ++i) {
@@ -353,6 +384,7 @@ class Engine : public Backend {
 
     const tt_description& description_;
     int threads_ = 1;
+    Algorithm convolution_ = Algorithm::kByShape;
     int64_t batch_size_ = 0;
     Optimizer optimizer_;
     UpdateNumbers<T> numbers_{};  // of the update under way

@@ -50,6 +50,7 @@ struct Graph {
     std::vector<Head<T>> heads;  // what is minimized is the sum of their losses
     std::vector<Parameter<T>*> parameters;
     std::vector<Parameter<T>*> states;  // of layers
+    std::unique_ptr<Room<T>> room;      // of the layers, which keep its address
 };
 
 inline Shape read_shape(const std::vector<int64_t>& shape) {
@@ -115,9 +116,11 @@ void add_heads(Graph<T>& graph, std::vector<bool>& written) {
 }
 
 template <typename T, typename Product>
-Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& optimizer) {
+Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& optimizer,
+                    Algorithm convolution) {
     const std::vector<timetrial::Layer> layers = read_layers(network);
     Graph<T> graph;
+    graph.room = std::make_unique<Room<T>>(threads);
     std::vector<std::size_t> place(layers.size());
     std::vector<bool> learns;  // the node or something before it has parameters
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -196,6 +199,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             node.reads.push_back({&graph.nodes[input].output, written[input]});
             written[input] = true;
         }
+        node.layer->equip(convolution, *graph.room);
         node.layer->prepare(node.reads, node.output, threads);
     }
     return graph;

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "layers/algorithm.h"
 #include "layers/buffer.h"
+#include "layers/room.h"
 #include "layers/threads.h"
 
 namespace timetrial::layers {
@@ -115,6 +117,12 @@ class Layer {
     // Whether its work in a step that learns is shared by channels, of all images: `images` of forward() and
     // of the ways back are then channels. Inference is shared by images nevertheless.
     virtual bool is_by_channel() const { return false; }
+
+    // Once, before prepare(): the algorithm asked for convolutions, and the room that layers share.
+    virtual void equip(Algorithm convolution, Room<T>& room) { (void)convolution, (void)room; }
+
+    // What computes each direction, where there is a choice; known after prepare().
+    virtual std::vector<Chosen> chosen() const { return {}; }
 
     // Once, before any step: room for what each thread needs of its own.
     virtual void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) {
