@@ -135,6 +135,9 @@ class LibTorch final : public Backend {
                 if (role == TT_OPTIMIZER)
                     found.push_back(make_tensor(state.c_str(), role, TT_F32, p.value.sizes().vec()));
         }
+        for (const State& state : graph_.states)
+            if (role == TT_STATE)
+                found.push_back(make_tensor(state.name.c_str(), role, TT_F32, state.value.sizes().vec()));
         for (const Node& node : graph_.nodes)
             if (role == TT_ACTIVATION && node.operation)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F32, node.shape));
@@ -142,15 +145,27 @@ class LibTorch final : public Backend {
     }
 
     void read_tensor(tt_tensor& tensor) override {
-        in_plain_words(
-            [&] { view_of(tensor.data, shape_of(tensor), at::kFloat).copy_(find(tensor).detach()); });
+        in_plain_words([&] {
+            const at::Tensor to = view_of(tensor.data, shape_of(tensor), at::kFloat);
+            if (const State* state = find_state(tensor)) {
+                to.copy_(at::mul(state->value, 1 / state->factor));
+            } else {
+                to.copy_(find(tensor).detach());
+            }
+        });
     }
 
     void write_tensor(const tt_tensor& tensor) override {
         if (tensor.role == TT_ACTIVATION)
             throw Unsupported("activations cannot be written: a step computes them");
-        in_plain_words(
-            [&] { find(tensor).detach().copy_(view_of(tensor.data, shape_of(tensor), at::kFloat)); });
+        in_plain_words([&] {
+            const at::Tensor from = view_of(tensor.data, shape_of(tensor), at::kFloat);
+            if (const State* state = find_state(tensor)) {
+                state->value.copy_(at::mul(from, state->factor));
+            } else {
+                find(tensor).detach().copy_(from);
+            }
+        });
     }
 
   private:
@@ -163,6 +178,12 @@ class LibTorch final : public Backend {
     void clear_gradients() {
         activations_.clear();
         for (Parameter& parameter : graph_.parameters) parameter.value.mutable_grad().reset();
+    }
+
+    const State* find_state(const tt_tensor& wanted) const {
+        for (const State& state : graph_.states)
+            if (wanted.role == TT_STATE && state.name == wanted.name) return &state;
+        return nullptr;
     }
 
     at::Tensor find(const tt_tensor& wanted) {

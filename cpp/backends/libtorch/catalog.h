@@ -2,14 +2,19 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool3d.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/flatten.h>
+#include <ATen/ops/hardtanh.h>
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mse_loss.h>
@@ -43,8 +48,8 @@ inline std::array<int64_t, 2> read_pair(const Attributes& attributes, const std:
     return {attributes.integer(name + "_h", otherwise), attributes.integer(name + "_w", otherwise)};
 }
 
-// `parameters`: weight, and bias if the layer has one. ATen's operations are the ones that torch.nn calls,
-// so rows here and rows of PyTorch run the same kernels.
+// `parameters`: weight, and bias if the layer has one; then its states. ATen's operations are the ones that
+// torch.nn calls, so rows here and rows of PyTorch run the same kernels.
 using Parameters = std::vector<at::Tensor>;
 using MakeOperation = Operation (*)(const Attributes& attributes, const Parameters& parameters);
 
@@ -105,6 +110,51 @@ inline Operation avg_pool2d(const Attributes& attributes, const Parameters&) {
     return pooling(attributes, [](auto&&... of) { return at::avg_pool2d(of...); });
 }
 
+// Torch moves the running variance by the unbiased one, which is n / (n - 1) times the biased one in every
+// step. So ours is kept times that, and is what it should be wherever it is read.
+inline double bessel(int64_t values, int64_t channels) {
+    const auto n = static_cast<double>(values / channels);
+    return n > 1 ? n / (n - 1) : 1;
+}
+inline double state_factor(const Layer& layer, std::size_t state) {
+    return layer.kind == "batch_norm" && state == 1 ? bessel(elements(layer.shape), layer.shape[1]) : 1;
+}
+
+inline Operation batch_norm(const Attributes& attributes, const Parameters& p) {
+    const double epsilon = attributes.number("epsilon"), momentum = attributes.number("momentum");
+    return [=, weight = p.at(0), bias = p.at(1), mean = p.at(2), variance = p.at(3)](const Inputs& x,
+                                                                                     Mode mode) {
+        const bool learns = mode == Mode::kTraining;
+        const at::Tensor kept = learns ? variance : at::mul(variance, 1 / bessel(x[0].numel(), x[0].size(1)));
+        return at::batch_norm(x[0], weight, bias, mean, kept, learns, momentum, epsilon, false);
+    };
+}
+
+// As torch.nn.functional composes it: the mean of squares over the window of channels by pooling.
+inline Operation local_response_norm(const Attributes& attributes, const Parameters&) {
+    const int64_t size = attributes.integer("size");
+    const double alpha = attributes.number("alpha") *
+                         (attributes.integer("alpha_over_size") != 0 ? 1.0 : static_cast<double>(size));
+    const double beta = attributes.number("beta"), k = attributes.number("k");
+    return [=](const Inputs& x, Mode) {
+        const std::array<int64_t, 6> beside{0, 0, 0, 0, size / 2, size / 2};
+        const at::Tensor padded = at::constant_pad_nd(at::mul(x[0], x[0]).unsqueeze(1), beside);
+        const at::Tensor mean = at::avg_pool3d(padded, {size, 1, 1}, 1).squeeze(1);
+        return x[0].div(mean.mul(alpha).add(k).pow(beta));
+    };
+}
+
+inline Operation leaky_relu(const Attributes& attributes, const Parameters&) {
+    return
+        [slope = attributes.number("slope")](const Inputs& x, Mode) { return at::leaky_relu(x[0], slope); };
+}
+
+inline at::Tensor relu6(const at::Tensor& x) { return at::hardtanh(x, 0, 6); }
+
+inline at::Tensor global_avg_pool2d(const at::Tensor& x) {
+    return at::flatten(at::adaptive_avg_pool2d(x, {1, 1}), 1);
+}
+
 template <at::Tensor (*function)(const at::Tensor&)>
 Operation plain(const Attributes&, const Parameters&) {
     return [](const Inputs& x, Mode) { return function(x[0]); };
@@ -148,6 +198,11 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"upsample2d", upsample2d},
     Kind<MakeOperation>{"max_pool2d", max_pool2d},
     Kind<MakeOperation>{"avg_pool2d", avg_pool2d},
+    Kind<MakeOperation>{"global_avg_pool2d", plain<global_avg_pool2d>},
+    Kind<MakeOperation>{"batch_norm", batch_norm},
+    Kind<MakeOperation>{"local_response_norm", local_response_norm},
+    Kind<MakeOperation>{"leaky_relu", leaky_relu},
+    Kind<MakeOperation>{"relu6", plain<relu6>},
     Kind<MakeOperation>{"relu", plain<at::relu>},
     Kind<MakeOperation>{"tanh", plain<at::tanh>},
     Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/mul.h>
 
 #include <string>
 #include <vector>
@@ -22,6 +23,14 @@ struct Parameter {
     std::string name;
     at::Tensor value;  // a leaf: autograd leaves the gradient in value.grad()
     const float* initial;
+};
+
+// Of a layer: not trained, but changed by training steps. What is kept is `factor` times what it is.
+struct State {
+    std::string name;
+    at::Tensor value;
+    const float* initial;
+    double factor;
 };
 
 struct Node {
@@ -43,6 +52,7 @@ struct Head {
 struct Graph {
     std::vector<Node> nodes;
     std::vector<Parameter> parameters;
+    std::vector<State> states;
     at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images and of the weights over them
     std::size_t prediction = 0;
     std::vector<std::size_t> inputs;  // of the network, that a layer reads
@@ -115,6 +125,9 @@ struct Graph {
                 view_of(parameter.initial, parameter.value.sizes().vec(), at::kFloat));
             parameter.value.mutable_grad().reset();
         }
+        for (State& state : states)
+            state.value.copy_(
+                at::mul(view_of(state.initial, state.value.sizes().vec(), at::kFloat), state.factor));
     }
 };
 
@@ -137,7 +150,14 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         node.inputs = layer.inputs;
         for (const std::size_t input : node.inputs) last_reader[input] = i;
         std::vector<at::Tensor> values;
+        std::size_t states = 0;
         for (const ParameterSpec& spec : layer.parameters) {
+            if (spec.role == TT_STATE) {
+                values.push_back(at::empty(spec.shape, at::kFloat));
+                graph.states.push_back(
+                    {spec.name, values.back(), spec.initial, state_factor(layer, states++)});
+                continue;
+            }
             const auto own = spec.shape.size() == 4 ? format : at::MemoryFormat::Contiguous;
             values.push_back(at::empty(spec.shape, at::kFloat, own).set_requires_grad(true));
             node.parameters.push_back(graph.parameters.size());
