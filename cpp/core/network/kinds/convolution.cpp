@@ -52,8 +52,9 @@ AttributeSpecs conv2d_padding(const LayerView& layer, const AttributeSpecs& spec
         const std::int64_t output = (input + stride[i] - 1) / stride[i];
         const std::int64_t total =
             std::max<std::int64_t>((output - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1 - input, 0);
-        translated[std::string("padding") + kAxes[i]] = static_cast<double>(total / 2);
-        translated[std::string("padding_end") + kAxes[i]] = static_cast<double>(total - total / 2);
+        const std::int64_t before = total / 2;
+        translated[std::string("padding") + kAxes[i]] = static_cast<double>(before);
+        translated[std::string("padding_end") + kAxes[i]] = static_cast<double>(total - before);
     }
     return translated;
 }
