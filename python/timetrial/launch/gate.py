@@ -20,6 +20,7 @@ from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
+from timetrial.proof.parts import part_of
 from timetrial.proof.precision import precision_of
 from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof.stress import stressed, with_recipe
@@ -58,7 +59,9 @@ class Gate:
     def run_proof(self, contact: LaunchContact) -> Proof:
         """Asks for everything."""
         try:
-            return run_proof(self._plan.case.task, contact, own_data=not self.is_stress)
+            network = self.prepared.network
+            is_large = network is not None and network.couples_batch and part_of(network) < network.batch_size
+            return run_proof(self._plan.case.task, contact, own_data=not self.is_stress, is_large=is_large)
         finally:
             contact.close()
 

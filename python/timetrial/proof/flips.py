@@ -18,6 +18,7 @@ rivals that lie within rounding either one or both may have won.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,8 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Edge:
-    """A decision of one image that lies close to its edge. `unit`: its place in the output of `node`, the
-    layer that decides; `nudge`: what turns it, added to `place` of the output of `source`."""
+    """A decision that lies close to its edge. `unit`: its place in the output of `node`, the layer that
+    decides; `nudge`: what turns it, added to `place` of the output of `source`."""
 
     node: str
     unit: int
@@ -71,8 +72,8 @@ def edges_of(
     limit: float = TURNED_MARGIN,
     ties: Ties = "first",
 ) -> Iterator[Edge]:
-    """The edges of one image (batch 1), by its activations in double precision, for whoever takes ties this
-    way: where all of several maxima get the gradient, there is nothing to choose between them."""
+    """The edges of a batch, by its activations in double precision, for whoever takes ties this way: where
+    all of several maxima get the gradient, there is nothing to choose between them."""
     for node in nodes:
         traits = layer_traits(node["kind"])
         if not (traits.kinks or traits.picks_largest) or node["inputs"][0] not in activation:
@@ -83,7 +84,10 @@ def edges_of(
         for kink in traits.kinks:
             yield from _kink_edges(node["name"], source, values.ravel() - kink, rms, limit)
         if traits.picks_largest:
-            yield from _pooling_edges(node, source, values[0], rms, limit, ties)
+            windows = math.prod(node["shape"][1:])
+            for image, one in enumerate(values):
+                for edge in _pooling_edges(node, source, one, rms, limit, ties):
+                    yield replace(edge, unit=edge.unit + image * windows, place=edge.place + image * one.size)
 
 
 def _kink_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:

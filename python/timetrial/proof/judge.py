@@ -28,6 +28,7 @@ from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.proof.observed import Tensors
 from timetrial.proof.parts import PartJudge, part_of
+from timetrial.proof.rule import size_of
 from timetrial.workloads import Prepared
 
 # Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.
@@ -56,18 +57,18 @@ class Judge(Protocol):
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
 
-    def witness(self, ties: Ties = "first") -> Witness:
-        """One who looks at single images of the same network, and takes `ties` this way."""
+    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
+        """One who looks at so many images of the same network, and takes `ties` this way."""
 
 
 class Witness(Protocol):
-    """A judge of one image at a time, which shows every activation and takes nudges (flips.py)."""
+    """A judge of an image at a time, or a few, which shows every activation and takes nudges (flips.py)."""
 
     nodes: Sequence[Mapping[str, Any]]
     ties: Ties
 
     def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
-        """Of a batch of one. With these amounts added to the outputs of nodes; every activation is shown."""
+        """Of its batch. With these amounts added to the outputs of nodes; every activation is shown."""
 
     def load(self, parameters: Tensors) -> None:
         """What the images after this are judged at."""
@@ -141,9 +142,9 @@ class NativeJudge:
         self._load(parameters)
         return self._backend.evaluate(batch)
 
-    def witness(self, ties: Ties = "first") -> Witness:
+    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
         """For the same network."""
-        return ReferenceWitness(self._network, ties)
+        return ReferenceWitness(self._network, ties, images)
 
     def _load(self, parameters: Tensors) -> None:
         for name, tensor in parameters.items():
@@ -151,10 +152,10 @@ class NativeJudge:
 
 
 class ReferenceWitness:
-    """`reference`, with a batch of one."""
+    """`reference`, with a batch of its own."""
 
-    def __init__(self, network: Network, ties: Ties = "first"):
-        self._network = network.resized(1)
+    def __init__(self, network: Network, ties: Ties = "first", images: int = 1):
+        self._network = network.resized(images)
         self._judge = NativeJudge(SMALL, self._network, settings={"reference.ties": ties})
         self.ties = ties
         self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
@@ -165,7 +166,7 @@ class ReferenceWitness:
         self._judge._load(parameters)
 
     def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
-        """Of one image, with these amounts added to the outputs of nodes."""
+        """Of these images, with these amounts added to the outputs of nodes."""
         backend = self._judge._backend
         for name in self._nudged - nudges.keys():
             shape = next(node["shape"] for node in self.nodes if node["name"] == name)
@@ -184,7 +185,12 @@ def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
     network, part = prepared.network, part_of(prepared.network)
     if part < network.batch_size:
         small = network.resized(part)
-        return PartJudge(_judge_of(_Described(small), choose_judge(small), LARGE), part)
+        whole = functools.partial(_judge_of, _Described(network), choose_judge(network), LARGE)
+        return PartJudge(
+            _judge_of(_Described(small), choose_judge(small), LARGE),
+            part,
+            whole if network.couples_batch else None,
+        )
     is_small = is_stress and network.batch_size <= reference_images(network)
     return _judge_of(_Described(network), SMALL if is_small else choose_judge(network), LARGE)
 
@@ -244,8 +250,8 @@ def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     theirs = NativeJudge(SMALL, small).gradient(parameters, batch)
     errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
     for name, tensor in theirs.gradient.items():
-        norm = float(np.linalg.norm(tensor)) or 1.0
-        errors[f"gradient {name}"] = float(np.linalg.norm(mine.gradient[name] - tensor)) / norm
+        size = size_of(theirs.gradient, name) or 1.0
+        errors[f"gradient {name}"] = float(np.linalg.norm(mine.gradient[name] - tensor)) / size
     worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
     if not errors[worst] <= TRIAL_TOLERANCE:
         raise NoJudge(

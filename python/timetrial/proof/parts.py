@@ -5,10 +5,16 @@ batches hold fewer different images: each of them equally often, in an order of 
 such a batch, and with it every gradient, is that over its different images, so the judge computes these only.
 Whoever leaves out a part of the batch has another mean: in an order of chance no part holds each image
 equally often.
+
+A normalization over the batch looks at means over it, too, and the biased variance is one: they are those of
+the different images. So its batches are made of few images as well, and sooner, because what rounding decides
+is found with the whole part and not image by image (coupled.py). Kinds of the user's own may look at a batch
+in other ways: all of it is judged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +30,17 @@ if TYPE_CHECKING:
 # Multiply-accumulates of a gradient step; `cblas` in double precision does 5e9 to 1e10 a second on two cores,
 # and a proof asks for about twenty.
 PART_LIMIT = 5_000_000_000
+COUPLED_LIMIT = 1_000_000_000
 FEWEST = 4  # different images in a batch: with fewer, whole layers may be off
 
 
 def part_of(network: Network) -> int:
-    """How many different images a batch of the proof has: all, or a divisor of the batch size. All, where
-    layers look at the whole batch: what they make of it is no mean over its images."""
+    """How many different images a batch of the proof has: all, or a divisor of the batch size."""
     batch = network.batch_size
-    if network.couples_batch:
+    if network.couples_batch and network.has_own_kinds:
         return batch
-    most = PART_LIMIT * batch // max(1, network.multiply_accumulates("gradient"))
+    limit = COUPLED_LIMIT if network.couples_batch else PART_LIMIT
+    most = limit * batch // max(1, network.multiply_accumulates("gradient"))
     if batch <= most:
         return batch
     divisors = [count for count in range(FEWEST, batch) if batch % count == 0]
@@ -59,10 +66,12 @@ def _places(rng: np.random.Generator, part: int, batch: int) -> NDArray[np.int64
 
 
 class PartJudge:
-    """A judge of batches of `part` images, asked about larger ones."""
+    """A judge of batches of `part` images, asked about larger ones. `whole`: who judges a batch of all
+    different images where those depend on each other."""
 
-    def __init__(self, judge: Judge, part: int):
+    def __init__(self, judge: Judge, part: int, whole: Callable[[], Judge] | None = None):
         self.name = judge.name
+        self._whole = whole
         self._judge = judge
         self._part = part
 
@@ -75,6 +84,8 @@ class PartJudge:
             return replace(
                 answer, activation={name: values[place] for name, values in answer.activation.items()}
             )
+        if self._whole is not None:
+            return self._whole().gradient(parameters, batch, activations=activations)
         answers = [
             self._judge.gradient(parameters, rows_of(batch, part), activations=activations)
             for part in self._parts(sample_count(batch))
@@ -100,9 +111,9 @@ class PartJudge:
             ]
         )
 
-    def witness(self, ties: Ties = "first") -> Witness:
-        """One who looks at single images of the same network, and takes `ties` this way."""
-        return self._judge.witness(ties)
+    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
+        """One who looks at so many images of the same network, and takes `ties` this way."""
+        return self._judge.witness(ties, images)
 
     def _parts(self, count: int) -> list[slice]:
         return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]

@@ -35,6 +35,7 @@ from timetrial.optimizers import OPTIMIZERS, Optimizer, kept_states
 from timetrial.proof.observed import Look, Observation, Tensors
 
 UNIT = 2.0**-24  # half a unit in the last place of f32, relative
+VANISHING = 1e-9  # of the largest gradient of a layer: of sums in double precision nothing more is left
 SMALLEST = 2.0**-126  # what a processor that flushes subnormals may lose, absolute
 AS_IS = ("t", "nesterov", "rate_inside")  # numbers of a step that are exact in every type
 
@@ -205,6 +206,15 @@ class _Update:
         return expected, moved
 
 
+def size_of(gradient: Tensors, name: str) -> float:
+    """What an error of a parameter's gradient is measured by: its own size; or, where it vanishes, that of
+    the largest of its layer. A bias that a normalization takes away again has a gradient of 0, of which
+    doubles and f32 compute nothing but what rounding left."""
+    own, layer = norm(gradient[name]), name.rpartition(".")[0]
+    largest = max(norm(values) for one, values in gradient.items() if one.rpartition(".")[0] == layer)
+    return own if own > VANISHING * largest else largest
+
+
 def changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float) -> list[Change]:
     """Every change of a step, from the loss back. `gradient`: the judge's, at seen.before. Where the states
     before are not known, nothing can be said of a parameter, and nothing is."""
@@ -222,7 +232,7 @@ def _changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float)
             continue
         update, doubt = known
         fresh = scale * _wide(gradient[name])
-        off = tolerance * norm(fresh) * (1 if scale == 1 else 2)
+        off = tolerance * scale * size_of(gradient, name) * (1 if scale == 1 else 2)
         expected, moved = update.outcome(fresh)
         slopes, slope = update.slopes(fresh)
         terms, (spread, step_spread) = update.magnitudes(fresh), update.rounded_numbers(fresh)

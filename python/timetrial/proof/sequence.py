@@ -36,8 +36,9 @@ class Proof:
     deterministic: bool | None = None
 
 
-def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
-    """The sequence of `task`. Without `own_data` only what needs no more than the proof's batches."""
+def run_proof(task: str, contact: Contact, *, own_data: bool = True, is_large: bool = False) -> Proof:
+    """The sequence of `task`. Without `own_data` only what needs no more than the proof's batches.
+    `is_large`: the judge takes long for a batch of all different images; large parameters are seen here."""
     if task == "forward":
         evaluated = _evaluated(contact, _initial(contact), fresh=True)
         return Proof([evaluated, *timed_observations(task, contact, "")])
@@ -54,7 +55,7 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True) -> Proof:
             contact.stream("train")
             proof.losses = contact.run(PLAIN_STEPS)
         return proof
-    is_large = sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
+    is_large |= sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
     proof.observations.append(_evaluated(contact, first, fresh=True, name="first evaluation"))
     looks, steps = [first], FORCED_STEPS - is_large
     proof.observations += forced_steps(contact, looks, steps, stream="proof", number=0)

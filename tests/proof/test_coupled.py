@@ -1,0 +1,206 @@
+"""Decisions that rounding turns where a normalization looks at the whole batch: found, and nothing else
+excused; such a batch judged by its different images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from timetrial.core import Network, images_and_labels
+from timetrial.proof import coupled, flips, parts
+from timetrial.proof.coupled import explain_coupled
+from timetrial.proof.flips import Edge
+from timetrial.proof.judge import SMALL, NativeJudge
+from timetrial.proof.observed import Batches, Look, Observation, Tensors, rows_of
+from timetrial.proof.parity import Expected, compare
+from timetrial.proof.parts import FEWEST, PartJudge, part_of
+from timetrial.proof.rule import norm, size_of
+
+NODES = [
+    {"name": "conv", "kind": "conv2d", "attributes": {"channels": 3, "kernel": 3}},
+    {"name": "bn", "kind": "batch_norm"},
+    {"name": "relu", "kind": "relu"},
+    {"name": "conv2", "kind": "conv2d", "attributes": {"channels": 4, "kernel": 3, "stride": 2}},
+    {"name": "bn2", "kind": "batch_norm"},
+    {"name": "relu2", "kind": "relu"},
+    {"name": "flat", "kind": "flatten"},
+    {"name": "fc", "kind": "dense", "attributes": {"units": 4}},
+    {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc", "labels"]},
+]
+OWNERS = {"relu": "bn", "relu2": "bn2"}
+LIMIT = 4e-3  # wider than rounding's, so that so few values have edges
+TOLERANCE = 1e-3  # and turning a decision that far from its edge changes values a little
+N = 6
+
+
+def network(batch: int = N) -> Network:
+    return Network(NODES, batch, images_and_labels((1, 8, 8)))
+
+
+class Stage:
+    """A network with a batch of N different images, at random values, and a judge of it."""
+
+    def __init__(self, copies: int = 1) -> None:
+        rng = np.random.default_rng(3)
+        self.network = network()
+        self.parameters: Tensors = {
+            one["name"]: rng.normal(1 if one["name"].endswith("var") else 0, 0.1, one["shape"])
+            if one["role"] == "state"
+            else rng.normal(0, 0.5, one["shape"])
+            for one in self.network.initial_tensors
+        }
+        images = rng.uniform(0, 1, (N, 1, 8, 8)).astype(np.float32)
+        self.images = {"images": images, "labels": rng.integers(0, 4, N)}
+        self.batch = rows_of(self.images, np.tile(np.arange(N), copies))
+        self.judge = NativeJudge(SMALL, self.network)
+        self.witness = self.judge.witness(images=N)
+        self.witness.load(self.parameters)
+        plain = self.witness.gradient(self.images, {})
+        self.gradient = plain.gradient
+        self.edges = sorted(
+            flips.edges_of(self.witness.nodes, plain.activation, LIMIT), key=lambda one: one.margin
+        )
+
+    def turned(self, *edges: Edge) -> Tensors:
+        """The gradient of whoever decides these otherwise."""
+        nudges: Tensors = {}
+        shapes = {node["name"]: node["shape"] for node in self.witness.nodes}
+        for edge in edges:
+            amounts = nudges.setdefault(edge.source, np.zeros(shapes[edge.source]))
+            amounts.reshape(-1)[edge.place] = edge.nudge
+        return self.witness.gradient(self.images, nudges).gradient
+
+    def matters(self, edge: Edge) -> bool:
+        """Whether the layer in front of a decision shows it."""
+        name = f"{OWNERS[edge.node]}.bias"
+        return off({name: self.turned(edge)[name]}, {name: self.gradient[name]}) > 5 * TOLERANCE
+
+    def explained(self, contender: Tensors) -> tuple[Tensors, list[str]]:
+        residual = {name: contender[name] - values for name, values in self.gradient.items()}
+        return explain_coupled(self.judge, self.parameters, self.batch, residual, self.gradient, TOLERANCE)
+
+
+@pytest.fixture(autouse=True)
+def wide_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coupled, "edges_of", partial(flips.edges_of, limit=LIMIT))
+
+
+def off(mine: Tensors, theirs: Tensors) -> float:
+    return max(norm(mine[name] - values) / size_of(theirs, name) for name, values in theirs.items())
+
+
+def test_each_decision_alone_is_found() -> None:
+    stage = Stage()
+    assert {edge.node for edge in stage.edges} == {"relu", "relu2"}, "the stage has some behind both"
+    for edge in stage.edges[:6]:
+        contender = stage.turned(edge)
+        if off(contender, stage.gradient) < TOLERANCE:
+            continue  # of a decision that hardly matters nothing has to be said
+        corrected, (words,) = stage.explained(contender)
+        assert off(contender, corrected) < TOLERANCE
+        assert words.startswith(f"{edge.node} unit {edge.unit} of the batch (image ")
+
+
+def test_several_at_once_are_found_from_the_loss_backward() -> None:
+    stage = Stage()
+    some = [next(one for one in stage.edges if one.node == node and stage.matters(one)) for node in OWNERS]
+    # Farther across than needed: one nudge moves what the other one has to cross.
+    contender = stage.turned(*(replace(one, nudge=2 * one.nudge) for one in some))
+    assert off(contender, stage.gradient) > 10 * TOLERANCE
+    corrected, words = stage.explained(contender)
+    assert off(contender, corrected) < 5 * TOLERANCE
+    assert [one.partition(" unit")[0] for one in words[:2]] == ["relu2", "relu"]
+
+
+def test_an_image_that_comes_twice_may_have_turned_once() -> None:
+    stage = Stage(copies=2)
+    edge = stage.edges[0]
+    half = {name: (values + stage.turned(edge)[name]) / 2 for name, values in stage.gradient.items()}
+    corrected, words = stage.explained(half)
+    assert len(words) == 1
+    assert off(half, corrected) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["fc.weight", "bn.weight", "conv.weight"])
+def test_what_no_decision_explains_stays(name: str) -> None:
+    stage = Stage()
+    contender = {**stage.gradient, name: 1.02 * stage.gradient[name]}
+    corrected, _ = stage.explained(contender)
+    assert off(contender, corrected) > TOLERANCE
+
+
+def test_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coupled, "MOST_TRIED", 0)
+    stage = Stage()
+    corrected, words = stage.explained(stage.turned(stage.edges[0]))
+    assert (words, corrected) == ([], stage.gradient)
+
+
+def test_a_gradient_that_vanishes_is_measured_by_its_layer() -> None:
+    """The bias in front of a normalization: whatever it is, the mean takes it away."""
+    gradient = Stage().gradient
+    assert norm(gradient["conv.bias"]) < 1e-12 * norm(gradient["conv.weight"])
+    assert size_of(gradient, "conv.bias") == norm(gradient["conv.weight"])
+    assert size_of(gradient, "bn.bias") == norm(gradient["bn.bias"])
+
+
+@pytest.mark.parametrize(("noise", "status"), [(1e-6, "passed"), (1e-4, "failed")])
+def test_noise_in_it_is_no_error_and_more_is(tmp_path: Any, noise: float, status: str) -> None:
+    stage = Stage()
+    for name, array in {**stage.images, "order": np.arange(N)[None]}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    tensors = {name: str(tmp_path / f"{name}.npy") for name in stage.images}
+    batches = Batches({"proof": {"tensors": tensors, "order": str(tmp_path / "order.npy")}})
+    states = {one["name"] for one in stage.network.states}
+    initial = {name: values for name, values in stage.parameters.items() if name not in states}
+    expected = Expected(
+        initial, {}, {"name": "sgd", "learning_rate": 0.1}, batches,
+        {name: stage.parameters[name] for name in states},
+    )  # fmt: skip
+    mine = dict(stage.gradient)
+    mine["conv.bias"] = mine["conv.bias"] + noise * norm(mine["conv.weight"]) / 3**0.5
+    look = Look(initial, {}, expected.states)
+    loss = stage.judge.gradient(stage.parameters, stage.images).loss
+    seen = Observation("step", "proof", 0, look, loss=loss, gradient=mine)
+    parity = compare([seen], stage.judge, expected)
+    assert parity.status == status
+    if status == "failed":
+        assert parity.tensor == "step: gradient conv.bias"
+
+
+def test_a_normalized_batch_has_few_different_images_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = network(16)
+    assert part_of(of) == 16
+    per_image = of.multiply_accumulates("gradient") // 16
+    monkeypatch.setattr(parts, "COUPLED_LIMIT", 9 * per_image)
+    assert part_of(of) == 8
+    monkeypatch.setattr(parts, "COUPLED_LIMIT", 1)
+    assert part_of(of) == FEWEST
+
+
+def test_it_is_judged_by_its_different_images_and_otherwise_whole() -> None:
+    """Loss, gradients and running values of a batch in which each image comes three times are those of the
+    images; one in which they come unequally often is computed as it is."""
+    stage = Stage()
+    large = NativeJudge(SMALL, network(3 * N))
+    asked = []
+
+    def whole() -> NativeJudge:
+        asked.append(1)
+        return large
+
+    judge = PartJudge(stage.judge, N, whole)
+    order = np.random.default_rng(1).permutation(np.tile(np.arange(N), 3))
+    for rows, times in ((order, 0), (np.sort(order)[[0, *range(17)]], 1)):
+        batch = rows_of(stage.images, rows)
+        mine, theirs = judge.gradient(stage.parameters, batch), large.gradient(stage.parameters, batch)
+        assert len(asked) == times
+        assert mine.loss == pytest.approx(theirs.loss, rel=1e-12)
+        assert off(mine.gradient, theirs.gradient) < 1e-10
+        assert {*mine.state} == {one["name"] for one in stage.network.states}
+        for name, values in mine.state.items():
+            np.testing.assert_allclose(values, theirs.state[name], rtol=1e-12)
