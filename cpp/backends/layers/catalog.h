@@ -8,12 +8,12 @@
 #include "layers/batch_norm.h"
 #include "layers/chosen_convolution.h"
 #include "layers/dense.h"
-#include "layers/depthwise.h"
 #include "layers/dropout.h"
 #include "layers/join.h"
 #include "layers/local_response_norm.h"
 #include "layers/loss.h"
 #include "layers/pooling.h"
+#include "layers/thin_groups.h"
 #include "layers/upsample.h"
 #include "timetrial/kinds.hpp"
 
@@ -38,8 +38,10 @@ std::unique_ptr<Layer<T>> windowed(const timetrial::Layer& from) {
 }
 template <typename T, typename Product>
 std::unique_ptr<Layer<T>> convolution(const timetrial::Layer& from) {
+    constexpr int64_t thin = 8;  // channels of a group: beyond that products are as fast
     const int64_t groups = from.attributes.integer("groups", 1), of_group = from.parameters.at(0).shape.at(1);
-    if (groups > 1 && of_group == 1) return std::make_unique<Depthwise<T>>(read_window(from.attributes));
+    if (groups > 1 && of_group <= thin)
+        return std::make_unique<ThinGroups<T>>(read_window(from.attributes), groups);
     return std::make_unique<ChosenConvolution<T, Product>>(read_window(from.attributes), groups);
 }
 template <typename T>
