@@ -170,6 +170,32 @@ def test_segments_name_their_stamps_and_losses(tmp_path: Path) -> None:
     assert np.median(np.diff(took)) > 490_000
 
 
+@pytest.mark.parametrize("backend", ["eigen", pytest.param("pytorch", marks=pytest.mark.full)])
+def test_a_last_batch_that_is_not_full_is_tested_and_what_fills_it_is_not(
+    tmp_path: Path, backend: str
+) -> None:
+    """360 test images are ten batches of 36, or five of 64 and 40 more: the same weights answer the same."""
+    if backend == "pytorch":
+        pytest.importorskip("torch")
+    found = []
+    for size in (36, 64):
+        plan = make_plan(
+            tmp_path / str(size),
+            backend,
+            purpose="learning",
+            dataset="digits8",
+            batch_size=size,
+            learning_rate=0.005,
+        )
+        record = run_launch(plan)
+        assert record.outcome == "ok", words(record)
+        assert record.untrained is not None
+        found.append(record.untrained)
+    assert [one.samples for one in found] == [360, 360]
+    assert found[0].accuracy == found[1].accuracy
+    assert found[0].loss == pytest.approx(found[1].loss, rel=1e-6)
+
+
 @pytest.mark.attempt
 def test_weights_that_have_learned_before_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
