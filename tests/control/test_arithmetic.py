@@ -104,7 +104,7 @@ def test_errors_decide_whether_a_mode_has_an_effect(
 
 
 @pytest.mark.attempt
-def test_who_computes_in_less_without_being_asked_is_wrong(tmp_path: Path) -> None:
+def test_who_computes_in_less_unasked_is_wrong(tmp_path: Path) -> None:
     """By the environment, past the setting: it is judged as f32."""
     if not TORCH or "amx_bf16" not in cpu_flags():
         pytest.skip("machine: no CPU that multiplies in bf16, or no PyTorch")

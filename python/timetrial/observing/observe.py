@@ -91,7 +91,8 @@ class Watch:
     def begin_steady(self) -> None:
         """Threads, the peak and the others on the machine are counted from here."""
         self._borders = []
-        self._pin(self._read())
+        if self._pins:
+            self._pin(self._read())
         self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
         self.border(0)
 
