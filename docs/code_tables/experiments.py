@@ -11,9 +11,9 @@ from code_tables.entry import Entry, Table
 from timetrial import environments
 from timetrial.cases.keys import CASE_KEYS, EXPERIMENT_KEYS, OPTIMIZER_KEYS, WORKLOAD_KEYS
 from timetrial.cases.spec import Measure, Spec, Train
+from timetrial.contenders.known_settings import known_settings
 from timetrial.core import layer_kinds
 from timetrial.experiment import catalog
-from timetrial.experiment.known_settings import known_settings
 from timetrial.library_files import known_libraries
 from timetrial.optimizers import OPTIMIZERS, SCHEDULES
 from timetrial.workloads import NETWORKS, load_network

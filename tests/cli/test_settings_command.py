@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
-from timetrial.cases.case import Case, Workload
+from timetrial.cases.case import Workload
 from timetrial.cases.settings import COMMON_SETTINGS, SETTINGS
 from timetrial.cli.main import app
-from timetrial.contenders import NotBuiltYet, known_backends, resolve
+from timetrial.contenders.known_settings import EVERYBODY, known_settings
 from timetrial.control.judging import JUDGES
 from timetrial.control.libraries import LIBRARY_SETTINGS
-from timetrial.environments import shipped_frameworks
-from timetrial.errors import Unavailable
-from timetrial.experiment.known_settings import EVERYBODY, known_settings
 
 WORK = Workload("mlp", "synthetic", 8, {"name": "sgd"})
 
@@ -62,16 +60,13 @@ def test_all_facts_are_there() -> None:
     assert set(JUDGES) <= {one.name for one in known_settings()}
 
 
-@pytest.mark.parametrize("backend", [one for one in known_backends() if one not in shipped_frameworks()])
-def test_native_backends_have_what_is_said_of_them(backend: str) -> None:
-    try:
-        contender = resolve(Case(backend, WORK), build=False)
-    except NotBuiltYet:
-        pytest.skip(f"machine: {backend} is not built")
-    except Unavailable as lacking:
-        pytest.skip(f"machine: {lacking}")
-    said = {one.name for one in known_settings() if backend in one.contenders}
-    assert said == set(contender.settings) - set(COMMON_SETTINGS)
+def test_a_plug_in_that_is_not_built_has_what_is_said_of_it() -> None:
+    """As libtorch's sources list it."""
+    catalog = Path(__file__).parents[2] / "cpp" / "backends" / "libtorch" / "backend.cpp"
+    listed = re.search(r"settings\[\] = \{([^}]*)nullptr\}", catalog.read_text(encoding="utf-8"))
+    assert listed is not None
+    said = {one.name for one in known_settings() if "libtorch" in one.contenders}
+    assert said == set(re.findall(r'"([^"]+)"', listed[1])) - set(COMMON_SETTINGS)
 
 
 def test_frameworks_have_what_is_said_of_them() -> None:

@@ -48,15 +48,15 @@ SETTINGS: dict[str, SettingKind] = {
         default="images; product in onednn and in frameworks",
     ),
     "convolution": SettingKind(
-        "the algorithm of convolutions in eigen, cblas (by_shape, im2col, winograd, auto) and onednn (direct, "
-        "winograd, auto); auto: a timed trial for each layer; im2col or direct where it does not apply",
+        "the algorithm of convolutions in eigen, cblas (by_shape, im2col, winograd, auto) and onednn (direct,"
+        " winograd, auto); auto: a timed trial for each layer; im2col or direct where it does not apply",
         "what the plug-in built for each layer and direction, which the record's facts name",
         ("by_shape", "im2col", "direct", "winograd", "auto"),
         default="by_shape in eigen and cblas, direct in onednn",
     ),
     "affinity": SettingKind(
-        "which CPUs the contender may use: affinity=0-1 or 0+2; or as many as it has threads: compact (few "
-        "cores), spread (many), each (spread, every thread on one of its own)",
+        "which CPUs the contender may use: affinity=0-1 or 0+2; or as many as it has threads: compact "
+        "(few cores), spread (many), each (spread, a thread on each)",
         "the CPUs that the kernel allows each thread, at every look",
         default="all that timetrial may use",
         by="parent",

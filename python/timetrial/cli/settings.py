@@ -19,7 +19,7 @@ def settings(
 
     Exit code: 0 shown, 2 there is no such setting.
     """
-    from timetrial.experiment.known_settings import known_settings
+    from timetrial.contenders.known_settings import known_settings
 
     found = known_settings(name)
     if as_json:

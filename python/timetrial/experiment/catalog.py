@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from timetrial.cases import sources
 from timetrial.cases.case import Case, Workload
+from timetrial.contenders.known_settings import known_settings
 from timetrial.errors import InputError, TimetrialError, Unavailable, nearest
-from timetrial.experiment.known_settings import known_settings
 from timetrial.library_files import known_libraries
 from timetrial.toml import read_toml
 

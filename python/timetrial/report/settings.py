@@ -12,7 +12,7 @@ from rich.text import Text
 from timetrial.report.columns import Grid
 
 if TYPE_CHECKING:
-    from timetrial.experiment.known_settings import KnownSetting
+    from timetrial.contenders.known_settings import KnownSetting
 
 
 def settings_table(found: Sequence[KnownSetting]) -> RenderableType:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
+from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import SETTINGS
+from timetrial.contenders.registry import native_backends, resolve
 from timetrial.control.libraries import LIBRARY_SETTINGS
-from timetrial.errors import InputError, nearest
+from timetrial.environments import shipped_frameworks
+from timetrial.errors import InputError, TimetrialError, nearest
 
 EVERYBODY = "every contender"
 APPLIED = {
@@ -14,15 +18,8 @@ APPLIED = {
     "program": "by the contender's program, before it loads its library and before its steps",
     "contender": "by the contender, before it computes",
 }
-# Settings of native backends; what a plug-in has is in its description, which only a built one tells.
-_NATIVE = {
-    "parallel": ("cblas", "eigen", "libtorch", "onednn"),
-    "blas": ("cblas",),
-    "onednn": ("onednn",),
-    "torch": ("libtorch",),
-    "reference": ("reference",),
-    "null": ("null",),
-}
+# Of a plug-in that is built on the user's machine, until it is: then its description says it.
+_UNBUILT = {"libtorch": ("parallel", "torch.mkldnn", "torch.memory_format")}
 
 
 @dataclass(frozen=True)
@@ -71,14 +68,25 @@ def known_settings(name: str | None = None) -> list[KnownSetting]:
 def _contenders(name: str, of: str) -> tuple[str, ...]:
     if of == "all":
         return (EVERYBODY,)
-    native = _NATIVE.get(name, _NATIVE.get(name.partition(".")[0], ()))
-    return (*native, *(one for one in _frameworks(name) if one not in native))
+    native = [backend for backend, names in _native().items() if name in names]
+    return (*native, *_frameworks(name))
+
+
+@cache
+def _native() -> dict[str, tuple[str, ...]]:
+    """Backend -> the settings that its plug-in, as it is here, says it has."""
+    found = {}
+    for backend in sorted(native_backends()):
+        try:
+            contender = resolve(Case(backend, Workload("mlp", "synthetic", 1, {})), build=False)
+            found[backend] = contender.settings
+        except TimetrialError:
+            found[backend] = _UNBUILT.get(backend, ())
+    return found
 
 
 def _frameworks(name: str) -> list[str]:
     """Of which some version has it."""
-    from timetrial.environments import shipped_frameworks
-
     found = []
     for framework, known in shipped_frameworks().items():
         for version in known.versions:
