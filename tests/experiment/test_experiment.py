@@ -233,12 +233,12 @@ def test_a_reference_ruled_out_by_words_is_forgotten(load: Callable[..., Experim
     assert load("blas-look.toml", "backend=eigen").spec.measure.reference is None
 
 
-def test_shipped_experiments_are_valid(networks: Any) -> None:
+def test_shipped_experiments_are_valid() -> None:
     assert "first-look" in sources.shipped()
     for path in sources.shipped().values():
         spec = parse_spec({"name": path.stem, **read_toml(path, "The experiment")}, str(path))
         spec = spell_out(spec, lambda: {"pytorch@2.13.0": ("eager", "compiled")})
-        assert module.build(spec, again=None, load_network=networks, cpus=64).cases
+        assert module.build(spec, again=None, cpus=64).cases
 
 
 @pytest.mark.parametrize(

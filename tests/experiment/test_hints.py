@@ -34,7 +34,7 @@ def test_a_slip_is_recognized(word: str, known: tuple[str, ...], hint: str) -> N
 
 @pytest.mark.parametrize(
     ("word", "known"),
-    [("alexnet", NETWORKS), ("resnet50", NETWORKS), ("gelu", KINDS), ("adam", ("sgd",))],
+    [("inception3", NETWORKS), ("gpt2", NETWORKS), ("gelu", KINDS), ("adam", ("sgd",))],
 )
 def test_another_thing_is_not_taken_for_a_slip(word: str, known: tuple[str, ...]) -> None:
     assert nearest(word, known) == f" Known: {', '.join(sorted(known))}."
@@ -43,7 +43,7 @@ def test_another_thing_is_not_taken_for_a_slip(word: str, known: tuple[str, ...]
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     "ask",
-    [lambda: load_words(["network=alexnet", "backend=eigen"]), lambda: check_optimizer({"name": "lion"})],
+    [lambda: load_words(["network=inception3", "backend=eigen"]), lambda: check_optimizer({"name": "lion"})],
 )
 def test_what_is_not_here_can_be_raced_all_the_same(ask: Callable[[], object]) -> None:
     with pytest.raises(InputError, match=r'callable="package\.module:make_step"'):
