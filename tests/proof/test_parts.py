@@ -16,7 +16,7 @@ from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
 from timetrial.proof.observed import Batches, rows_of
 from timetrial.proof.parts import FEWEST, PartJudge, part_of, repeated
-from timetrial.proof.stress import other_size
+from timetrial.proof_batches.stress import other_size
 from timetrial.workloads import prepare
 
 BATCH = 16

@@ -13,12 +13,12 @@ import numpy as np
 from launching import workload
 from numpy.typing import NDArray
 
-from timetrial.proof.clear import with_clear_batches
 from timetrial.proof.judge import judge_of
 from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.parity import compare, expected_of, merged
 from timetrial.proof.sequence import end_observations, run_proof
-from timetrial.proof.stress import stressed, with_recipe
+from timetrial.proof_batches.clear import with_clear_batches
+from timetrial.proof_batches.stress import stressed, with_recipe
 from timetrial.records.model import Parity
 from timetrial.workloads import Prepared, prepare
 

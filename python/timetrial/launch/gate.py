@@ -1,7 +1,7 @@
 """The gate of one launch: what its contender is asked to show, and the verdict on it.
 
 A proof launch shows every part of the work (proof.py), and once more under the proof's own recipe
-(stress.py). A timed launch shows the steps that follow its timed part. Both build the same thing from the
+(proof_batches). A timed launch shows the steps that follow its timed part. Both build the same thing from the
 same job; all judging comes when the contender is gone, so that nothing is timed meanwhile.
 """
 
@@ -15,7 +15,6 @@ from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.clear import with_clear_batches
 from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Observation
@@ -23,7 +22,8 @@ from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, u
 from timetrial.proof.parts import part_of
 from timetrial.proof.precision import precision_of
 from timetrial.proof.sequence import Proof, end_observations, run_proof
-from timetrial.proof.stress import stressed, with_recipe
+from timetrial.proof_batches.clear import with_clear_batches
+from timetrial.proof_batches.stress import stressed, with_recipe
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
