@@ -23,6 +23,7 @@ DEFECTS = (
     "undecayed_bias", "late_rate", "early_rate", "rate_in_velocity",
     "remembers", "forgotten_part", "swapped_parts", "overwritten_part",
     "one_loss", "equal_losses", "loss_without_weight",
+    "padding_in_front", "shuffled_groups",
     "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
@@ -296,24 +297,45 @@ class Adapter:
 
     def _conv2d(self, node, x, p):
         a, w = node.attributes, p[node.name + ".weight"]
-        stride, padding = (a["stride_h"], a["stride_w"]), (a["padding_h"], a["padding_w"])
+        stride, dilation = (a["stride_h"], a["stride_w"]), (a["dilation_h"], a["dilation_w"])
+        padding = [(a["padding_h"], a["padding_end_h"]), (a["padding_w"], a["padding_end_w"])]
         if self.defect == "wrong_stride":
             stride = stride[::-1]
         if self.defect == "swapped_padding":
             padding = padding[::-1]
-        padded = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2), "constant")
+        if self.defect == "padding_in_front":
+            padding = [(after, before) for before, after in padding]
+        padded = np.pad(x, [(0, 0), (0, 0), *padding], "constant")
         kernel = w.shape[2:]
-        size = [(padded.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in (0, 1)]
-        places = [(h, v) for h in range(kernel[0]) for v in range(kernel[1])]
+        reach = [(kernel[i] - 1) * dilation[i] for i in (0, 1)]
+        size = [(padded.shape[2 + i] - reach[i] - 1) // stride[i] + 1 for i in (0, 1)]
+        places = [(h * dilation[0], v * dilation[1]) for h in range(kernel[0]) for v in range(kernel[1])]
         steps = [slice(None, (size[i] - 1) * stride[i] + 1, stride[i]) for i in (0, 1)]
         columns = [padded[:, :, h:, v:][:, :, steps[0], steps[1]] for h, v in places]
         columns = np.stack(columns, axis=2)  # N, C, K, H, W
         self._saved[node.name] = (x, w, columns, places, stride, padding, padded.shape)
-        flat = self._round(w.reshape(w.shape[0], w.shape[1], -1))
+        flat = self._round(self._over_all_channels(node, w))
         y = np.einsum("nckhw,fck->nfhw", self._round(columns), flat, optimize=True)
         if (self.defect == "missing_bias" and node.name == "conv1") or self._is_target("ignored_bias", node):
             return y
         return y + p[node.name + ".bias"][:, None, None]
+
+    def _groups(self, node, w):
+        """The channels of each group's outputs and inputs, for a weight (O, C / groups, H, W)."""
+        groups = node.attributes["groups"]
+        outputs, inputs = np.arange(w.shape[0]).reshape(groups, -1), np.arange(w.shape[1] * groups)
+        if self.defect == "shuffled_groups":  # every so many channels in place of neighbors
+            inputs = inputs.reshape(-1, groups).T
+        else:
+            inputs = inputs.reshape(groups, -1)
+        return [(outputs[group], inputs[group]) for group in range(groups)]
+
+    def _over_all_channels(self, node, w):
+        """The weight (O, C, K): 0 where an output does not look."""
+        whole = np.zeros((w.shape[0], w.shape[1] * node.attributes["groups"], w.shape[2] * w.shape[3]))
+        for outputs, inputs in self._groups(node, w):
+            whole[np.ix_(outputs, inputs)] = w[outputs].reshape(len(outputs), len(inputs), -1)
+        return whole
 
     def _max_pool2d(self, node, x, _):
         k = node.attributes["kernel_h"]
@@ -410,9 +432,10 @@ class Adapter:
 
     def _back_conv2d(self, node, dy):
         _, w, columns, places, stride, padding, shape = self._saved[node.name]
-        flat = self._backward_weight(node, w).reshape(w.shape[0], w.shape[1], -1)
+        flat = self._over_all_channels(node, self._backward_weight(node, w))
         dw = np.einsum("nckhw,nfhw->fck", self._round(columns), self._round(dy), optimize=True)
-        self.gradients[node.name + ".weight"] = dw.reshape(w.shape)
+        looks = [dw[np.ix_(outputs, inputs)] for outputs, inputs in self._groups(node, w)]
+        self.gradients[node.name + ".weight"] = np.concatenate(looks).reshape(w.shape)
         missing = self.defect == "missing_bias" and node.name == "conv1"
         self.gradients[node.name + ".bias"] = dy.sum(axis=(0, 2, 3)) * (0.0 if missing else 1.0)
         back = np.einsum("nfhw,fck->nckhw", self._round(dy), self._round(flat), optimize=True)
@@ -420,8 +443,8 @@ class Adapter:
         for i, (r, s) in enumerate(places):
             rows, columns = slice(r, r + stride[0] * h, stride[0]), slice(s, s + stride[1] * v, stride[1])
             dx[:, :, rows, columns] += back[:, :, i]
-        high, wide = shape[2] - padding[0], shape[3] - padding[1]
-        return dx[:, :, padding[0] : high, padding[1] : wide]
+        (top, bottom), (left, right) = padding
+        return dx[:, :, top : shape[2] - bottom, left : shape[3] - right]
 
     def _back_max_pool2d(self, node, dy):
         shape, winners, k = self._saved[node.name]
