@@ -16,8 +16,8 @@ from timetrial.control.arithmetic import Proven, judge_determinism, judge_math_m
 from timetrial.core.cpu import cpu_flags
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
+from timetrial.precision import F32, REDUCED, precision_of
 from timetrial.processes.events import Reading
-from timetrial.proof.precision import F32, REDUCED, precision_of
 from timetrial.records.model import LaunchRecord, Parity
 
 TORCH = importlib.util.find_spec("torch") is not None

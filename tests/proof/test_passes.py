@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from timetrial.analysis.steps import steps_of
 from timetrial.launch import run_launch
+from timetrial.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord
 

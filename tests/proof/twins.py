@@ -83,7 +83,12 @@ class Twin:
         self._task = task
         self._batches = Batches(prepared.job["streams"])
         nodes = [SimpleNamespace(**node) for node in prepared.job["network"]["nodes"]]
-        files = {one["name"]: one["file"] for node in nodes for one in node.parameters}
+        files = {
+            role: {
+                one["name"]: one["file"] for node in nodes for one in node.parameters if one["role"] == role
+            }
+            for role in ("parameter", "state")
+        }
         self._batch = {
             node.name: np.empty(node.shape, np.int64 if node.dtype == "i64" else np.float32)
             for node in nodes
@@ -95,7 +100,8 @@ class Twin:
             output=prepared.job["network"]["output"],
             optimizer=prepared.job["optimizer"],
             rate=lambda _step: prepared.job["optimizer"]["learning_rate"],  # twins have no schedule
-            parameters={name: np.load(file) for name, file in files.items()},
+            parameters={name: np.load(file) for name, file in files["parameter"].items()},
+            states={name: np.load(file) for name, file in files["state"].items()},
             streams=prepared.job["streams"],
         )
         self._adapter = planted_adapter(**settings)

@@ -1,7 +1,7 @@
 """The settings `determinism` and `onednn.math_mode`: judged by the numbers that the proof has seen.
 
 What a library says it was told is half of it. Whether bits repeat is seen in the proof, where five steps are
-taken twice; whether products are rounded, in how far its numbers are from the judge's (proof/precision.py). A
+taken twice; whether products are rounded, in how far its numbers are from the judge's (precision.py). A
 launch that is timed is judged by the proof before it.
 """
 

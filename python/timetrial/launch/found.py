@@ -12,11 +12,11 @@ from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
 from timetrial.observing.observe import Watch, describe_libraries
+from timetrial.passes import PASSED_PURPOSES, passes_record
 from timetrial.processes.environment import Environment
 from timetrial.processes.events import LoadedLibrary, Ready
 from timetrial.processes.outcome import LaunchError
 from timetrial.processes.output import tail
-from timetrial.proof.passes import PASSED_PURPOSES, passes_record
 from timetrial.records.model import (
     CompileCache,
     Evaluation,

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
 from timetrial.launch.plan import LaunchPlan
+from timetrial.precision import precision_of
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
 from timetrial.proof.parts import part_of
-from timetrial.proof.precision import precision_of
 from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe

@@ -21,9 +21,9 @@ from timetrial.launch.profile import run_profile
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.observing.accounts import Accounts, remembers
+from timetrial.passes import PASSED_PURPOSES, check_resets
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import compare_losses, unproven
-from timetrial.proof.passes import PASSED_PURPOSES, check_resets
 from timetrial.proof.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
 

@@ -27,10 +27,10 @@ from timetrial.core.recorder import (
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.windows import check_segment, read_recorder
 from timetrial.observing.accounts import check_order
+from timetrial.passes import PassCheck
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import SegmentDone
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.passes import PassCheck
 from timetrial.records.files import explained
 from timetrial.records.model import FileMark, Segment, SegmentKind
 from timetrial.records.store import LOSSES_FILE, STAMPS_FILE

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
+from timetrial.passes import GROWTH
+from timetrial.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import every_tie, explain, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
-from timetrial.proof.passes import GROWTH
-from timetrial.proof.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm, size_of
 from timetrial.proof.ways import Guide
 from timetrial.records.model import Comparison, Parity
+from timetrial.rounding import TIMES, WORDS, Doubt, doubt_of
 from timetrial.workloads import Prepared
 
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin
@@ -194,44 +195,74 @@ class _Court:
                     answer, found, self._ties = explained, again, ties
                     self.turned += [_name(seen, one) for one in words]
                     break
+            else:
+                found = self._within_rounding(seen, answer, parameters, batch, found)
         for one in found:
             words_of = hint(one, seen, answer, self._rule) if not one.passed else None
             if words_of:
                 self.hints.setdefault(one.tensor, words_of)
         self.comparisons += found
 
-    def _gradient_comparisons(self, seen: Observation, answer: Answer) -> list[Comparison]:
+    def _within_rounding(
+        self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
+    ) -> list[Comparison]:
+        """`found`, or, where images depend on each other, what is left of it that rounding cannot make."""
+        if not self._expected.states:
+            return found
+        states, shown = _ordered(parameters, self._expected.states), bool(answer.activation)
+        trained = _ordered(parameters, self._expected.initial)
+        doubt = doubt_of(
+            answer, trained, lambda at: self._judge.gradient({**at, **states}, batch, activations=shown)
+        )
+        again = self._gradient_comparisons(seen, answer, doubt)
+        if not all(one.passed for one in again):
+            return found
+        self.turned.append(_name(seen, WORDS))
+        return again
+
+    def _gradient_comparisons(
+        self, seen: Observation, answer: Answer, doubt: Doubt | None = None
+    ) -> list[Comparison]:
+        doubt = doubt or Doubt()
+        value, slope = self.precision.value, self.precision.gradient
+        sizes = {
+            name: max(size_of(answer.gradient, name), doubt.allowed("gradient", name) / slope)
+            for name in self._expected.initial
+        }
         found = [
-            _tensor(
+            _measured(
                 _name(seen, f"activation {node}"),
                 seen.activation[node],
                 answer.activation[node],
-                self.precision.value,
+                max(norm(answer.activation[node]), doubt.allowed("activation", node) / value),
+                value,
             )
             for node in self._expected.nodes
             if seen.activation is not None and node in seen.activation and node in answer.activation
         ]
         mine = math.nan if seen.loss is None else seen.loss
-        found.append(self._loss(_name(seen, "loss"), mine, answer.loss))
+        growth = TIMES * doubt.loss / (abs(answer.loss) * self.precision.loss or 1.0)
+        found.append(self._loss(_name(seen, "loss"), mine, answer.loss, max(1.0, growth)))
         if seen.gradient is not None:
             found += [
-                _gradient(
+                _measured(
                     _name(seen, f"gradient {name}"),
                     seen.gradient[name],
                     answer.gradient[name],
-                    size_of(answer.gradient, name),
-                    self.precision.gradient,
+                    sizes[name],
+                    slope,
                 )
                 for name in reversed(list(self._expected.initial))
             ]
         if seen.after is not None:
-            for change in changes(seen, answer.gradient, self._rule, self.precision.gradient):
+            for change in changes(seen, answer.gradient, self._rule, slope, sizes):
                 size = change.size if change.size > 0 else 1.0
                 name = _name(seen, f"{change.kind} {change.name}")
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
             for name in self._expected.states:
                 judged = answer.state[name]
-                found.append(_layer_state(seen, seen.after, name, judged, self.precision.value))
+                doubted = doubt.allowed("state", name)
+                found.append(_layer_state(seen, seen.after, name, judged, value, doubted))
         return found
 
     def _explained(
@@ -349,13 +380,13 @@ def _wide(tensors: Tensors) -> Tensors:
 
 
 def _layer_state(
-    seen: Observation, after: Look, name: str, judged: NDArray[Any], tolerance: float
+    seen: Observation, after: Look, name: str, judged: NDArray[Any], tolerance: float, doubted: float
 ) -> Comparison:
     """Change against change; a state that is kept in f32 is off by rounding."""
     before = np.asarray(seen.before.layer_state[name], np.float64)
     mine = np.asarray(after.layer_state[name], np.float64)
     size = norm(judged - before) or 1.0
-    limit = tolerance * size + 4 * UNIT * (norm(judged) + norm(before))
+    limit = tolerance * size + 4 * UNIT * (norm(judged) + norm(before)) + doubted
     return _comparison(_name(seen, f"state {name}"), "relative_l2", norm(mine - judged) / size, limit / size)
 
 
@@ -456,7 +487,7 @@ def _tensor(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: floa
     return _comparison(name, "relative_l2", error, tolerance)
 
 
-def _gradient(
+def _measured(
     name: str, mine: NDArray[Any], theirs: NDArray[Any], size: float, tolerance: float
 ) -> Comparison:
     if mine.shape != theirs.shape:

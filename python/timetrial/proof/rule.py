@@ -209,20 +209,33 @@ class _Update:
 def size_of(gradient: Tensors, name: str) -> float:
     """What an error of a parameter's gradient is measured by: its own size; or, where it vanishes, that of
     the largest of its layer. A bias that a normalization takes away again has a gradient of 0, of which
-    doubles and f32 compute nothing but what rounding left."""
+    doubles and f32 compute nothing but what rounding left. The two of a normalization, vectors of one length,
+    are sums over the same values, either of which may cancel: always the larger."""
     own, layer = norm(gradient[name]), name.rpartition(".")[0]
-    largest = max(norm(values) for one, values in gradient.items() if one.rpartition(".")[0] == layer)
-    return own if own > VANISHING * largest else largest
+    whole = [values for one, values in gradient.items() if one.rpartition(".")[0] == layer]
+    largest = max(norm(values) for values in whole)
+    are_alike = len(whole) > 1 and all(values.shape == whole[0].shape for values in whole)
+    return own if own > VANISHING * largest and not are_alike else largest
 
 
-def changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float) -> list[Change]:
-    """Every change of a step, from the loss back. `gradient`: the judge's, at seen.before. Where the states
-    before are not known, nothing can be said of a parameter, and nothing is."""
+def changes(
+    seen: Observation,
+    gradient: Tensors,
+    rule: Rule,
+    tolerance: float,
+    sizes: Mapping[str, float] | None = None,
+) -> list[Change]:
+    """Every change of a step, from the loss back. `gradient`: the judge's, at seen.before; `sizes`: what its
+    errors are measured by (size_of). Where the states before are not known, nothing is said of a parameter."""
     with np.errstate(all="ignore"):  # what is not finite comes out as such, and fails
-        return _changes(seen, gradient, rule, tolerance)
+        return _changes(
+            seen, gradient, rule, tolerance, sizes or {name: size_of(gradient, name) for name in gradient}
+        )
 
 
-def _changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float) -> list[Change]:
+def _changes(
+    seen: Observation, gradient: Tensors, rule: Rule, tolerance: float, sizes: Mapping[str, float]
+) -> list[Change]:
     assert seen.after is not None
     found = []
     scale = rule.scale(gradient)
@@ -232,7 +245,7 @@ def _changes(seen: Observation, gradient: Tensors, rule: Rule, tolerance: float)
             continue
         update, doubt = known
         fresh = scale * _wide(gradient[name])
-        off = tolerance * scale * size_of(gradient, name) * (1 if scale == 1 else 2)
+        off = tolerance * scale * sizes[name] * (1 if scale == 1 else 2)
         expected, moved = update.outcome(fresh)
         slopes, slope = update.slopes(fresh)
         terms, (spread, step_spread) = update.magnitudes(fresh), update.rounded_numbers(fresh)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from timetrial.passes import GROWTH
+from timetrial.precision import F32
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
-from timetrial.proof.passes import GROWTH
-from timetrial.proof.precision import F32
 from timetrial.proof.rule import Rule, follow
 
 MOST_TURNS = 3  # of a way: more in a few steps are no accident

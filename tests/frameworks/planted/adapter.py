@@ -10,6 +10,9 @@ import time
 
 import numpy as np
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import planted_normalization as normalization
+
 JOINS = ("add", "concat")
 # Those with a colon name a layer behind it: "stale_weight:fc2".
 DEFECTS = (
@@ -27,17 +30,18 @@ DEFECTS = (
     "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
+    *normalization.DEFECTS,
 )  # fmt: skip
 
 
-class Adapter:
+class Adapter(normalization.Normalization):
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
     optimizers = ("sgd", "schedule")
     layers = (
         "dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "dropout",
-        "softmax_cross_entropy", "mean_squared_error", "loss_sum",
+        "softmax_cross_entropy", "mean_squared_error", "loss_sum", *normalization.LAYERS,
     )  # fmt: skip
     version = "1"
     library = f"NumPy {np.__version__}"
@@ -81,6 +85,8 @@ class Adapter:
         self.parameters = {name: np.array(values) for name, values in self.job.parameters.items()}
         if self.defect != "kept_velocity" or not hasattr(self, "velocity"):
             self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
+        self.states = {name: np.array(values) for name, values in self.job.states.items()}
+        self.moved = {}
         self.gradients = {}
         self.stale = dict(self.parameters)
         self.initial = dict(self.parameters)
@@ -217,7 +223,10 @@ class Adapter:
                 self.frozen = dict(self.parameters)
             return self._forward(self.frozen, learns=False)[self.job.output]
         parameters = self.stale if self.defect == "stale_evaluation" else self.parameters
-        return self._forward(parameters, learns=False)[self.job.output]
+        output = self._forward(parameters, learns=False)[self.job.output]
+        if self.defect == "moved_in_inference":
+            self.states.update(self.moved)
+        return output
 
     def wait(self):
         pass
@@ -228,7 +237,8 @@ class Adapter:
             return {n: v for n, v in self._forward(self.parameters).items() if n != "images"}
         if role == "optimizer" and not self.hides_states:
             return {name + ".velocity": values for name, values in self.velocity.items()}
-        found = {"parameter": self.parameters, "gradient": self.gradients}.get(role, {})
+        known = {"parameter": self.parameters, "gradient": self.gradients, "state": self.states}
+        found = known.get(role, {})
         if self.defect == "transposed_weight":
             return {n: (v.T if n == "fc1.weight" else v) for n, v in found.items()}
         return found
@@ -275,6 +285,7 @@ class Adapter:
         return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)  # bfloat16
 
     def _forward(self, parameters, learns=True):
+        self.moved = {}
         images, self.learns = self.images, learns or self.defect == "mask_in_inference"
         if self.defect == "stale_batch":
             # The step before still holds its own.
@@ -293,7 +304,8 @@ class Adapter:
             w = w.T
         self._saved[node.name] = (x, w)
         y = self._round(x).dot(self._round(w).T)
-        return y if self._is_target("ignored_bias", node) else y + p[node.name + ".bias"]
+        bias = p.get(node.name + ".bias", 0.0)
+        return y if self._is_target("ignored_bias", node) else y + bias
 
     def _conv2d(self, node, x, p):
         a, w = node.attributes, p[node.name + ".weight"]
@@ -318,7 +330,7 @@ class Adapter:
         y = np.einsum("nckhw,fck->nfhw", self._round(columns), flat, optimize=True)
         if (self.defect == "missing_bias" and node.name == "conv1") or self._is_target("ignored_bias", node):
             return y
-        return y + p[node.name + ".bias"][:, None, None]
+        return y + p[node.name + ".bias"][:, None, None] if node.name + ".bias" in p else y
 
     def _groups(self, node, w):
         """The channels of each group's outputs and inputs, for a weight (O, C / groups, H, W)."""
@@ -376,6 +388,8 @@ class Adapter:
 
     def _forward_backward(self):
         values = self._forward(self.parameters)
+        if self.defect != "running_unmoved":
+            self.states.update(self.moved)
         logits = values[self.job.output].astype(np.float64)
         rows = np.arange(len(self.labels))
         labels = np.roll(self.labels, 1) if self.defect == "shifted_target" else self.labels

@@ -1,0 +1,134 @@
+"""Normalization through the gate: an honest contender passes, each defect is refused by the name of a tensor,
+and what rounding turns in a batch of images that depend on each other is found in all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from native_twin import NativeTwin
+from own_networks import NORMALIZED
+from twins import Bench
+
+from timetrial.core import Network
+from timetrial.proof import parts
+from timetrial.proof.judge import SMALL, NativeJudge, judge_of
+from timetrial.proof.observed import Batches, Tensors, rows_of
+from timetrial.proof.parts import PartJudge, different, part_of
+from timetrial.records.model import Parity
+from timetrial.rounding import TIMES, doubt_of
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("normalized")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(cache / "cache"))
+
+
+def bench(cache: Path, text: str = NORMALIZED) -> Bench:
+    path = cache / f"normalized{len(text)}.toml"
+    path.write_text(text)
+    return Bench.of(str(path), "synthetic", batch_size=8, learning_rate=0.05, weight_decay=5e-4)
+
+
+def seen(parity: Parity) -> str:
+    return f"{parity.status}: {parity.reason} {parity.turned}"
+
+
+def test_a_right_one_passes(cache: Path) -> None:
+    parity = bench(cache).proof()
+    assert parity.status == "passed", seen(parity)
+    assert any("state norm1.running_var" in one.tensor for one in parity.comparisons)
+
+
+@pytest.mark.parametrize("backend", ["eigen", "onednn"])
+def test_real_backends_pass(cache: Path, backend: str) -> None:
+    parity = bench(cache).proof_of(lambda prepared: NativeTwin(prepared, "train", backend))
+    assert parity.status == "passed", seen(parity)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "tensor"),
+    [
+        ("norm_gradient", "gradient fc1.weight"),
+        ("unbiased_running", "step 1: state norm1.running_var"),
+        ("running_unmoved", "step 1: state norm1.running_mean"),
+        ("batch_in_inference", "first evaluation: output"),
+        ("moved_in_inference", "first evaluation"),
+        ("momentum_of_the_old", "step 1: state norm1.running_mean"),
+        ("lrn_whole_alpha", "activation lrn"),
+        ("slope_ignored", "activation relu2"),
+    ],
+)
+def test_a_defect_is_refused_by_name(cache: Path, defect: str, tensor: str) -> None:
+    parity = bench(cache).proof(defect)
+    assert parity.status == "failed", seen(parity)
+    assert tensor in (parity.tensor or ""), seen(parity)
+
+
+@pytest.mark.attempt
+def test_an_open_relu6_is_refused(cache: Path) -> None:
+    """Behind a normalization hardly a value is above 6: so behind a sum of many instead."""
+    many = ", ".join(['"conv1"'] * 24)
+    wide = NORMALIZED.replace('kind = "batch_norm"', f'kind = "add"\ninputs = [{many}]', 1)
+    parity = bench(cache, wide).proof("relu6_open")
+    assert parity.status == "failed", seen(parity)
+    assert "activation relu1" in (parity.tensor or ""), seen(parity)
+
+
+def network_of(of: Bench) -> tuple[Network, Tensors, Tensors, Tensors]:
+    """With its parameters, its states, and a batch in which each of four images comes equally often."""
+    nodes = of.prepared.job["network"]["nodes"]
+    values = {
+        role: {
+            p["name"]: np.load(p["file"]) for node in nodes for p in node["parameters"] if p["role"] == role
+        }
+        for role in ("parameter", "state")
+    }
+    batch = Batches(of.prepared.job["streams"]).batch("proof", 0)
+    first = different(batch)[0][:4]
+    assert of.prepared.network is not None
+    return of.prepared.network, values["parameter"], values["state"], rows_of(batch, np.tile(first, 2))
+
+
+def test_means_stay_where_each_image_comes_equally_often(cache: Path) -> None:
+    network, parameters, states, batch = network_of(bench(cache))
+    at = {**parameters, **states}
+    whole = NativeJudge(SMALL, network).gradient(at, batch)
+    few = NativeJudge(SMALL, network.resized(4)).gradient(at, rows_of(batch, slice(4)))
+    assert whole.loss == pytest.approx(few.loss, rel=1e-12)
+    for mine, theirs in ((whole.gradient, few.gradient), (whole.state, few.state)):
+        for name, values in mine.items():
+            np.testing.assert_allclose(values, theirs[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_any_other_batch_is_judged_whole(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = bench(cache)
+    network, parameters, states, batch = network_of(of)
+    work = network.multiply_accumulates("gradient")
+    monkeypatch.setattr(parts, "COUPLED_LIMIT", work // 2)
+    assert part_of(network) == 4
+    judge = judge_of(of.prepared)
+    assert isinstance(judge, PartJudge)
+    uneven = rows_of(batch, [0, 0, 0, 1, 1, 2, 3, 3])
+    at = {**parameters, **states}
+    expected = NativeJudge(SMALL, network).gradient(at, uneven)
+    for name, values in judge.gradient(at, uneven).gradient.items():
+        np.testing.assert_allclose(values, expected.gradient[name], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+def test_a_doubt_is_rounding_and_no_more(cache: Path) -> None:
+    """A step of one of its parts in ten thousand is far beyond it."""
+    network, parameters, states, batch = network_of(bench(cache))
+    judge = NativeJudge(SMALL, network)
+    answer = judge.gradient({**parameters, **states}, batch)
+    doubt = doubt_of(answer, parameters, lambda at: judge.gradient({**at, **states}, batch))
+    assert 0 < doubt.loss < 1e-5 * answer.loss
+    for name, values in answer.gradient.items():
+        assert 0 < doubt.allowed("gradient", name) < TIMES * 1e-3 * np.linalg.norm(values), name
