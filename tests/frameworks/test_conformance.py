@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import kind_networks
 import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
@@ -31,7 +32,23 @@ CORES = len(os.sched_getaffinity(0))
 _plan = partial(make_plan, measure=replace(SHORT, limits=Limits()))
 
 # Adapters without layers of several inputs, and so without dropout, which reads its mask.
-CANNOT_JOIN = ("caffe", "cntk", "keras", "neon", "singa", "torch7")
+CANNOT_JOIN = ("cntk", "neon", "singa", "torch7")
+
+# What not every framework has: networks of kind_networks.py, and who (up to the version) lacks it.
+_OLD = ("cntk", "neon", "singa", "torch7")
+LACKING = {
+    "NORMALIZED": ("caffe", "keras@2", *_OLD),
+    "NORMALIZED_FLAT": ("caffe", "keras@2", *_OLD),
+    "RESPONDING": ("keras", *_OLD),
+    "BENT": _OLD,
+    "CUT": ("caffe", *_OLD),
+    "GROUPED": ("keras@2", "pytensor", *_OLD),
+    "UNEVEN": ("caffe", *_OLD),
+    "DILATED": ("keras@2", "tensorflow@1", *_OLD),
+    "DECODED": ("keras@2", "pytensor", *_OLD),
+    "DECODED_AND_PADDED": ("caffe", "keras@2", "pytensor", *_OLD),
+    "ENLARGED": ("caffe", *_OLD),
+}
 
 ALL_LAYERS = """
 [[nodes]]
@@ -165,15 +182,41 @@ def test_every_layer_is_proven(
 def test_layers_of_several_inputs_are_proven(
     tmp_path: Path, backend: str, mode: str, kind: str, text: str
 ) -> None:
-    network = tmp_path / "own.toml"
-    network.write_text(text)
-    plan = _plan(
-        tmp_path / "launch", backend, network=str(network), purpose="proof", settings=_settings(mode)
-    )
-    record = run_launch(plan)
+    record = _own_network(tmp_path, backend, mode, text)
     if backend.partition("@")[0] in CANNOT_JOIN:
         assert record.outcome == "unavailable", words(record)
         assert f"'{kind}'" in (record.reason or "")
+    else:
+        _proven(record)
+
+
+@pytest.mark.parametrize(
+    ("backend", "mode"), [one for one in _everything() if one.values[0] in QUICK], ids=str
+)
+@pytest.mark.parametrize("task", ["train", "forward"])
+def test_newer_kinds_are_proven_together(tmp_path: Path, backend: str, mode: str, task: str) -> None:
+    _proven(_own_network(tmp_path, backend, mode, kind_networks.TOGETHER, task))
+
+
+@pytest.mark.full
+@EVERYTHING
+@pytest.mark.parametrize("name", LACKING)
+def test_newer_kinds_are_proven_or_refused(tmp_path: Path, backend: str, mode: str, name: str) -> None:
+    record = _own_network(tmp_path, backend, mode, getattr(kind_networks, name))
+    if backend.startswith(LACKING[name]):
+        assert record.outcome == "unavailable", words(record)
+        assert "the backend has no " in (record.reason or "")
+    else:
+        _proven(record)
+
+
+@pytest.mark.full
+@EVERYTHING
+@pytest.mark.parametrize("task", ["gradient", "forward"])
+def test_states_of_layers_in_other_tasks(tmp_path: Path, backend: str, mode: str, task: str) -> None:
+    record = _own_network(tmp_path, backend, mode, kind_networks.NORMALIZED, task)
+    if backend.startswith(LACKING["NORMALIZED"]):
+        assert record.outcome == "unavailable", words(record)
     else:
         _proven(record)
 
@@ -221,6 +264,13 @@ def test_a_defect_of_the_library_is_caught(tmp_path: Path, backend: str, mode: s
     assert record.parity.status == "failed"
     # It is no misuse by the adapter, which must still agree where the defect plays no part.
     _proven(run_launch(plan(tmp_path / "forward", task="forward")))
+
+
+def _own_network(folder: Path, backend: str, mode: str, text: str, task: str = "train") -> LaunchRecord:
+    network = folder / "own.toml"
+    network.write_text(text)
+    given = {"network": str(network), "purpose": "proof", "settings": _settings(mode), "task": task}
+    return run_launch(_plan(folder / "launch", backend, **given))
 
 
 def _proven(record: LaunchRecord) -> Parity:

@@ -149,3 +149,92 @@ def test_another_protocol_is_refused(runtime: Any, tmp_path: Path) -> None:
     path.write_text(json.dumps({"protocol": 1}))
     with pytest.raises(runtime("failures").ContenderError, match="protocol 1, expected 2"):
         runtime("job").Job(str(path))
+
+
+def _node(kind: str, shape: tuple[int, ...] = (), **attributes: Any) -> Any:
+    return SimpleNamespace(name="one", kind=kind, shape=shape, attributes=attributes)
+
+
+LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "said"),
+    [
+        ("conv2d", {"groups": 2, "padding_h": 1, "padding_end_h": 1},
+         "the backend has no conv2d with groups 2 ('one'); it has: groups 1"),
+        ("conv2d", {"groups": 1, "padding_h": 0, "padding_end_h": 1},
+         "the backend has no conv2d with padding_end_h 1 ('one'); it has: padding_end_h as padding_h"),
+        ("conv2d", {"groups": 1, "padding_h": 1, "padding_end_h": 1}, None),
+        ("max_pool2d", {"groups": 2}, None),
+    ],
+)  # fmt: skip
+def test_an_adapter_says_what_a_kind_cannot_be_asked_for(
+    runtime: Any, kind: str, attributes: dict[str, int], said: str | None
+) -> None:
+    check = runtime("contender").Contender.check_limits
+    if said is None:
+        check(_node(kind, **attributes), LIMITS)
+        return
+    with pytest.raises(runtime("failures").UnsupportedError) as raised:
+        check(_node(kind, **attributes), LIMITS)
+    assert str(raised.value) == said
+
+
+@pytest.mark.parametrize(
+    ("extent", "kernel", "stride", "dilation", "expected"),
+    [(28, 3, 2, 1, (0, 1)), (28, 3, 1, 1, (1, 1)), (28, 4, 1, 1, (1, 2)), (7, 3, 2, 1, (1, 1)),
+     (5, 1, 3, 1, (0, 0)), (9, 3, 1, 2, (2, 2)), (6, 2, 2, 3, (1, 1))],
+)  # fmt: skip
+def test_same_is_what_tensorflow_documents(
+    runtime: Any, extent: int, kernel: int, stride: int, dilation: int, expected: tuple[int, int]
+) -> None:
+    adapter = runtime("timetrial_adapter")
+    sizes = {"kernel": kernel, "stride": stride, "dilation": dilation}
+    attributes = {f"{key}_{axis}": size for key, size in sizes.items() for axis in "hw"}
+    assert adapter.same_borders(_node("conv2d", **attributes), (2, 3, extent, extent)) == (expected,) * 2
+
+
+def test_alpha_is_that_of_the_other_form(runtime: Any) -> None:
+    alpha = runtime("timetrial_adapter").response_alpha
+    over = _node("local_response_norm", size=5, alpha=0.5, alpha_over_size=True)
+    plain = _node("local_response_norm", size=5, alpha=0.5, alpha_over_size=False)
+    assert [alpha(over, over_size=True), alpha(plain, over_size=False)] == [0.5, 0.5]
+    assert [alpha(over, over_size=False), alpha(plain, over_size=True)] == [0.1, 2.5]
+
+
+def test_a_running_variance_is_translated(runtime: Any) -> None:
+    adapter, generator = runtime("timetrial_adapter"), np.random.default_rng(1)
+    node = _node("batch_norm", shape=(4, 3, 2, 2), momentum=0.1)
+    initial = generator.uniform(0.5, 2, 3).astype(np.float32)
+    unbiased = biased = initial.astype(np.float64)
+    for taken in range(5):
+        shown = adapter.biased_variance(node, unbiased, initial, taken)
+        np.testing.assert_allclose(shown, biased, rtol=1e-6)
+        if taken == 0:
+            assert shown.tobytes() == initial.tobytes()
+        batch = generator.normal(size=(16, 3))
+        unbiased = 0.9 * unbiased + 0.1 * batch.var(axis=0, ddof=1)
+        biased = 0.9 * biased + 0.1 * batch.var(axis=0)
+    assert adapter.biased_share(node) == 15 / 16
+
+
+def test_values_in_order_where_a_layer_has_parameters_for_them(runtime: Any) -> None:
+    """A batch normalization behind a flatten has its weights in the job's order; an activation has none."""
+    keeps_order = runtime("timetrial_adapter").keeps_order
+
+    def job(*, parameters: list[Any]) -> Any:
+        nodes = [
+            SimpleNamespace(
+                name=name, kind=kind, inputs=[source], shape=(2, 8), keeps_places=kind != "dense",
+                parameters=given,
+            )
+            for name, kind, source, given in (
+                ("flat", "flatten", "images", []), ("between", "any", "flat", parameters),
+                ("fc", "dense", "between", [("fc.weight", (3, 8))]),
+            )
+        ]  # fmt: skip
+        return SimpleNamespace(nodes=nodes, masks=[])
+
+    assert keeps_order(job(parameters=[("between.weight", (8,))]), "flat")
+    assert not keeps_order(job(parameters=[]), "flat")

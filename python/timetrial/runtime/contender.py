@@ -41,10 +41,21 @@ class Contender(Timed):
             raise UnsupportedError(words.format(", ".join(job.sources)))
         for node in job.nodes:
             self.check_has("layer", node.kind, adapter.layers)
+            self.check_limits(node, getattr(adapter, "limits", {}))
         if job.task == "train":
             self.check_has("optimizer", job.optimizer["name"], adapter.optimizers)
             for option in job.optimizer.get("options", ()):
                 self.check_has("optimizer option", option, adapter.optimizers)
+
+    @staticmethod
+    def check_limits(node, limits):
+        """UnsupportedError where a layer asks for what the adapter says its kind cannot be asked for."""
+        for attribute, only in limits.get(node.kind, {}).items():
+            value = node.attributes[attribute]
+            if value != node.attributes.get(only, only):
+                words = "the backend has no {} with {} {} ('{}'); it has: {} {}"
+                like = "as {}".format(only) if only in node.attributes else only
+                raise UnsupportedError(words.format(node.kind, attribute, value, node.name, attribute, like))
 
     def build(self):
         """The network with its initial weights on the batch's own memory."""

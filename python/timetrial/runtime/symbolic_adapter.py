@@ -3,7 +3,7 @@ everything that changes in shared variables. Syntax and modules of Python 3.6.
 """
 
 import numpy as np
-from timetrial_adapter import BaseAdapter
+from timetrial_adapter import BaseAdapter, Values
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -11,7 +11,8 @@ class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, x, *more) (in inference without masks), _loss_of(prediction), _sqrt(x), _maximum(x, y).
+    _layer(node, values, x, *more) (in inference without masks), _loss_of(prediction), _sqrt(x) and
+    _maximum(x, y).
     """
 
     optimizers = OPTIMIZERS
@@ -23,6 +24,7 @@ class SymbolicAdapter(BaseAdapter):
         self.images, self.labels = self._share(images, borrow=True), self._share(labels, borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}
         self._gradients = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
+        self._moving = {name: self._share(np.array(v)) for name, v in job.states.items()}
         self._update = Update(job, self._sqrt, np.float32)
         self._kept = {
             name: {state: self._share(np.zeros_like(v)) for state in self._update.states}
@@ -30,24 +32,27 @@ class SymbolicAdapter(BaseAdapter):
         }
         self._sizes = [self._share(np.array(size, np.float32)) for size in self._update.sizes(0)]
         self._masks = {name: self._share(batch[name], borrow=True) for name in job.masks}
-        self._values = self._layers(self._masks)
-        self._inferred = (self._layers({}) if job.masks else self._values)[job.output]
+        self._values, self._moved = self._layers(self._masks, learns=True)
+        differs = job.masks or job.states
+        self._inferred = (self._layers({}, learns=False)[0] if differs else self._values)[job.output]
         self._loss = self._loss_of(self._values[job.output])
         self.reset()
         self._function({"train": "step"}.get(job.task, job.task))
 
-    def _layers(self, masks):
-        """Name -> symbol, of the inputs too."""
-        values = dict(masks)
+    def _layers(self, masks, learns):
+        """Name -> symbol, of the inputs too; and what becomes of the states of layers."""
+        values, tensors = dict(masks), Values(dict(self._weights, **self._moving), learns)
         values[self._job.sources[0]] = self.images
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 given = [values[name] for name in node.inputs if name in values]
-                values[node.name] = self._layer(node, *given)
-        return values
+                values[node.name] = self._layer(node, tensors, *given)
+        return values, tensors.moved
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
+        for name, value in self._job.states.items():
+            self._moving[name].set_value(np.array(value))
         for name, value in self._job.parameters.items():
             self._weights[name].set_value(np.array(value))
             for state in self._kept[name].values():
@@ -90,6 +95,10 @@ class SymbolicAdapter(BaseAdapter):
             for state, shared in kept.items()
         }
 
+    def layer_states(self):
+        """Name -> array."""
+        return {name: shared.get_value() for name, shared in self._moving.items()}
+
     def activations(self):
         """Of every layer, on the current batch."""
         names = [name for name in self._values if name not in self._job.inputs]
@@ -118,10 +127,14 @@ class SymbolicAdapter(BaseAdapter):
             change, after = update.step(update.decayed(gradient, weight), kept, rate)
             updates += [(kept[state], value) for state, value in after.items()]
             updates.append((weight, (weight - shrink * weight if update.is_decoupled else weight) - change))
-        return self._compile(self._loss, updates)
+        return self._compile(self._loss, updates + self._moves())
 
     def _compile_gradient(self):
-        return self._compile(self._loss, [(self._gradients[n], g) for n, g in self._symbolic_gradients()])
+        found = [(self._gradients[name], gradient) for name, gradient in self._symbolic_gradients()]
+        return self._compile(self._loss, found + self._moves())
+
+    def _moves(self):
+        return [(self._moving[name], value) for name, value in self._moved.items()]
 
     def _compile_forward(self):
         return self._compile(self._inferred)

@@ -11,6 +11,14 @@ import numpy as np
 runtime = None  # the module _timetrial_runtime: set by main.py
 
 
+# For `limits` of an adapter: of convolutions without groups, without dilation, and with the same padding
+# before and after.
+NO_LIMITS = {}
+UNGROUPED = {"groups": 1}
+UNDILATED = {"dilation_h": 1, "dilation_w": 1}
+EVENLY_PADDED = {"padding_end_h": "padding_h", "padding_end_w": "padding_w"}
+
+
 class BaseAdapter(object):
     """Defaults of an adapter. `mode` and `user_path` are set before load()."""
 
@@ -20,6 +28,9 @@ class BaseAdapter(object):
     # Rules, and options: "nesterov", "decoupled", "rate_inside", "schedule" (Job.rate), "clip_norm".
     optimizers = ("sgd",)
     layers = ()  # kinds of layers and losses: the keys of the adapter's own tables, (*LAYERS, *LOSSES)
+    # What a kind cannot be asked for: kind -> attribute -> the one value it may have, or the name of the
+    # attribute that it must be like: {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}.
+    limits = NO_LIMITS
     several_inputs = False  # whether layers may read more than one input of the network
     version = ""
     library = ""
@@ -59,6 +70,63 @@ def pair(node, key):
     return node.attributes[key + "_h"], node.attributes[key + "_w"]
 
 
+class Values(dict):
+    """Parameters and states of layers by the job's names. `moved`: where layers put what their states become,
+    while something is learned; None in inference, where they read the states."""
+
+    def __init__(self, tensors, learns):
+        super(Values, self).__init__(tensors)
+        self.moved = {} if learns else None
+
+
+def borders(node):
+    """((top, bottom), (left, right)) of "padding": they differ where "same" asks for an odd number."""
+    a = node.attributes
+    return tuple(
+        (a["padding" + axis], a.get("padding_end" + axis, a["padding" + axis])) for axis in ("_h", "_w")
+    )
+
+
+def same_borders(node, shape):
+    """What TensorFlow's "SAME" comes to for a window over images of this shape (N, C, H, W), as borders()."""
+    found = []
+    for axis, extent in zip(("_h", "_w"), shape[2:]):
+        stride, kernel = node.attributes["stride" + axis], node.attributes["kernel" + axis]
+        reach = (kernel - 1) * node.attributes.get("dilation" + axis, 1) + 1
+        total = max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+        found.append((total // 2, total - total // 2))
+    return tuple(found)
+
+
+def source_shape(job, node):
+    """The shape of what a layer reads first, in the job's layout."""
+    source = node.inputs[0]
+    return (job.inputs[source] if source in job.inputs else job.node(source)).shape
+
+
+def response_alpha(node, over_size):
+    """The alpha of a local_response_norm for a framework that divides it by the size, or not."""
+    alpha, size = node.attributes["alpha"], node.attributes["size"]
+    if bool(node.attributes["alpha_over_size"]) == over_size:
+        return alpha
+    return alpha * size if over_size else alpha / size
+
+
+def biased_share(node):
+    """By what the unbiased variance of a batch_norm's batch is multiplied to be the biased one: (n - 1) / n
+    for n = N H W values."""
+    count = np.prod(node.shape) / node.shape[1]
+    return (count - 1) / count
+
+
+def biased_variance(node, kept, initial, taken):
+    """The running variance as the job has it, f32, where a framework `kept` that of unbiased variances, from
+    the same initial value on, over so many batches. Both have the same share of the initial value, and what
+    came to that is (n - 1) / n of what came to the framework's."""
+    share, left = biased_share(node), (1 - node.attributes["momentum"]) ** taken
+    return (share * np.asarray(kept, np.float64) + (1 - share) * left * initial).astype(np.float32)
+
+
 def weight_name(node):
     """'conv1.weight'."""
     return node.name + ".weight"
@@ -84,7 +152,9 @@ def keeps_order(job, name):
         if name in node.inputs and node.shape:
             if any(one in job.masks for one in node.inputs):
                 return True
-            if keeps_order(job, node.name) if node.keeps_places else node.kind != "dense":
+            # One with parameters of its own has them in the job's order.
+            passes_on = node.keeps_places and not node.parameters
+            if keeps_order(job, node.name) if passes_on else node.kind != "dense":
                 return True
     return False
 

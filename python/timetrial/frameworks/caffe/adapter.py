@@ -4,7 +4,7 @@ import ctypes
 import os
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, one_hot, pair
+from timetrial_adapter import EVENLY_PADDED, BaseAdapter, bias_name, one_hot, pair, response_alpha
 
 
 def _dense(node, bottoms, *_):
@@ -14,7 +14,13 @@ def _dense(node, bottoms, *_):
 
 def _conv2d(node, bottoms, *_):
     channels, bias = node.attributes["channels"], bias_name(node) is not None
-    return caffe.layers.Convolution(*bottoms, num_output=channels, bias_term=bias, **_window(node))
+    given = dict(_window(node), group=node.attributes["groups"], dilation=list(pair(node, "dilation")))
+    return caffe.layers.Convolution(*bottoms, num_output=channels, bias_term=bias, **given)
+
+
+def _conv_transpose2d(node, bottoms, *_):
+    given = dict(_window(node), num_output=node.attributes["channels"], bias_term=bias_name(node) is not None)
+    return caffe.layers.Deconvolution(*bottoms, convolution_param=given)
 
 
 def _max_pool2d(node, bottoms, *_):
@@ -31,6 +37,17 @@ def _pool(node, bottoms, method):
     return caffe.layers.Pooling(*bottoms, pool=method, round_mode=rounding, **_window(node))
 
 
+def _global_avg_pool2d(_node, bottoms, *_):
+    mean = caffe.layers.Pooling(*bottoms, pool=caffe.params.Pooling.AVE, global_pooling=True)
+    return caffe.layers.Flatten(mean)
+
+
+def _local_response_norm(node, bottoms, *_):
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    alpha = response_alpha(node, over_size=True)
+    return caffe.layers.LRN(*bottoms, local_size=size, alpha=alpha, beta=beta, k=k)
+
+
 def _window(node):
     return {
         "{}_{}".format(word, axis): size
@@ -40,15 +57,22 @@ def _window(node):
 
 
 def _activation(node, bottoms, in_place):
-    return getattr(caffe.layers, ACTIVATIONS[node.kind])(*bottoms, in_place=in_place)
+    more = {"negative_slope": node.attributes["slope"]} if "slope" in node.attributes else {}
+    return getattr(caffe.layers, ACTIVATIONS[node.kind])(*bottoms, in_place=in_place, **more)
+
+
+def _dropout(_node, bottoms, *_):
+    """By the mask that the batch brings."""
+    return caffe.layers.Eltwise(*bottoms, operation=caffe.params.Eltwise.PROD)
 
 
 # What Caffe calls them.
-ACTIVATIONS = {"relu": "ReLU", "tanh": "TanH", "sigmoid": "Sigmoid"}
+ACTIVATIONS = {"relu": "ReLU", "leaky_relu": "ReLU", "tanh": "TanH", "sigmoid": "Sigmoid"}
 # Their backward pass does not read their output, so an activation may overwrite it, as Caffe's own nets do.
 MAY_BE_OVERWRITTEN = {
     "dense": _dense,
     "conv2d": _conv2d,
+    "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
 }
@@ -56,13 +80,20 @@ MAY_BE_OVERWRITTEN = {
 LAYERS = {
     **MAY_BE_OVERWRITTEN,
     **dict.fromkeys(ACTIVATIONS, _activation),
+    "global_avg_pool2d": _global_avg_pool2d,
+    "local_response_norm": _local_response_norm,
     "flatten": lambda _, bottoms, *_more: caffe.layers.Flatten(*bottoms),
+    "dropout": _dropout,
+    "add": lambda _, bottoms, *_more: caffe.layers.Eltwise(*bottoms),
+    "concat": lambda _, bottoms, *_more: caffe.layers.Concat(*bottoms, axis=1),
 }
 # Functions of (bottoms, by what the loss is multiplied).
 LOSSES = {
     "softmax_cross_entropy": lambda bottoms, _: caffe.layers.SoftmaxWithLoss(*bottoms),
     "squared_error": lambda bottoms, scale: caffe.layers.EuclideanLoss(*bottoms, loss_weight=scale),
 }
+
+LIMITS = {"conv2d": EVENLY_PADDED, "conv_transpose2d": {"output_padding_h": 0, "output_padding_w": 0}}
 
 
 class _Symbol(ctypes.Structure):
@@ -88,6 +119,7 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
 
     def load(self, settings):
         """Imports pycaffe; its BLAS has read its number of threads from the environment by then."""
@@ -131,6 +163,8 @@ class Adapter(BaseAdapter):
         if "round_mode" not in caffe_pb2.PoolingParameter.DESCRIPTOR.fields_by_name:
             raise ImportError("this Caffe has no round_mode for pooling (2018); build a newer one")
         self._job, self._labels = job, labels
+        # What is never learned needs no masks; inference between steps has masks of ones.
+        self._masks = {} if job.task == "forward" else {name: batch[name] for name in job.masks}
         self._images = images.reshape(images.shape + (1,) * (4 - images.ndim))
         self._float_labels = np.empty((job.batch_size, 1, 1, 1), np.float32)
         self._squared = job.node(job.loss).kind == "squared_error"
@@ -166,13 +200,13 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        self._convert_labels()
+        self._take_batch()
         self._solver.step(1)
         return self._loss()
 
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
-        self._convert_labels()
+        self._take_batch()
         self._net.clear_param_diffs()
         self._net.forward()
         self._net.backward()
@@ -180,6 +214,11 @@ class Adapter(BaseAdapter):
 
     def forward(self):
         """Inference: up to the prediction, not to the loss."""
+        for name in self._masks:
+            self._net.blobs[name].data[...] = 1
+        return self._predict()
+
+    def _predict(self):
         self._net.forward(end=self._job.output)
         return self._net.blobs[self._tops[self._job.output]].data
 
@@ -197,7 +236,8 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of the layers that no activation overwrites, on the current batch."""
-        self.forward()
+        self._take_batch()
+        self._predict()
         last = {top: name for name, top in self._tops.items()}
         blobs = self._net.blobs
         return {name: blobs[top].data.copy() for top, name in last.items() if name != self._job.loss}
@@ -205,7 +245,10 @@ class Adapter(BaseAdapter):
     def _loss(self):
         return float(self._net.blobs[self._job.loss].data) * self._loss_scale
 
-    def _convert_labels(self):
+    def _take_batch(self):
+        """What the net does not read where the batch lies."""
+        for name, mask in self._masks.items():
+            self._net.blobs[name].data[...] = mask
         self._float_labels[:, 0, 0, 0] = self._labels
         if self._squared:
             self._net.blobs["target"].data[...] = one_hot(self._labels, self._job.classes)
@@ -222,9 +265,14 @@ class Adapter(BaseAdapter):
         if self._squared:
             shape = {"dim": [n, job.classes]}
             values["target"] = net["target"] = caffe.layers.Input(shape=shape)
+        for name, mask in self._masks.items():
+            values[name] = net[name] = caffe.layers.Input(shape={"dim": list(mask.shape)})
         self._tops = tops = {}
         for node in job.nodes:
-            bottoms = [values[name] for name in node.inputs]
+            bottoms = [values[name] for name in node.inputs if name in values]
+            if node.kind == "dropout" and not self._masks:
+                values[node.name], tops[node.name] = bottoms[0], tops.get(node.inputs[0], node.inputs[0])
+                continue
             in_place = self._overwrites(node)
             if node.name != job.loss:
                 made = LAYERS[node.kind](node, bottoms, in_place)

@@ -1,5 +1,7 @@
 """Chainer on the CPU: links and functions on NumPy, or with iDeep under them."""
 
+import copy
+
 import numpy as np
 from chainer_network import LAYERS, LOSSES, make_chain
 from chainer_updates import Updates
@@ -51,9 +53,10 @@ class Adapter(BaseAdapter):
             self.model.to_intel64()
         self._named = {}
         for node in self._job.nodes:
+            names = ("gamma", "beta") if node.states else ("W", "b")
             for name, _ in node.parameters:
                 link = getattr(self.model, node.name)
-                self._named[name] = link.W if name == weight_name(node) else link.b
+                self._named[name] = getattr(link, names[name != weight_name(node)])
         self._updates = Updates(chainer, self._job, self.model)
 
     def step(self):
@@ -94,10 +97,21 @@ class Adapter(BaseAdapter):
         """What the optimizer keeps."""
         return self._updates.states(self._named)
 
+    def layer_states(self):
+        """Of batch normalizations."""
+        return {
+            "{}.{}".format(node.name, key): value
+            for node in self._job.nodes
+            if node.states
+            for key, value in getattr(self.model, node.name).shown().items()
+        }
+
     def activations(self):
-        """Of every layer, on the current batch."""
+        """Of every layer, on the current batch, by a copy whose states may move."""
+        model, self.model = self.model, copy.deepcopy(self.model)
         with chainer.no_backprop_mode():
             values = self._values(self._masks)
+        self.model = model
         return {name: np.array(values[name].array) for name in values if name not in self._job.inputs}
 
     def _values(self, masks):

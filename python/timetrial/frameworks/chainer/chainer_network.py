@@ -1,7 +1,7 @@
 """The network in Chainer's links and functions: what computes each kind of layer, and each loss."""
 
 import numpy as np
-from timetrial_adapter import bias_name, one_hot, pair, weight_name
+from timetrial_adapter import bias_name, biased_variance, borders, one_hot, pair, response_alpha, weight_name
 
 
 def make_chain(chainer, job):
@@ -9,7 +9,9 @@ def make_chain(chainer, job):
     chain = chainer.Chain()
     with chain.init_scope():
         for node in job.nodes:
-            if not node.parameters:
+            if node.states:
+                setattr(chain, node.name, _batch_normalization(chainer, node, job))
+            if node.states or not node.parameters:
                 continue
             weight = np.array(job.parameters[weight_name(node)])
             bias = bias_name(node)
@@ -20,15 +22,60 @@ def make_chain(chainer, job):
     return chain
 
 
+def _batch_normalization(chainer, node, job):
+    initial = {name.split(".")[-1]: np.array(job.states[name]) for name, _ in node.states}
+
+    class BatchNormalization(chainer.links.BatchNormalization):
+        """It trains as Chainer's, which keeps unbiased variances; it infers with the biased ones."""
+
+        taken = 0
+
+        def forward(self, x):
+            if chainer.config.train:
+                self.taken += 1
+                return super(BatchNormalization, self).forward(x)
+            shown, fixed = self.shown(), chainer.functions.fixed_batch_normalization
+            return fixed(x, self.gamma, self.beta, shown["running_mean"], shown["running_var"], self.eps)
+
+        def shown(self):
+            """The states, as the job has them."""
+            variance = biased_variance(node, self.avg_var, initial["running_var"], self.taken)
+            return {"running_mean": np.array(self.avg_mean), "running_var": variance}
+
+    return BatchNormalization(
+        node.shape[1],
+        decay=1 - node.attributes["momentum"],
+        eps=node.attributes["epsilon"],
+        initial_gamma=np.array(job.parameters[weight_name(node)]),
+        initial_beta=np.array(job.parameters[node.name + ".bias"]),
+        initial_avg_mean=initial["running_mean"],
+        initial_avg_var=initial["running_var"],
+    )
+
+
 def _convolution(links, node, shape, given):
-    return links.Convolution2D(shape[1], shape[0], *_window(node), **given)
+    groups = node.attributes["groups"]
+    kernel, stride, padding = _window(node)
+    padding = padding if _is_even(node) else 0
+    given = dict(given, groups=groups, dilate=pair(node, "dilation"))
+    return links.Convolution2D(shape[1] * groups, shape[0], kernel, stride, padding, **given)
+
+
+def _deconvolution(links, node, shape, given):
+    return links.Deconvolution2D(shape[0], shape[1], *_window(node), outsize=node.shape[2:], **given)
 
 
 # Of the layers with parameters: functions of (chainer.links, node, shape of the weight, what else is given).
 LINKS = {
     "dense": lambda links, _, shape, given: links.Linear(shape[1], shape[0], **given),
     "conv2d": _convolution,
+    "conv_transpose2d": _deconvolution,
 }
+
+
+def _is_even(node):
+    """Whether the padding is the same before and after, as Chainer's own is."""
+    return all(before == after for before, after in borders(node))
 
 
 def _window(node):
@@ -37,6 +84,22 @@ def _window(node):
 
 def _linked(_, chain, node, x):
     return getattr(chain, node.name)(x)
+
+
+def _conv2d(functions, chain, node, x):
+    if not _is_even(node):
+        x = functions.pad(x, ((0, 0), (0, 0), *borders(node)), "constant")
+    return getattr(chain, node.name)(x)
+
+
+def _upsample2d(functions, _, node, x):
+    scale = pair(node, "scale")
+    return functions.unpooling_2d(x, scale, scale, 0, node.shape[2:])
+
+
+def _local_response_norm(functions, _, node, x):
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    return functions.local_response_normalization(x, size, k, response_alpha(node, over_size=False), beta)
 
 
 def _max_pool2d(functions, _, node, x):
@@ -50,9 +113,16 @@ def _avg_pool2d(functions, _, node, x):
 # Functions of (chainer.functions, chain, node, the layer's inputs).
 LAYERS = {
     **dict.fromkeys(LINKS, _linked),
+    "conv2d": _conv2d,
+    "batch_norm": _linked,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
+    "global_avg_pool2d": lambda functions, _chain, _node, x: functions.mean(x, axis=(2, 3)),
+    "upsample2d": _upsample2d,
+    "local_response_norm": _local_response_norm,
     "relu": lambda functions, _chain, _node, x: functions.relu(x),
+    "leaky_relu": lambda functions, _chain, node, x: functions.leaky_relu(x, node.attributes["slope"]),
+    "relu6": lambda functions, _chain, _node, x: functions.clipped_relu(x, 6.0),
     "tanh": lambda functions, _chain, _node, x: functions.tanh(x),
     "sigmoid": lambda functions, _chain, _node, x: functions.sigmoid(x),
     "flatten": lambda functions, _chain, _node, x: functions.reshape(x, (len(x), -1)),
@@ -66,8 +136,13 @@ def _squared_error(functions, prediction, labels):
     return functions.mean_squared_error(prediction, one_hot(labels, prediction.shape[1]))
 
 
-# Functions of (chainer.functions, prediction, labels).
+def _mean_squared_error(functions, prediction, target):
+    return functions.mean_squared_error(prediction, target.reshape(prediction.shape))
+
+
+# Functions of (chainer.functions, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": lambda functions, *given: functions.softmax_cross_entropy(*given),
     "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
 }

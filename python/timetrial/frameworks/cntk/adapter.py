@@ -1,7 +1,17 @@
 """CNTK on the CPU: a function, its criterion and a trainer."""
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
+from timetrial_adapter import (
+    EVENLY_PADDED,
+    UNDILATED,
+    UNGROUPED,
+    BaseAdapter,
+    bias_name,
+    one_hot,
+    openmp_threads,
+    pair,
+    weight_name,
+)
 
 
 def _dense(_, value, weight, bias):
@@ -54,11 +64,14 @@ LOSSES = {
     "squared_error": lambda value, target, classes: cntk.squared_error(value, target) / float(classes),
 }
 
+LIMITS = {"conv2d": {**UNGROUPED, **UNDILATED, **EVENLY_PADDED}}
+
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
 
     def load(self, settings):
         """Imports cntk, which needs the Open MPI libraries in the folder that the user named.

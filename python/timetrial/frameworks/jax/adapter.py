@@ -2,7 +2,7 @@
 
 import numpy as np
 from jax_network import LAYERS, LOSSES
-from timetrial_adapter import BaseAdapter
+from timetrial_adapter import BaseAdapter, Values
 
 # The states of each rule, and what optax calls them. Optax's Adagrad has its epsilon inside the root.
 _STATES = {
@@ -46,38 +46,40 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The functions; images are the batch's own memory."""
-        self._job, self.target = job, batch[job.target]
+        self._job = job
+        self.targets = {node.inputs[1]: batch[node.inputs[1]] for node, _ in job.losses}
         shared = {name: jnp.from_dlpack(batch[name], copy=False) for name in job.sources}
         self.inputs = shared
         self.read = {name: values for name, values in shared.items() if name not in job.masks}
         self._optimizer = _optimizer(job)
         compiled = jax.jit if self.mode == "jit" else (lambda function: function)
         self._train = compiled(self._train_function)
-        self._gradient = compiled(jax.value_and_grad(self._loss_function))
-        self._predict = compiled(lambda weights, inputs: self._layers(weights, inputs)[job.output])
+        self._gradient = compiled(jax.value_and_grad(self._loss_function, has_aux=True))
+        self._predict = compiled(lambda *given: self._layers(*given, learns=False)[0][job.output])
         self.reset()
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
         self._weights = {name: jnp.array(np.array(v)) for name, v in self._job.parameters.items()}
+        self._kept = {name: jnp.array(np.array(v)) for name, v in self._job.states.items()}
         self._state = self._optimizer.init(self._weights)
         self._gradients = {}
 
     def step(self):
         """One training step; everything is waited for, because the batch's memory changes afterwards."""
-        found = self._train(self._weights, self._state, self.target, self.inputs)
-        loss, self._gradients, self._weights, self._state = jax.block_until_ready(found)
+        found = self._train(self._weights, self._kept, self._state, self.targets, self.inputs)
+        loss, self._gradients, self._weights, self._kept, self._state = jax.block_until_ready(found)
         return float(loss)
 
     def gradient(self):
         """The same without update."""
-        found = self._gradient(self._weights, self.target, self.inputs)
-        loss, self._gradients = jax.block_until_ready(found)
+        found = self._gradient(self._weights, self._kept, self.targets, self.inputs)
+        (loss, self._kept), self._gradients = jax.block_until_ready(found)
         return float(loss)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._predict(self._weights, self.read).block_until_ready()
+        return self._predict(self._weights, self._kept, self.read).block_until_ready()
 
     def evaluate(self):
         """Inference between training steps."""
@@ -106,28 +108,40 @@ class Adapter(BaseAdapter):
             for name, value in getattr(state, theirs).items()
         }
 
+    def layer_states(self):
+        """Name -> array."""
+        return {name: np.asarray(value) for name, value in self._kept.items()}
+
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = jax.block_until_ready(self._layers(self._weights, self.inputs))
+        values = jax.block_until_ready(self._layers(self._weights, self._kept, self.inputs, learns=True)[0])
         return {name: np.asarray(value) for name, value in values.items() if name not in self._job.inputs}
 
-    def _train_function(self, weights, state, target, inputs):
-        loss, gradients = jax.value_and_grad(self._loss_function)(weights, target, inputs)
+    def _train_function(self, weights, kept, state, targets, inputs):
+        differentiate = jax.value_and_grad(self._loss_function, has_aux=True)
+        (loss, kept), gradients = differentiate(weights, kept, targets, inputs)
         updates, state = self._optimizer.update(gradients, state, weights)
-        return loss, gradients, optax.apply_updates(weights, updates), state
+        return loss, gradients, optax.apply_updates(weights, updates), kept, state
 
-    def _loss_function(self, weights, target, inputs):
-        prediction = self._layers(weights, inputs)[self._job.output]
-        return LOSSES[self._job.node(self._job.loss).kind](jax, optax, prediction, target)
+    def _loss_function(self, weights, kept, targets, inputs):
+        """The loss, and what becomes of the states of layers."""
+        values, moved = self._layers(weights, kept, inputs, learns=True)
+        losses = [
+            LOSSES[node.kind](jax, optax, values[node.inputs[0]], targets[node.inputs[1]])
+            for node, _ in self._job.losses
+        ]
+        if len(losses) == 1:
+            return losses[0], moved
+        return LOSSES["loss_sum"](losses, [weight for _, weight in self._job.losses]), moved
 
-    def _layers(self, weights, inputs):
-        """Node -> its output; the inputs too. Without masks: in inference."""
-        values = dict(inputs)
-        for node in self._job.nodes:
-            if node.name != self._job.loss:
-                given = [values[name] for name in node.inputs if name in values]
-                values[node.name] = LAYERS[node.kind](jax, node, weights, *given)
-        return values
+    def _layers(self, weights, kept, inputs, learns):
+        """Node -> its output, the inputs too; and what becomes of the states of layers. Without masks: in
+        inference."""
+        given, values = Values(dict(weights, **kept), learns), dict(inputs)
+        for node in self._job.layers:
+            read = [values[name] for name in node.inputs if name in values]
+            values[node.name] = LAYERS[node.kind](jax, node, given, *read)
+        return values, given.moved
 
 
 def _optimizer(job):

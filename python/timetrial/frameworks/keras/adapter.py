@@ -3,9 +3,11 @@
 import os
 
 import keras_gradients
-from keras_network import LAYERS, build_model
+import numpy as np
+from keras_layers import LAYERS, tensors_of
+from keras_network import Network
 from keras_updates import Updates
-from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+from timetrial_adapter import BaseAdapter, ChannelsLast
 from timetrial_updates import OPTIMIZERS
 
 
@@ -16,9 +18,17 @@ def _squared_error(labels, prediction):
     return keras.ops.mean(keras.ops.square(prediction - target), axis=-1)
 
 
+def _mean_squared_error(target, prediction):
+    """Per sample: the mean over F of (prediction - target)^2."""
+    if len(target.shape) == 4:  # images, channels last; what is predicted of them is in the job's order
+        target = keras.ops.transpose(target, (0, 3, 1, 2))
+    return keras.ops.mean(keras.ops.square(prediction - keras.ops.reshape(target, prediction.shape)), axis=-1)
+
+
 LOSSES = {
     "softmax_cross_entropy": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     "squared_error": lambda: _squared_error,
+    "mean_squared_error": lambda: _mean_squared_error,
 }
 
 
@@ -50,46 +60,50 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are traced at the first step."""
-        images, labels = batch[job.sources[0]], batch[job.target]
-        self._job, self._images, self._labels = job, images, labels
+        self._job, self._images, self._labels = job, batch[job.sources[0]], batch[job.target]
         self._form = ChannelsLast(job)
-        self._model, self._layers = build_model(keras, job, "channels_last", _lowest_padding)
+        self._network = Network(keras, job, LAYERS, "channels_last", _lowest_padding)
+        given = [batch[name] for name in self._network.given]
+        self._given = given if len(given) > 1 else given[0]
+        self._model = self._network.model
         self._updates = Updates(keras, job)
         loss = LOSSES[job.node(job.loss).kind]()
         self._model.compile(optimizer=self._updates.optimizer, loss=loss)
         self._updates.optimizer.build(self._model.trainable_variables)
-        self._variables = {}
+        self._variables, self._kept = {}, {}
         for node in job.nodes:
             if node.parameters:
-                self._variables[weight_name(node)] = self._layers[node.name].kernel
-                if bias_name(node):
-                    self._variables[bias_name(node)] = self._layers[node.name].bias
+                parameters, states = tensors_of(node, self._network.layers[node.name])
+                self._variables.update((name, one) for (name, _), one in zip(node.parameters, parameters))
+                self._kept.update((name, one) for (name, _), one in zip(node.states, states))
         self._find_gradients = None
         self._gradients = {}
         self.reset()
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
         for name, variable in self._variables.items():
-            variable.assign(self._form.initial(name))
+            variable.assign(np.reshape(self._form.initial(name), variable.shape))  # one kernel per channel
+        for name, variable in self._kept.items():
+            variable.assign(np.array(self._job.states[name]))
         self._updates.reset()
 
     def step(self):
         """One training step; the mean loss of the batch before the update, as a number; Keras waits."""
         self._updates.before()
-        return float(self._model.train_on_batch(self._images, self._labels))
+        return float(self._model.train_on_batch(self._given, self._labels))
 
     def gradient(self):
         """The same without update, by the backend's own means: Keras has no word for it."""
         if self._find_gradients is None:
             self._find_gradients = keras_gradients.function(self.mode, keras, self._model)
-        loss, gradients = self._find_gradients(self._images, self._labels)
+        loss, gradients = self._find_gradients(self._given, self._labels)
         self._gradients = {v.path: g for v, g in zip(self._model.trainable_variables, gradients)}
         return float(loss)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._model.predict_on_batch(self._images)
+        return self._network.inferring.predict_on_batch(self._images)
 
     def evaluate(self):
         """The same."""
@@ -112,15 +126,26 @@ class Adapter(BaseAdapter):
             found.update(("{}.{}".format(name, state), array / factor) for name, array in arrays.items())
         return found
 
+    def layer_states(self):
+        """Name -> array."""
+        return {n: np.array(keras.ops.convert_to_numpy(variable)) for n, variable in self._kept.items()}
+
     def activations(self):
-        """Of every layer, on the current batch, by a model with all of them as outputs."""
-        outputs = [layer.output for layer in self._layers.values()]
-        values = keras.models.Model(self._model.inputs, outputs).predict_on_batch(self._images)
-        return {name: self._form.activation(name, v) for name, v in zip(self._layers, values)}
+        """Of every layer, on the current batch, by a model with all of them as outputs; states are as
+        before."""
+        before, outputs = self.layer_states(), self._network.outputs
+        given = self._given if isinstance(self._given, list) else [self._given]
+        values = keras.models.Model(self._model.inputs, outputs)(given, training=True)
+        for name, value in before.items():
+            self._kept[name].assign(value)
+        return {n: self._form.activation(n, keras.ops.convert_to_numpy(v)) for n, v in values.items()}
 
     def _in_the_jobs_form(self, tensor_of):
+        def arranged(name, array):
+            return self._form.parameter(name, np.reshape(array, self._form.initial(name).shape))
+
         return {
-            name: self._form.parameter(name, keras.ops.convert_to_numpy(tensor_of(variable)))
+            name: arranged(name, keras.ops.convert_to_numpy(tensor_of(variable)))
             for name, variable in self._variables.items()
         }
 
@@ -153,6 +178,6 @@ def _torch(threads):
     return lambda: (str(torch.get_num_threads()), "torch.get_num_threads()")
 
 
-def _lowest_padding(height, width):
-    pads = ((0, 0), (height, height), (width, width), (0, 0))
+def _lowest_padding(rows, columns):
+    pads = ((0, 0), rows, columns, (0, 0))
     return lambda x: keras.ops.pad(x, pads, constant_values=-float("inf"))

@@ -3,8 +3,8 @@
 import os
 
 import numpy as np
-from keras_network import LAYERS, build_model
-from timetrial_adapter import BaseAdapter, ChannelsLast, bias_name, weight_name
+from keras_network import LAYERS, Network
+from timetrial_adapter import UNDILATED, UNGROUPED, BaseAdapter, ChannelsLast, bias_name, weight_name
 
 
 def _squared_error(classes):
@@ -21,11 +21,14 @@ LOSSES = {
     "squared_error": _squared_error,
 }
 
+LIMITS = {"conv2d": {**UNGROUPED, **UNDILATED}}
+
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     backend = "tensorflow"
     data_format = "channels_last"
 
@@ -49,19 +52,20 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are made at the first step."""
-        images, labels = batch[job.sources[0]], batch[job.target]
-        self._job, self._images, self._labels = job, images, labels
+        self._job, self._images, self._labels = job, batch[job.sources[0]], batch[job.target]
         self._form = self._make_form(job)
-        self._model, self._layers = build_model(keras, job, self.data_format, self._lowest_padding)
+        self._network = Network(keras, job, LAYERS, self.data_format, self._lowest_padding)
+        self._given = [batch[name] for name in self._network.given]
+        self._model = self._network.model
         self._optimizer = _make_optimizer(job.optimizer)
         loss = LOSSES[job.node(job.loss).kind](job.classes)
         self._model.compile(optimizer=self._optimizer, loss=loss)
         self._variables = {}
         for node in job.nodes:
             if node.parameters:
-                self._variables[weight_name(node)] = self._layers[node.name].kernel
+                self._variables[weight_name(node)] = self._network.layers[node.name].kernel
                 if bias_name(node):
-                    self._variables[bias_name(node)] = self._layers[node.name].bias
+                    self._variables[bias_name(node)] = self._network.layers[node.name].bias
         self._differentiate = None
         self._gradients = {}
         self._compile()
@@ -75,20 +79,20 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        return float(self._model.train_on_batch(self._images, self._labels))
+        return float(self._model.train_on_batch(self._given, self._labels))
 
     def gradient(self):
         """The same without update; gradients stay here."""
         if self._differentiate is None:
             self._differentiate = self._make_gradient_function()
-        images, labels, sample_weights = self._model._standardize_user_data(self._images, self._labels)
-        found = self._differentiate(images + labels + sample_weights)
+        given, labels, sample_weights = self._model._standardize_user_data(self._given, self._labels)
+        found = self._differentiate(given + labels + sample_weights)
         self._gradients = dict(zip(self._variables, found[1:]))
         return float(found[0])
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._model.predict_on_batch(self._images)
+        return self._network.inferring.predict_on_batch(self._images)
 
     def evaluate(self):
         """The same."""
@@ -115,9 +119,9 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch, by a function of its own."""
-        outputs = [layer.output for layer in self._layers.values()]
-        values = keras.backend.function(self._model.inputs, outputs)([self._images])
-        return {name: self._form.activation(name, v) for name, v in zip(self._layers, values)}
+        outputs = self._network.outputs
+        values = keras.backend.function(self._model.inputs, list(outputs.values()))(self._given)
+        return {name: self._form.activation(name, v) for name, v in zip(outputs, values)}
 
     def _make_gradient_function(self):
         model = self._model
@@ -145,14 +149,15 @@ class Adapter(BaseAdapter):
     def _make_form(self, job):
         return ChannelsLast(job)
 
-    def _lowest_padding(self, height, width):
+    def _lowest_padding(self, rows, columns):
         first = 2 if self.data_format == "channels_first" else 1
 
         def pad(x):
-            for axis, count in ((first, height), (first + 1, width)):
+            for axis, (before, after) in ((first, rows), (first + 1, columns)):
                 edge = x[:, :1] if axis == 1 else x[:, :, :1] if axis == 2 else x[:, :, :, :1]
-                edges = [keras.backend.zeros_like(edge) - 3e38] * count
-                x = keras.backend.concatenate([*edges, x, *edges], axis=axis) if count else x
+                lowest = keras.backend.zeros_like(edge) - 3e38
+                parts = [lowest] * before + [x] + [lowest] * after
+                x = keras.backend.concatenate(parts, axis=axis) if len(parts) > 1 else x
             return x
 
         return pad

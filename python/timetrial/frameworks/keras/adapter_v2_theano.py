@@ -38,7 +38,7 @@ class Adapter(adapter_v2.Adapter):
         elif self._job.task == "gradient":
             self._differentiate = self._make_gradient_function()
         else:
-            self._model._make_predict_function()
+            self._network.inferring._make_predict_function()
 
     def _make_form(self, job):
         return TurnedKernels(job)

@@ -2,7 +2,8 @@
 
 
 def function(backend, keras, model):
-    """(images, labels) -> (loss, gradients in the order of model.trainable_variables)."""
+    """(images or a list of them and masks, labels) -> (loss, gradients in the order of
+    model.trainable_variables)."""
     return {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[backend](keras, model)
 
 
@@ -17,22 +18,30 @@ def _tensorflow(keras, model):
             loss = model.compute_loss(images, labels, model(images, training=True))
         return loss, tape.gradient(loss, variables)
 
-    return lambda images, labels: differentiate(tf.convert_to_tensor(images), tf.convert_to_tensor(labels))
+    def find(images, labels):
+        return differentiate(
+            tf.nest.map_structure(tf.convert_to_tensor, images), tf.convert_to_tensor(labels)
+        )
+
+    return find
 
 
 def _jax(keras, model):
     import jax
 
     def loss_of(trainable, others, images, labels):
-        prediction, _ = model.stateless_call(trainable, others, images, training=True)
-        return model.compute_loss(images, labels, prediction)
+        prediction, others = model.stateless_call(trainable, others, images, training=True)
+        return model.compute_loss(images, labels, prediction), others
 
-    differentiate = jax.jit(jax.value_and_grad(loss_of))
+    differentiate = jax.jit(jax.value_and_grad(loss_of, has_aux=True))
 
     def find(images, labels):
         trainable = [variable.value for variable in model.trainable_variables]
         others = [variable.value for variable in model.non_trainable_variables]
-        return jax.block_until_ready(differentiate(trainable, others, images, labels))
+        (loss, others), found = jax.block_until_ready(differentiate(trainable, others, images, labels))
+        for variable, value in zip(model.non_trainable_variables, others):
+            variable.assign(value)
+        return loss, found
 
     return find
 
@@ -40,7 +49,8 @@ def _jax(keras, model):
 def _torch(keras, model):
     def find(images, labels):
         model.zero_grad()
-        images, labels = keras.ops.convert_to_tensor(images), keras.ops.convert_to_tensor(labels)
+        images = keras.tree.map_structure(keras.ops.convert_to_tensor, images)
+        labels = keras.ops.convert_to_tensor(labels)
         loss = model.compute_loss(images, labels, model(images, training=True))
         loss.backward()
         return loss.detach(), [variable.value.grad for variable in model.trainable_variables]

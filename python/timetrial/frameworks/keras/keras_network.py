@@ -1,34 +1,73 @@
 """The model in the words that Keras 2.3.1 and Keras 3 have in common."""
 
-from timetrial_adapter import pair
+from timetrial_adapter import borders, keeps_order, pair, same_borders, source_shape
 
 
-def build_model(keras, job, data_format, lowest_padding):
-    """(the model, name -> its layer, for every layer of the job but the loss).
+class Network(object):
+    """The job's network as Keras' layers, each made once.
 
-    `lowest_padding(height, width)` is a function of a tensor that pads it with values that never win."""
-    shape = tuple(job.inputs[job.sources[0]].shape[1:])
-    if len(shape) == 3 and data_format == "channels_last":
-        shape = shape[1:] + shape[:1]
-    images = keras.layers.Input(shape=shape, name=job.sources[0])
-    values, layers = {job.sources[0]: images}, {}
-    for node in job.nodes:
-        if node.name == job.loss:
-            continue
-        x = values[node.inputs[0]]
-        padding = "valid"
-        if "padding_h" in node.attributes and any(pair(node, "padding")):
-            height, width = pair(node, "padding")
-            if _is_same(node):
+    model: of the images and, where layers drop values, of their masks: `given` has the names. inferring:
+    the same layers without masks. layers: name -> layer, of the nodes that are one. outputs: name -> what a
+    node gives in `model`, of every node but the loss.
+
+    `kinds` are makers like LAYERS; `lowest_padding(rows, columns)` is a function of a tensor that pads it
+    with values that never win.
+    """
+
+    def __init__(self, keras, job, kinds, data_format, lowest_padding):
+        self._keras, self._job, self._kinds = keras, job, kinds
+        self._format, self._lowest_padding = data_format, lowest_padding
+        self.layers, self._before = {}, {}
+        self.given = [job.sources[0], *job.masks]
+        inputs = {name: self._input(name) for name in self.given}
+        self.outputs = self._connect(inputs)
+        given = [inputs[name] for name in self.given]
+        output = self.outputs[job.output]
+        self.model = keras.models.Model(given if job.masks else given[0], output)
+        self.inferring = self.model
+        if job.masks:
+            images = {job.sources[0]: self._input(job.sources[0], "")}
+            inferred = self._connect(images)[job.output]
+            self.inferring = keras.models.Model(images[job.sources[0]], inferred)
+
+    def _input(self, name, prefix="input_"):
+        shape = tuple(self._job.inputs[name].shape[1:])
+        if len(shape) == 3 and self._format == "channels_last":
+            shape = shape[1:] + shape[:1]
+        return self._keras.layers.Input(shape=shape, name=prefix + name.replace(".", "_"))
+
+    def _connect(self, values):
+        values = dict(values)
+        for node in self._job.nodes:
+            if node.name == self._job.loss:
+                continue
+            read = [values[name] for name in node.inputs if name in values]
+            if node.kind == "dropout" and len(read) == 1:  # in inference
+                values[node.name] = read[0]
+                continue
+            if node.name not in self.layers:
+                self._make(node)
+            for layer in self._before[node.name]:
+                read = [layer(one) for one in read]
+            values[node.name] = self.layers[node.name](read if len(read) > 1 else read[0])
+        return {name: value for name, value in values.items() if name not in self._job.inputs}
+
+    def _make(self, node):
+        """The layer, and those that prepare its input."""
+        layers, before, padding = self._keras.layers, [], "valid"
+        shape = source_shape(self._job, node)
+        if "padding_h" in node.attributes and node.kind != "conv_transpose2d":
+            if _is_same(node, shape):
                 padding = "same"
             elif node.kind == "max_pool2d":
-                shape = _padded_shape(job, node, data_format)
-                x = keras.layers.Lambda(lowest_padding(height, width), output_shape=shape)(x)
-            else:
-                x = keras.layers.ZeroPadding2D((height, width), data_format=data_format)(x)
-        layers[node.name] = LAYERS[node.kind](keras.layers, node, padding, data_format)
-        values[node.name] = layers[node.name](x)
-    return keras.models.Model(images, values[job.output]), layers
+                padded = _padded_shape(node, shape, self._format)
+                before = [layers.Lambda(self._lowest_padding(*borders(node)), output_shape=padded)]
+            elif borders(node) != ((0, 0), (0, 0)):
+                before = [layers.ZeroPadding2D(borders(node), data_format=self._format)]
+        elif node.kind == "flatten" and self._format == "channels_last" and len(shape) == 4:
+            before = [layers.Permute((3, 1, 2))] if keeps_order(self._job, node.name) else []
+        self._before[node.name] = before
+        self.layers[node.name] = self._kinds[node.kind](layers, node, padding, self._format)
 
 
 def _dense(layers, node, _padding, _format):
@@ -37,21 +76,34 @@ def _dense(layers, node, _padding, _format):
 
 def _conv2d(layers, node, padding, data_format):
     channels, bias = node.attributes["channels"], bool(node.attributes["bias"])
-    given = _window(node, padding, data_format)
+    given = window(node, padding, data_format)
     return layers.Conv2D(channels, pair(node, "kernel"), use_bias=bias, **given)
 
 
 def _max_pool2d(layers, node, padding, data_format):
-    return layers.MaxPooling2D(pair(node, "kernel"), **_window(node, padding, data_format))
+    return layers.MaxPooling2D(pair(node, "kernel"), **window(node, padding, data_format))
 
 
 def _avg_pool2d(layers, node, padding, data_format):
-    return layers.AveragePooling2D(pair(node, "kernel"), **_window(node, padding, data_format))
+    return layers.AveragePooling2D(pair(node, "kernel"), **window(node, padding, data_format))
 
 
-def _window(node, padding, data_format):
+def window(node, padding, data_format):
+    """What layers with a window are told of it beside its extents."""
     strides = pair(node, "stride")
     return {"strides": strides, "padding": padding, "data_format": data_format, "name": node.name}
+
+
+def _global_avg_pool2d(layers, node, _padding, data_format):
+    return layers.GlobalAveragePooling2D(data_format=data_format, name=node.name)
+
+
+def _upsample2d(layers, node, _padding, data_format):
+    return layers.UpSampling2D(pair(node, "scale"), data_format=data_format, name=node.name)
+
+
+def _concat(layers, node, _padding, data_format):
+    return layers.Concatenate(axis=1 if data_format == "channels_first" else -1, name=node.name)
 
 
 def _activation(layers, node, _padding, _format):
@@ -69,26 +121,27 @@ LAYERS = {
     "conv2d": _conv2d,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
+    "global_avg_pool2d": _global_avg_pool2d,
+    "upsample2d": _upsample2d,
     "relu": _activation,
     "tanh": _activation,
     "sigmoid": _activation,
+    "leaky_relu": lambda layers, node, *_: layers.LeakyReLU(node.attributes["slope"], name=node.name),
+    "relu6": lambda layers, node, *_: layers.ReLU(6.0, name=node.name),
     "flatten": _flatten,
+    "dropout": lambda layers, node, *_: layers.Multiply(name=node.name),  # of values and mask
+    "add": lambda layers, node, *_: layers.Add(name=node.name),
+    "concat": _concat,
 }
 
 
-def _padded_shape(job, node, data_format):
+def _padded_shape(node, shape, data_format):
     """Of one sample: Theano cannot find out by itself."""
-    source = node.inputs[0]
-    _, channels, height, width = (job.inputs[source] if source in job.inputs else job.node(source)).shape
-    down, right = pair(node, "padding")
-    extents = (height + 2 * down, width + 2 * right)
-    return (channels, *extents) if data_format == "channels_first" else (*extents, channels)
+    extents = tuple(extent + sum(border) for extent, border in zip(shape[2:], borders(node)))
+    return (shape[1], *extents) if data_format == "channels_first" else (*extents, shape[1])
 
 
-def _is_same(node):
+def _is_same(node, shape):
     """Whether Keras' own word for this padding is "same". Its averages leave padded cells out, so for those
-    it never is."""
-    kernel = pair(node, "kernel")
-    odd = all(extent % 2 == 1 for extent in kernel)
-    centered = pair(node, "padding") == tuple(extent // 2 for extent in kernel)
-    return node.kind != "avg_pool2d" and odd and centered and pair(node, "stride") == (1, 1)
+    it never is where there are any."""
+    return node.kind != "avg_pool2d" and borders(node) == same_borders(node, shape)

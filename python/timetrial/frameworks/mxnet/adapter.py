@@ -38,21 +38,23 @@ class Adapter(BaseAdapter):
     def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
         self._job, self._updates = job, Updates(mx, job)
-        memories = [batch[name] for name in (job.sources[0], job.target, *job.masks)]
-        self._batch = [(memory, _array_on(memory)) for memory in memories]
-        self._shares = all(array is not None for _, array in self._batch)
+        memories = {name: batch[name] for name in (job.sources[0], job.target, *job.masks)}
+        arrays = {name: _array_on(memory) for name, memory in memories.items()}
+        self._shares = all(array is not None for array in arrays.values())
         if not self._shares:
-            self._batch = [(memory, mx.nd.array(memory, dtype=memory.dtype)) for memory, _ in self._batch]
-        images, labels, *masks = [array for _, array in self._batch]
-        self._inputs = dict(zip(job.masks, masks), **{job.sources[0]: images})
+            arrays = {name: mx.nd.array(memory, dtype=memory.dtype) for name, memory in memories.items()}
+        self._batch = [(memory, arrays[name]) for name, memory in memories.items()]
+        self._inputs = {name: arrays[name] for name in (job.sources[0], *job.masks)}
         make = _Bound if self.mode == "symbolic" else _Gluon
-        self.model = make(job, self._inputs, labels, self.mode == "hybridized")
+        self.model = make(job, self._inputs, arrays[job.target], self.mode == "hybridized")
         self.reset()
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
         for name, weight in self.model.weights.items():
             weight[:] = np.array(self._job.parameters[name])
+        for name, state in self.model.kept.items():
+            state[:] = np.array(self._job.states[name])
         self._updates.reset()
         self.model.use_optimizer(self._updates.optimizer)
 
@@ -99,10 +101,16 @@ class Adapter(BaseAdapter):
         """Of the last step."""
         return {name: gradient.asnumpy() for name, gradient in self.model.gradients.items()}
 
+    def layer_states(self):
+        """Name -> array."""
+        return {name: state.asnumpy() for name, state in self.model.kept.items()}
+
     def activations(self):
-        """Of every layer, on the current batch."""
+        """Of every layer, on the current batch. Copies of the states move instead of them."""
         self._take_batch()
-        values = layer_values(mx.nd, self._job, self._inputs, self.model.weights)
+        given = dict(self.model.weights, **{name: state.copy() for name, state in self.model.kept.items()})
+        with mx.autograd.train_mode():
+            values = layer_values(mx.nd, self._job, self._inputs, given)
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
     def states(self):
@@ -129,8 +137,10 @@ class _Gluon(object):
         for block in (self._block, self._inference, self._loss):
             if hybridize:
                 block.hybridize(static_alloc=True, static_shape=True)
-        self._parameters = self._block.named_parameters
+        named = self._block.named_parameters
+        self._parameters = {name: named[name] for name in job.parameters}
         self.weights = {name: p.data() for name, p in self._parameters.items()}
+        self.kept = {name: named[name].data() for name in job.states}
         self.gradients = {name: p.grad() for name, p in self._parameters.items()}
 
     def use_optimizer(self, optimizer):
@@ -161,18 +171,20 @@ class _Bound(object):
     def __init__(self, job, inputs, labels, _):
         self.weights = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
         self.gradients = {name: mx.nd.zeros(value.shape) for name, value in job.parameters.items()}
-        variables = {name: mx.sym.Variable(name) for name in self.weights}
+        self.kept = {name: mx.nd.zeros(value.shape) for name, value in job.states.items()}
+        variables = {name: mx.sym.Variable(name) for name in (*self.weights, *self.kept)}
         given = {name: mx.sym.Variable(name) for name in inputs}
         prediction = layer_values(mx.sym, job, given, variables)[job.output]
-        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, mx.sym.Variable(job.target)))
+        target = given[job.target] if job.target in given else mx.sym.Variable(job.target)
+        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, target))
         arguments = dict(self.weights, **inputs)
         arguments[job.target] = labels
         wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
-        self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted)
+        self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted, aux_states=self.kept)
         images = {job.sources[0]: given[job.sources[0]]}
         inferred = layer_values(mx.sym, job, images, variables)[job.output]
         read = {name: arguments[name] for name in (*self.weights, *images)}
-        self._inference = inferred.bind(mx.cpu(), read, grad_req="null")
+        self._inference = inferred.bind(mx.cpu(), read, grad_req="null", aux_states=self.kept)
 
     def use_optimizer(self, optimizer):
         self._updater = mx.optimizer.get_updater(optimizer)
@@ -208,6 +220,9 @@ def _make_blocks(job):
             self.named_parameters = {
                 name: self.params.get(name, shape=value.shape) for name, value in job.parameters.items()
             }
+            for name, value in job.states.items():  # which no gradient is for
+                given = {"shape": value.shape, "grad_req": "null", "differentiable": False}
+                self.named_parameters[name] = self.params.get(name, **given)
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
 

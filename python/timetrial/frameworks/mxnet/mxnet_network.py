@@ -1,14 +1,15 @@
 """The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same for arrays and symbols."""
 
-from timetrial_adapter import bias_name, pair, weight_name
+from timetrial_adapter import borders, pair, response_alpha
 
 
 def layer_values(ops, job, inputs, parameters):
-    """Name of a layer -> what it gives, up to the loss. `inputs`: by name; without masks, in inference."""
+    """Name of a layer -> what it gives, up to the loss. `inputs`: by name; without masks, in inference.
+    `parameters`: with the states of layers."""
     values = dict(inputs)
     for node in job.nodes:
         if node.name != job.loss:
-            given = [parameters[n] for n in (weight_name(node), bias_name(node)) if n in parameters]
+            given = [parameters[name] for name, _ in node.parameters + node.states]
             read = [values[name] for name in node.inputs if name in values]
             values[node.name] = LAYERS[node.kind](ops, node, *read + given)
     return values
@@ -24,9 +25,21 @@ def _dense(ops, node, *inputs):
     return ops.FullyConnected(*inputs, num_hidden=units, no_bias=len(inputs) == 2, flatten=False)
 
 
-def _conv2d(ops, node, *inputs):
-    channels = node.attributes["channels"]
-    return ops.Convolution(*inputs, num_filter=channels, no_bias=len(inputs) == 2, **_window(node))
+def _conv2d(ops, node, x, *given):
+    channels, groups = node.attributes["channels"], node.attributes["groups"]
+    window, (rows, columns) = dict(_window(node), dilate=pair(node, "dilation")), borders(node)
+    if rows[0] != rows[1] or columns[0] != columns[1]:  # its own padding is the same before and after
+        x = ops.Pad(x, mode="constant", pad_width=(0, 0, 0, 0, *rows, *columns), constant_value=0)
+        window["pad"] = (0, 0)
+    no_bias = len(given) == 1
+    return ops.Convolution(x, *given, num_filter=channels, num_group=groups, no_bias=no_bias, **window)
+
+
+def _conv_transpose2d(ops, node, x, *given):
+    channels, more = node.attributes["channels"], pair(node, "output_padding")
+    return ops.Deconvolution(
+        x, *given, num_filter=channels, adj=more, no_bias=len(given) == 1, **_window(node)
+    )
 
 
 def _pool(ops, node, x):
@@ -41,13 +54,51 @@ def _activation(ops, node, x):
     return ops.Activation(x, act_type=node.kind)
 
 
-# Functions of (ops, node, the layer's inputs, its weight, its bias).
+def _global_avg_pool2d(ops, _, x):
+    return ops.Flatten(ops.Pooling(x, pool_type="avg", global_pool=True, kernel=(1, 1)))
+
+
+def _upsample2d(ops, node, x):
+    down, right = pair(node, "scale")
+    if down == right:
+        return ops.UpSampling(x, scale=down, sample_type="nearest")
+    return ops.repeat(ops.repeat(x, repeats=down, axis=2), repeats=right, axis=3)
+
+
+def _batch_norm(ops, node, *given):
+    """By default it would leave out the weight. It moves the running values itself, with biased variances."""
+    share, epsilon = node.attributes["momentum"], node.attributes["epsilon"]
+    return ops.BatchNorm(*given, eps=epsilon, momentum=1 - share, fix_gamma=False)
+
+
+def _local_response_norm(ops, node, x):
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    return ops.LRN(x, nsize=size, alpha=response_alpha(node, over_size=True), beta=beta, knorm=k)
+
+
+def _leaky_relu(ops, node, x):
+    return ops.LeakyReLU(x, act_type="leaky", slope=node.attributes["slope"])
+
+
+def _relu6(ops, _, x):
+    """A clip to 0 and 6 would have derivative 1 at 0."""
+    return ops.minimum(ops.relu(x), 6.0)
+
+
+# Functions of (ops, node, the layer's inputs, its weight, its bias, its states).
 LAYERS = {
     "dense": _dense,
     "conv2d": _conv2d,
+    "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _pool,
     "avg_pool2d": _pool,
+    "global_avg_pool2d": _global_avg_pool2d,
+    "upsample2d": _upsample2d,
+    "batch_norm": _batch_norm,
+    "local_response_norm": _local_response_norm,
     "relu": _activation,
+    "leaky_relu": _leaky_relu,
+    "relu6": _relu6,
     "tanh": _activation,
     "sigmoid": _activation,
     "flatten": lambda ops, _, x: ops.Flatten(x),
@@ -65,5 +116,13 @@ def _squared_error(ops, job, prediction, labels):
     return ops.mean(ops.square(prediction - ops.one_hot(labels, depth=job.classes)))
 
 
-# Functions of (ops, job, prediction, labels).
-LOSSES = {"softmax_cross_entropy": _softmax_cross_entropy, "squared_error": _squared_error}
+def _mean_squared_error(ops, _, prediction, target):
+    return ops.mean(ops.square(prediction - ops.reshape_like(target, prediction)))
+
+
+# Functions of (ops, job, prediction, labels or the numbers wanted).
+LOSSES = {
+    "softmax_cross_entropy": _softmax_cross_entropy,
+    "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
+}

@@ -2,13 +2,25 @@
 
 import numpy as np
 from neon_network import LAYERS, LOSSES, chain, make_layers, to_neon
-from timetrial_adapter import BaseAdapter, bias_name, blas_threads, one_hot, weight_name
+from timetrial_adapter import (
+    EVENLY_PADDED,
+    UNDILATED,
+    UNGROUPED,
+    BaseAdapter,
+    bias_name,
+    blas_threads,
+    one_hot,
+    weight_name,
+)
+
+LIMITS = {"conv2d": {**UNGROUPED, **UNDILATED, **EVENLY_PADDED}}
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
 
     def load(self, settings):
         """Imports Neon; NumPy's BLAS has read its number of threads from the environment by then."""

@@ -1,5 +1,7 @@
 """PaddlePaddle on the CPU: its layers, its SGD or Momentum; run as they come or as a static program."""
 
+import contextlib
+
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
 from paddle_updates import OPTIMIZERS, POWERS, Updates
@@ -53,16 +55,18 @@ class Adapter(BaseAdapter):
             self._program({"train": "step"}.get(job.task, job.task))
         else:
             self._layers = make_layers(paddle, job)
-            self._named = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
+            self._named, self._kept = self._tensors()
         self.reset()
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
         if self._static:
             self._reset_program()
             return
         for name, value in self._job.parameters.items():
             self._named[name].set_value(_turned(value))
+        for name, value in self._job.states.items():
+            self._kept[name].set_value(np.array(value))
         self._updates = Updates(paddle, self._job, list(self._named.values()))
         self._optimizer = self._updates.optimizer
         self._optimizer.clear_grad()
@@ -98,7 +102,7 @@ class Adapter(BaseAdapter):
         """Inference; the prediction (N x classes)."""
         if self._static:
             return self._run("forward")[0]
-        with paddle.no_grad():
+        with paddle.no_grad(), self._inferring():
             return self._forward(self._read())[self._job.output]
 
     def evaluate(self):
@@ -130,14 +134,28 @@ class Adapter(BaseAdapter):
             found.update((name + "." + ours, _turned(np.array(one))) for name, one in kept.items())
         return found
 
-    def activations(self):
-        """Of every layer, on the current batch: a pass of its own, in no timed step."""
-        names = [node.name for node in self._job.nodes if node.name != self._job.loss]
+    def layer_states(self):
+        """Name -> array."""
         if self._static:
-            return {name: np.array(value) for name, value in zip(names, self._run("activations"))}
-        with paddle.no_grad():
-            values = self._forward(self._batch)
-        return {name: values[name].numpy() for name in names}
+            return {name: np.array(self._variable(name)) for name in self._job.states}
+        return {name: value.numpy().copy() for name, value in self._kept.items()}
+
+    def activations(self):
+        """Of every layer, on the current batch: a pass of its own, in no timed step. States are as before."""
+        names = [node.name for node in self._job.nodes if node.name != self._job.loss]
+        before = self.layer_states()
+        if self._static:
+            found = {name: np.array(value) for name, value in zip(names, self._run("activations"))}
+        else:
+            with paddle.no_grad():
+                values = self._forward(self._batch)
+            found = {name: values[name].numpy() for name in names}
+        for name, value in before.items():
+            if self._static:
+                self._variable(name).set(value, paddle.CPUPlace())
+            else:
+                self._kept[name].set_value(value)
+        return found
 
     def _run(self, verb):
         program, given, fetched = self._program(verb)
@@ -154,9 +172,10 @@ class Adapter(BaseAdapter):
             asked = self._read() if verb == "forward" else self._batch
             inputs = {name: paddle.static.data(name, *self._shapes[name]) for name in asked}
             self._layers = make_layers(paddle, job)
-            values = self._forward(inputs)
+            with self._inferring() if verb == "forward" else contextlib.nullcontext():
+                values = self._forward(inputs)
             loss = self._loss(values[job.output], inputs[job.target])
-            weights = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
+            weights, _ = self._tensors()
             if verb == "step":
                 given.update(self._minimize(loss, weights.values()))
                 fetched = [loss]
@@ -166,7 +185,7 @@ class Adapter(BaseAdapter):
                 fetched = [values[job.output]]
             else:
                 fetched = [values[node.name] for node in job.nodes if node.name != job.loss]
-        kept = self.parameters() if self._programs else {}
+        kept = dict(self.parameters(), **self.layer_states()) if self._programs else {}
         self._executor.run(start)
         for name, value in kept.items():
             self._variable(name).set(_turned(value), paddle.CPUPlace())
@@ -199,6 +218,8 @@ class Adapter(BaseAdapter):
         """Initial weights, empty optimizer: of the task train."""
         for name, value in self._job.parameters.items():
             self._variable(name).set(_turned(value), paddle.CPUPlace())
+        for name, value in self._job.states.items():
+            self._variable(name).set(np.array(value), paddle.CPUPlace())
         if "step" in self._programs:
             self._updates.reset()
             powers = POWERS if self._updates.has_powers else ()
@@ -216,6 +237,22 @@ class Adapter(BaseAdapter):
 
     def _loss(self, prediction, labels):
         return LOSSES[self._job.node(self._job.loss).kind](paddle.nn.functional, prediction, labels)
+
+    def _tensors(self):
+        """Parameters and states of the layers: name -> tensor."""
+        found = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
+        job = self._job
+        return tuple({name: found[name] for name in names} for names in (job.parameters, job.states))
+
+    @contextlib.contextmanager
+    def _inferring(self):
+        """Where layers with states read them."""
+        stated = [self._layers[node.name] for node in self._job.nodes if node.states]
+        for layer in stated:
+            layer.eval()
+        yield
+        for layer in stated:
+            layer.train()
 
     def _read(self):
         """Of the batch what inference reads: no masks."""

@@ -1,6 +1,6 @@
 """The network in Paddle's layers: what makes each kind of layer, and each loss."""
 
-from timetrial_adapter import bias_name, pair, weight_name
+from timetrial_adapter import bias_name, borders, pair, response_alpha, weight_name
 
 
 def make_layers(paddle, job):
@@ -28,8 +28,42 @@ def _dense(paddle, node):
 
 def _conv2d(paddle, node):
     out, into = node.parameters[0][1][:2]
-    window = {"kernel_size": pair(node, "kernel"), "stride": pair(node, "stride")}
-    return paddle.nn.Conv2D(into, out, padding=pair(node, "padding"), **window, **_names(paddle, node))
+    rows, columns = borders(node)
+    # Of all four sides only where it must be: the others are seen to be alike by every kernel.
+    padding = pair(node, "padding") if len({*rows}) == len({*columns}) == 1 else [*rows, *columns]
+    given = {"kernel_size": pair(node, "kernel"), "stride": pair(node, "stride"), "padding": padding}
+    groups, dilation = node.attributes["groups"], pair(node, "dilation")
+    given.update(groups=groups, dilation=dilation, **_names(paddle, node))
+    return paddle.nn.Conv2D(into * groups, out, **given)
+
+
+def _conv_transpose2d(paddle, node):
+    into, out = node.parameters[0][1][:2]
+    window = {key: pair(node, key) for key in ("stride", "padding", "output_padding")}
+    return paddle.nn.Conv2DTranspose(into, out, pair(node, "kernel"), **window, **_names(paddle, node))
+
+
+def _batch_norm(paddle, node):
+    """What BatchNorm2D does, with names for the running values."""
+    mean, variance = [name for name, _ in node.states]
+    return paddle.nn.BatchNorm(
+        node.shape[1],
+        momentum=1 - node.attributes["momentum"],
+        epsilon=node.attributes["epsilon"],
+        param_attr=paddle.ParamAttr(name=weight_name(node)),
+        bias_attr=paddle.ParamAttr(name=node.name + ".bias"),
+        moving_mean_name=mean,
+        moving_variance_name=variance,
+    )
+
+
+def _local_response_norm(paddle, node):
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    return paddle.nn.LocalResponseNorm(size, response_alpha(node, over_size=True), beta, k)
+
+
+def _global_avg_pool2d(paddle, _):
+    return paddle.nn.Sequential(paddle.nn.AdaptiveAvgPool2D(1), paddle.nn.Flatten())
 
 
 def _names(paddle, node):
@@ -57,6 +91,15 @@ LAYERS = {
     "conv2d": _conv2d,
     "max_pool2d": lambda paddle, node: paddle.nn.MaxPool2D(*_window(node)),
     "avg_pool2d": _avg_pool2d,
+    "conv_transpose2d": _conv_transpose2d,
+    "global_avg_pool2d": _global_avg_pool2d,
+    "upsample2d": lambda paddle, node: paddle.nn.Upsample(
+        scale_factor=list(pair(node, "scale")), mode="nearest"
+    ),
+    "batch_norm": _batch_norm,
+    "local_response_norm": _local_response_norm,
+    "leaky_relu": lambda paddle, node: paddle.nn.LeakyReLU(node.attributes["slope"]),
+    "relu6": lambda paddle, _: paddle.nn.ReLU6(),
     "relu": lambda paddle, _: paddle.nn.ReLU(),
     "tanh": lambda paddle, _: paddle.nn.Tanh(),
     "sigmoid": lambda paddle, _: paddle.nn.Sigmoid(),
@@ -71,8 +114,13 @@ def _squared_error(functional, prediction, labels):
     return functional.mse_loss(prediction, functional.one_hot(labels, prediction.shape[-1]))
 
 
-# Functions of (paddle.nn.functional, prediction, labels).
+def _mean_squared_error(functional, prediction, target):
+    return functional.mse_loss(prediction, target.reshape(prediction.shape))
+
+
+# Functions of (paddle.nn.functional, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": lambda functional, *given: functional.cross_entropy(*given),
     "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
 }

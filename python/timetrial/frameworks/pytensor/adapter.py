@@ -5,23 +5,23 @@ It has no layers of its own: a convolution is a matrix product over patches, poo
 
 import numpy as np
 from symbolic_adapter import SymbolicAdapter
-from timetrial_adapter import bias_name, blas_threads, pair, weight_name
+from timetrial_adapter import UNGROUPED, bias_name, blas_threads, borders, pair, response_alpha, weight_name
 
 _MODES = {"numba": "NUMBA", "c": "CVM"}  # ours -> PyTensor's
 
 
-def _dense(node, weights, x):
-    y = pt.dot(x, weights[weight_name(node)].T)
-    return y + weights[bias_name(node)] if bias_name(node) else y
+def _dense(node, values, x):
+    y = pt.dot(x, values[weight_name(node)].T)
+    return y + values[bias_name(node)] if bias_name(node) else y
 
 
-def _conv2d(node, weights, x):
+def _conv2d(node, values, x):
     n, channels, height, width = node.shape
     patches = pt.concatenate([one.transpose(1, 0, 2, 3) for one in _slices(node, x, 0.0)])
-    weight = weights[weight_name(node)].transpose(0, 2, 3, 1).reshape((channels, -1))
+    weight = values[weight_name(node)].transpose(0, 2, 3, 1).reshape((channels, -1))
     y = pt.dot(weight, patches.reshape((-1, n * height * width)))
     y = y.reshape((channels, n, height, width)).transpose(1, 0, 2, 3)
-    return y + weights[bias_name(node)][None, :, None, None] if bias_name(node) else y
+    return y + values[bias_name(node)][None, :, None, None] if bias_name(node) else y
 
 
 def _max_pool2d(node, _, x):
@@ -39,33 +39,77 @@ def _slices(node, x, fill):
     """What each place of the window sees, row by row: slices of the padded images, each as large as the
     output."""
     (kernel_h, kernel_w), (stride_h, stride_w) = pair(node, "kernel"), pair(node, "stride")
-    (padding_h, padding_w), (n, channels, height, width) = pair(node, "padding"), x.type.shape
-    if padding_h or padding_w:
-        shape = (n, channels, height + 2 * padding_h, width + 2 * padding_w)
-        inside = (slice(None), slice(None), slice(padding_h, padding_h + height))
-        inside += (slice(padding_w, padding_w + width),)
+    (top, bottom), (left, right) = borders(node)
+    step_h, step_w = (node.attributes.get("dilation_" + axis, 1) for axis in "hw")
+    n, channels, height, width = x.type.shape
+    if top or bottom or left or right:
+        shape = (n, channels, height + top + bottom, width + left + right)
+        inside = (slice(None), slice(None), slice(top, top + height), slice(left, left + width))
         x = pt.full(shape, np.float32(fill))[inside].set(x)
     rows, columns = (node.shape[2] - 1) * stride_h + 1, (node.shape[3] - 1) * stride_w + 1
     return [
-        x[:, :, r : r + rows : stride_h, s : s + columns : stride_w]
+        x[:, :, r * step_h : r * step_h + rows : stride_h, s * step_w : s * step_w + columns : stride_w]
         for r in range(kernel_h)
         for s in range(kernel_w)
     ]
 
 
-# Functions of (node, weights by the job's names, the layer's inputs).
+def _upsample2d(node, _, x):
+    n, channels, height, width = node.shape
+    down, right = pair(node, "scale")
+    spread = x[:, :, :, None, :, None] * np.ones((1, 1, 1, down, 1, right), np.float32)
+    return spread.reshape((n, channels, height, width))
+
+
+def _batch_norm(node, values, x):
+    names = ["{}.{}".format(node.name, one) for one in ("running_mean", "running_var")]
+    mean, variance = (values[name] for name in names)
+    if values.moved is not None:
+        axes, share = (0, 2, 3)[: len(node.shape) - 1], node.attributes["momentum"]
+        kept, (mean, variance) = (mean, variance), (x.mean(axes), x.var(axes))
+        for name, before, new in zip(names, kept, (mean, variance)):
+            values.moved[name] = np.float32(1 - share) * before + np.float32(share) * new
+    places = (None, slice(None), None, None)[: len(node.shape)]
+    scale = values[weight_name(node)] / pt.sqrt(variance + np.float32(node.attributes["epsilon"]))
+    return (x - mean[places]) * scale[places] + values[node.name + ".bias"][places]
+
+
+def _local_response_norm(node, _, x):
+    n, channels, height, width = node.shape
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    padded = pt.zeros((n, channels + size - 1, height, width), "float32")
+    padded = padded[:, size // 2 : size // 2 + channels].set(pt.sqr(x))
+    total = sum(padded[:, place : place + channels] for place in range(size))
+    return x / (np.float32(k) + np.float32(response_alpha(node, over_size=False)) * total) ** np.float32(beta)
+
+
+def _leaky_relu(node, _, x):
+    return pt.switch(x > 0, x, np.float32(node.attributes["slope"]) * x)
+
+
+def _relu6(_node, _values, x):
+    return pt.switch(x > 0, pt.switch(x < 6, x, np.float32(6)), np.float32(0))
+
+
+# Functions of (node, parameters and states by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
     "conv2d": _conv2d,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
-    "relu": lambda _node, _weights, x: pt.switch(x > 0, x, np.float32(0)),
-    "tanh": lambda _node, _weights, x: pt.tanh(x),
-    "sigmoid": lambda _node, _weights, x: pt.sigmoid(x),
+    "global_avg_pool2d": lambda _node, _values, x: x.mean((2, 3)),
+    "upsample2d": _upsample2d,
+    "batch_norm": _batch_norm,
+    "local_response_norm": _local_response_norm,
+    "leaky_relu": _leaky_relu,
+    "relu6": _relu6,
+    "relu": lambda _node, _values, x: pt.switch(x > 0, x, np.float32(0)),
+    "tanh": lambda _node, _values, x: pt.tanh(x),
+    "sigmoid": lambda _node, _values, x: pt.sigmoid(x),
     "flatten": lambda node, _, x: x.reshape(node.shape),
-    "dropout": lambda _node, _weights, x, mask=None: x if mask is None else x * mask,
-    "add": lambda _node, _weights, x, *more: sum(more, x),
-    "concat": lambda _node, _weights, *inputs: pt.concatenate(inputs, axis=1),
+    "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
+    "add": lambda _node, _values, x, *more: sum(more, x),
+    "concat": lambda _node, _values, *inputs: pt.concatenate(inputs, axis=1),
 }
 
 
@@ -81,14 +125,25 @@ def _one_hot(labels, classes):
     return pt.eq(labels[:, None], np.arange(classes)).astype("float32")
 
 
-# Functions of (prediction, labels, batch size, classes).
-LOSSES = {"softmax_cross_entropy": _softmax_cross_entropy, "squared_error": _squared_error}
+def _mean_squared_error(prediction, target, n, classes):
+    return pt.sqr(prediction - target.reshape(prediction.shape)).sum() / np.float32(n * classes)
+
+
+# Functions of (prediction, labels or the numbers wanted, batch size, classes).
+LOSSES = {
+    "softmax_cross_entropy": _softmax_cross_entropy,
+    "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
+}
+
+LIMITS = {"conv2d": UNGROUPED}
 
 
 class Adapter(SymbolicAdapter):
     """Modes name what compiles: `numba` or `c`."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
 
     def load(self, settings):
         """Imports PyTensor. Where it compiles PYTENSOR_FLAGS and NUMBA_CACHE_DIR have told it."""
@@ -127,7 +182,7 @@ class Adapter(SymbolicAdapter):
         return pytensor.grad(loss, weights)
 
     def _layer(self, node, *inputs):
-        return LAYERS[node.kind](node, self._weights, *inputs)
+        return LAYERS[node.kind](node, self._values, *inputs)
 
     def _loss_of(self, prediction):
         kind = self._job.node(self._job.loss).kind

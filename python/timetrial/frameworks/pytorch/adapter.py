@@ -6,7 +6,8 @@ import re
 import time
 
 import numpy as np
-from pytorch_network import LAYERS, LOSSES, make_loss, make_model
+from pytorch_layers import LAYERS
+from pytorch_network import LOSSES, make_loss, make_model
 from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
@@ -103,6 +104,7 @@ class Adapter(BaseAdapter):
             for name, _ in node.parameters:
                 module = self.model.layers[node.name]
                 self._named[name] = getattr(module, name[len(node.name) + 1 :])
+        self._stated = [(node, self.model.layers[node.name]) for node in job.nodes if node.states]
         self.reset()
 
     def reset(self):
@@ -111,6 +113,8 @@ class Adapter(BaseAdapter):
             for name, parameter in self._named.items():
                 parameter.copy_(torch.from_numpy(np.array(self._job.parameters[name])))
                 parameter.grad = None
+        for node, module in self._stated:
+            module.begin({name[len(node.name) + 1 :]: self._job.states[name] for name, _ in node.states})
         self.optimizer = self._make_optimizer() if self._named else None
         self._taken = 0
         self.model.train(self._job.task != "forward")
@@ -263,9 +267,18 @@ class Adapter(BaseAdapter):
             if state.get(p, {}).get(theirs) is not None
         }
 
+    def layer_states(self):
+        """Of batch normalizations."""
+        return {
+            "{}.{}".format(node.name, key): value
+            for node, module in self._stated
+            for key, value in module.shown().items()
+        }
+
     def activations(self):
-        """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        found = {}
+        """Of every layer, on the current batch: a forward pass of its own, in no timed step; states of layers
+        are as before."""
+        found, kept = {}, [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         hooks = [
             module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
             for name, module in self.model.layers.items()
@@ -276,6 +289,8 @@ class Adapter(BaseAdapter):
         finally:
             for hook in hooks:
                 hook.remove()
+            for buffer, before in kept:
+                buffer.copy_(before)
         return {name: tensor.numpy().copy() for name, tensor in found.items()}
 
 

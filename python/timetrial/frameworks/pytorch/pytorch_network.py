@@ -1,8 +1,8 @@
-"""The network in PyTorch's modules: what makes each kind of layer, and each loss."""
+"""The network in PyTorch's modules, and what makes each loss; pytorch_layers.py has the layers."""
 
 from collections import OrderedDict
 
-from timetrial_adapter import bias_name, pair
+from pytorch_layers import LAYERS
 
 
 def make_model(torch, job):
@@ -35,57 +35,6 @@ def _graph_module(torch, sources, order, layers, outputs):
             return found if len(found) > 1 else found[0]
 
     return Graph()
-
-
-def _join(torch, function):
-    """A module of several inputs."""
-
-    class Join(torch.nn.Module):
-        def forward(self, *inputs):
-            return function(inputs)
-
-    return Join()
-
-
-def _dropout(torch):
-    """By the mask that the batch brings."""
-
-    class Dropout(torch.nn.Module):
-        def forward(self, x, mask):
-            return x * mask if self.training else x
-
-    return Dropout()
-
-
-def _dense(torch, node):
-    units, inputs = node.parameters[0][1]
-    return torch.nn.Linear(inputs, units, bias=bias_name(node) is not None)
-
-
-def _conv2d(torch, node):
-    out, into = node.parameters[0][1][:2]
-    window = {key: pair(node, key) for key in ("stride", "padding")}
-    return torch.nn.Conv2d(into, out, pair(node, "kernel"), bias=bias_name(node) is not None, **window)
-
-
-def _window(node):
-    return [pair(node, key) for key in ("kernel", "stride", "padding")]
-
-
-# Functions of (torch, node) that make a module.
-LAYERS = {
-    "dense": _dense,
-    "conv2d": _conv2d,
-    "max_pool2d": lambda torch, node: torch.nn.MaxPool2d(*_window(node)),
-    "avg_pool2d": lambda torch, node: torch.nn.AvgPool2d(*_window(node)),  # padded zeros count
-    "relu": lambda torch, _: torch.nn.ReLU(),
-    "tanh": lambda torch, _: torch.nn.Tanh(),
-    "sigmoid": lambda torch, _: torch.nn.Sigmoid(),
-    "flatten": lambda torch, _: torch.nn.Flatten(),
-    "dropout": lambda torch, _: _dropout(torch),
-    "add": lambda torch, _: _join(torch, lambda inputs: sum(inputs[1:], inputs[0])),
-    "concat": lambda torch, _: _join(torch, lambda inputs: torch.cat(inputs, 1)),
-}
 
 
 def _squared_error(torch):

@@ -2,7 +2,17 @@
 
 import numpy as np
 from singa_repair import repair
-from timetrial_adapter import BaseAdapter, bias_name, one_hot, openmp_threads, pair, weight_name
+from timetrial_adapter import (
+    EVENLY_PADDED,
+    UNDILATED,
+    UNGROUPED,
+    BaseAdapter,
+    bias_name,
+    one_hot,
+    openmp_threads,
+    pair,
+    weight_name,
+)
 
 
 def _dense(_kept, _node, value, weight, bias):
@@ -69,11 +79,14 @@ LOSSES = {
     "squared_error": lambda classes: (autograd.mse_loss, 2.0 / classes),
 }
 
+LIMITS = {"conv2d": {**UNGROUPED, **UNDILATED, **EVENLY_PADDED}}
+
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
 
     def load(self, settings):
         """Imports singa, which takes its threads from OMP_NUM_THREADS, and adds what the wheel lacks."""

@@ -1,8 +1,9 @@
 """TensorFlow 2 on the CPU: variables, tf.nn, a GradientTape; in one tf.function unless eager."""
 
 import numpy as np
-from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
-from timetrial_adapter import BaseAdapter, ChannelsLast
+from tensorflow_layers import LAYERS
+from tensorflow_network import LOSSES, mean_loss, predict
+from timetrial_adapter import BaseAdapter, ChannelsLast, Values
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -123,6 +124,7 @@ class Adapter(BaseAdapter):
         self._masks = {name: batch[name] for name in job.masks}
         self._form = ChannelsLast(job)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
+        self._moving = {name: tf.Variable(np.array(value)) for name, value in job.states.items()}
         self._update = Update(job, tf.sqrt, np.float32)
         self._apply = _by_formula if self._update.inside else RULES.get(self._update.rule, _by_formula)
         self._kept = {
@@ -136,9 +138,11 @@ class Adapter(BaseAdapter):
         self.reset()
 
     def reset(self):
-        """Initial weights, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer."""
         for name, variable in self._weights.items():
             variable.assign(self._form.initial(name))
+        for name, variable in self._moving.items():
+            variable.assign(np.array(self._job.states[name]))
         for kept in self._kept.values():
             for state in kept.values():
                 state.assign(tf.zeros_like(state))
@@ -181,10 +185,14 @@ class Adapter(BaseAdapter):
             for state, value in kept.items()
         }
 
+    def layer_states(self):
+        """Name -> array."""
+        return {name: value.numpy() for name, value in self._moving.items()}
+
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
         images, _, masks = self._batch()
-        values = predict(tf, self._job, self._weights, images, masks)
+        values = predict(tf, self._job, self._values(learns=True), images, masks)
         return {name: self._form.activation(name, value.numpy()) for name, value in values.items()}
 
     def _batch(self):
@@ -201,12 +209,19 @@ class Adapter(BaseAdapter):
             return "eager"
         return "xla" if getattr(function, "_jit_compile", False) else "graph"
 
-    def _predict(self, images, masks=None):
-        return predict(tf, self._job, self._weights, images, masks)[self._job.output]
+    def _values(self, learns):
+        return Values(dict(self._weights, **self._moving), learns)
+
+    def _predict(self, images):
+        return predict(tf, self._job, self._values(learns=False), images)[self._job.output]
 
     def _loss_and_gradients(self, images, labels, masks):
+        values = self._values(learns=True)
         with tf.GradientTape() as tape:
-            loss = mean_loss(tf, self._job, self._predict(images, masks), labels)
+            prediction = predict(tf, self._job, values, images, masks)[self._job.output]
+            loss = mean_loss(tf, self._job, prediction, labels)
+        for name, value in values.moved.items():
+            self._moving[name].assign(value)
         return loss, tape.gradient(loss, self._weights)
 
     def _update_step(self, images, labels, masks, *sizes):

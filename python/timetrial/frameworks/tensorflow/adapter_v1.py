@@ -2,16 +2,21 @@
 
 import os
 
-from tensorflow_network import LAYERS, LOSSES, mean_loss, predict
+import numpy as np
+from tensorflow_layers import LAYERS
+from tensorflow_network import LOSSES, mean_loss, predict
 from tensorflow_updates_v1 import Updates
-from timetrial_adapter import BaseAdapter, ChannelsLast
+from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values
 from timetrial_updates import OPTIMIZERS
+
+LIMITS = {"conv2d": UNDILATED}  # on the CPU it has no gradients of others
 
 
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -55,14 +60,22 @@ class Adapter(BaseAdapter):
             name: tf.Variable(self._form.initial(name), name=name.replace(".", "_"))
             for name in job.parameters
         }
+        self._moving = {
+            name: tf.Variable(np.array(value), trainable=False, name=name.replace(".", "_"))
+            for name, value in job.states.items()
+        }
         self._images_in = tf.placeholder(tf.float32, images.shape)
         self._labels_in = tf.placeholder(labels.dtype.name, labels.shape)
         masks = {name: tf.placeholder(tf.float32, batch[name].shape) for name in job.masks}
         self._masks = {given: batch[name] for name, given in masks.items()}
-        self._values = predict(tf, job, self._weights, self._images_in, masks)
+        values = self._variables(learns=True)
+        self._values = predict(tf, job, values, self._images_in, masks)
+        self._moves = [tf.assign(self._moving[name], value) for name, value in values.moved.items()]
         self._loss = mean_loss(tf, job, self._values[job.output], self._labels_in)
-        # Without masks it is the same graph.
-        inferred = predict(tf, job, self._weights, self._images_in) if masks else self._values
+        # Without masks and states it is the same graph.
+        inferred = self._values
+        if masks or self._moving:
+            inferred = predict(tf, job, self._variables(learns=False), self._images_in)
         self._prediction = inferred[job.output]
         self._updates = Updates(tf, job)
         self._derivatives, self._update = {}, None
@@ -84,11 +97,12 @@ class Adapter(BaseAdapter):
         """One training step; the mean loss of the batch before the update."""
         given = self._batch()
         given.update(self._updates.sizes())
-        return float(self._session.run([self._loss, self._update], given)[0])
+        return float(self._session.run([self._loss, self._update, self._moves], given)[0])
 
     def gradient(self):
         """The same without update; gradients stay here."""
-        loss, self._gradients = self._session.run([self._loss, self._derivatives], self._batch())
+        wanted = [self._loss, self._derivatives, self._moves]
+        loss, self._gradients, _ = self._session.run(wanted, self._batch())
         return float(loss)
 
     def forward(self):
@@ -115,6 +129,10 @@ class Adapter(BaseAdapter):
             found.update(("{}.{}".format(name, state), array) for name, array in arrays.items())
         return found
 
+    def layer_states(self):
+        """Name -> array."""
+        return self._session.run(self._moving) if self._moving else {}
+
     def activations(self):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
         given = self._batch()
@@ -126,6 +144,9 @@ class Adapter(BaseAdapter):
         given = dict(self._masks)
         given.update({self._images_in: self._images, self._labels_in: self._labels})
         return given
+
+    def _variables(self, learns):
+        return Values(dict(self._weights, **self._moving), learns)
 
     def _in_the_jobs_form(self, arrays):
         return {name: self._form.parameter(name, array) for name, array in arrays.items()}

@@ -1,18 +1,32 @@
 """Theano on the CPU: one compiled function per verb, everything it changes in shared variables."""
 
+import numpy as np
 from symbolic_adapter import SymbolicAdapter
-from timetrial_adapter import bias_name, blas_threads, pair, weight_name
+from timetrial_adapter import bias_name, blas_threads, borders, pair, response_alpha, weight_name
 
 
-def _dense(node, weights, x):
-    y = tensor.dot(x, weights[weight_name(node)].T)
-    return y + weights[bias_name(node)] if bias_name(node) else y
+def _dense(node, values, x):
+    y = tensor.dot(x, values[weight_name(node)].T)
+    return y + values[bias_name(node)] if bias_name(node) else y
 
 
-def _conv2d(node, weights, x):
-    weight, border, stride = weights[weight_name(node)], pair(node, "padding"), pair(node, "stride")
-    y = tensor.nnet.conv2d(x, weight, border_mode=border, subsample=stride, filter_flip=False)
-    return y + weights[bias_name(node)].dimshuffle("x", 0, "x", "x") if bias_name(node) else y
+def _conv2d(node, values, x):
+    border = borders(node)
+    if all(before == after for before, after in border):
+        border = pair(node, "padding")
+    window = {"border_mode": border, "subsample": pair(node, "stride"), "filter_flip": False}
+    window.update(filter_dilation=pair(node, "dilation"), num_groups=node.attributes["groups"])
+    return _biased(node, values, tensor.nnet.conv2d(x, values[weight_name(node)], **window))
+
+
+def _conv_transpose2d(node, values, x):
+    window = {"border_mode": pair(node, "padding"), "input_dilation": pair(node, "stride")}
+    shape, weight = node.shape, values[weight_name(node)]
+    return _biased(node, values, tensor.nnet.conv2d_transpose(x, weight, shape, filter_flip=False, **window))
+
+
+def _biased(node, values, y):
+    return y + values[bias_name(node)].dimshuffle("x", 0, "x", "x") if bias_name(node) else y
 
 
 def _max_pool2d(node, _, x):
@@ -28,19 +42,65 @@ def _pool(node, x, mode):
     return pool_2d(x, ws=window, ignore_border=True, stride=stride, pad=border, mode=mode)
 
 
-# Functions of (node, weights by the job's names, the layer's inputs).
+def _batch_norm(node, values, x):
+    """In operations on tensors, as Lasagne's layer has it: Theano's own takes no epsilon below 1e-5."""
+    names = ["{}.{}".format(node.name, one) for one in ("running_mean", "running_var")]
+    mean, variance = (values[name] for name in names)
+    if values.moved is not None:
+        axes, share = (0, 2, 3)[: len(node.shape) - 1], node.attributes["momentum"]
+        kept, (mean, variance) = (mean, variance), (x.mean(axes), x.var(axes))
+        for name, before, new in zip(names, kept, (mean, variance)):
+            values.moved[name] = np.float32(1 - share) * before + np.float32(share) * new
+    places = ("x", 0, "x", "x")[: len(node.shape)]
+    scale = values[weight_name(node)] / tensor.sqrt(variance + np.float32(node.attributes["epsilon"]))
+    centered = x - mean.dimshuffle(*places)
+    return centered * scale.dimshuffle(*places) + values[node.name + ".bias"].dimshuffle(*places)
+
+
+def _local_response_norm(node, _, x):
+    """As Lasagne's layer has it; Theano has none."""
+    n, channels, height, width = node.shape
+    size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
+    padded = tensor.alloc(np.float32(0), n, channels + size - 1, height, width)
+    padded = tensor.set_subtensor(padded[:, size // 2 : size // 2 + channels], tensor.sqr(x))
+    total = sum(padded[:, place : place + channels] for place in range(size))
+    return x / (np.float32(k) + np.float32(response_alpha(node, over_size=False)) * total) ** np.float32(beta)
+
+
+def _upsample2d(node, _, x):
+    down, right = pair(node, "scale")
+    return tensor.repeat(tensor.repeat(x, down, axis=2), right, axis=3)
+
+
+def _leaky_relu(node, _, x):
+    """tensor.nnet's has derivative (1 + slope) / 2 at 0."""
+    return tensor.switch(x > 0, x, np.float32(node.attributes["slope"]) * x)
+
+
+def _relu6(_node, _values, x):
+    return tensor.switch(x > 0, tensor.switch(x < 6, x, np.float32(6)), np.float32(0))
+
+
+# Functions of (node, parameters and states by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
     "conv2d": _conv2d,
+    "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
-    "relu": lambda _node, _weights, x: tensor.nnet.relu(x),
-    "tanh": lambda _node, _weights, x: tensor.tanh(x),
-    "sigmoid": lambda _node, _weights, x: tensor.nnet.sigmoid(x),
-    "flatten": lambda _node, _weights, x: x.flatten(2),
-    "dropout": lambda _node, _weights, x, mask=None: x if mask is None else x * mask,
-    "add": lambda _node, _weights, x, *more: sum(more, x),
-    "concat": lambda _node, _weights, *inputs: tensor.concatenate(inputs, axis=1),
+    "global_avg_pool2d": lambda _node, _values, x: x.mean((2, 3)),
+    "upsample2d": _upsample2d,
+    "batch_norm": _batch_norm,
+    "local_response_norm": _local_response_norm,
+    "leaky_relu": _leaky_relu,
+    "relu6": _relu6,
+    "relu": lambda _node, _values, x: tensor.nnet.relu(x),
+    "tanh": lambda _node, _values, x: tensor.tanh(x),
+    "sigmoid": lambda _node, _values, x: tensor.nnet.sigmoid(x),
+    "flatten": lambda _node, _values, x: x.flatten(2),
+    "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
+    "add": lambda _node, _values, x, *more: sum(more, x),
+    "concat": lambda _node, _values, *inputs: tensor.concatenate(inputs, axis=1),
 }
 
 
@@ -53,8 +113,16 @@ def _squared_error(prediction, labels, _, classes):
     return tensor.sqr(prediction - target).mean()
 
 
-# Functions of (prediction, labels, batch size, classes).
-LOSSES = {"softmax_cross_entropy": _softmax_cross_entropy, "squared_error": _squared_error}
+def _mean_squared_error(prediction, target, *_):
+    return tensor.sqr(prediction - target.reshape(prediction.shape)).mean()
+
+
+# Functions of (prediction, labels or the numbers wanted, batch size, classes).
+LOSSES = {
+    "softmax_cross_entropy": _softmax_cross_entropy,
+    "squared_error": _squared_error,
+    "mean_squared_error": _mean_squared_error,
+}
 
 
 class Adapter(SymbolicAdapter):
@@ -93,8 +161,8 @@ class Adapter(SymbolicAdapter):
     def _gradients_of(self, loss, weights):
         return tensor.grad(loss, weights)
 
-    def _layer(self, node, *inputs):
-        return LAYERS[node.kind](node, self._weights, *inputs)
+    def _layer(self, node, values, *inputs):
+        return LAYERS[node.kind](node, values, *inputs)
 
     def _loss_of(self, prediction):
         kind = self._job.node(self._job.loss).kind

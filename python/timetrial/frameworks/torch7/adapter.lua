@@ -67,6 +67,15 @@ local LOSSES = {
 local Adapter = BaseAdapter.extend()
 Adapter.parts = { "forward", "loss", "backward", "update" }
 Adapter.layers = BaseAdapter.kinds(LAYERS, LOSSES)
+Adapter.limits = {
+  conv2d = {
+    groups = 1,
+    dilation_h = 1,
+    dilation_w = 1,
+    padding_end_h = "padding_h",
+    padding_end_w = "padding_w",
+  },
+}
 
 -- Loads torch and nn, and applies the number of threads.
 function Adapter:load(settings)

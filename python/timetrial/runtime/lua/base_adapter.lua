@@ -9,6 +9,9 @@ local BaseAdapter = {
   dtypes = { "f32" },
   optimizers = { "sgd" },
   layers = {}, -- kinds of layers and losses: BaseAdapter.kinds() of the adapter's own tables
+  -- What a kind cannot be asked for: kind -> attribute -> the one value it may have, or the name of the
+  -- attribute that it must be like.
+  limits = {},
   parts = {}, -- or "forward", "loss", "backward", "update", with forward_part() and so on
   version = "",
   library = "",

@@ -66,6 +66,21 @@ function Contender:check_wants()
       failures.unsupported(words:format(what, word, table.concat(has, ", ")))
     end
   end
+  for _, node in ipairs(job.nodes) do
+    self:check_limits(node)
+  end
+end
+
+-- Unsupported where a layer asks for what the adapter says its kind cannot be asked for.
+function Contender:check_limits(node)
+  local attributes = node.attributes
+  for attribute, only in pairs(self._adapter.limits[node.kind] or {}) do
+    local value, like = attributes[attribute], attributes[only] and "as " .. only or only
+    if value ~= (attributes[only] or only) then
+      local words = "the backend has no %s with %s %s ('%s'); it has: %s %s"
+      failures.unsupported(words:format(node.kind, attribute, value, node.name, attribute, like))
+    end
+  end
 end
 
 -- The network with its initial weights on the batch's own memory.
