@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from timetrial.cli.main import app
 from timetrial.errors import InputError
-from timetrial.experiment.doctor import poor_gain, two_threads_over_one
+from timetrial.noise import poor_gain, two_threads_over_one
 
 
 @pytest.fixture
@@ -216,8 +216,10 @@ def test_doctor(call: Any) -> None:
     assert states["backend eigen"] == "ready"
     assert all(check["cure"] for check in diagnosis["checks"] if check["state"] == "missing")
     assert 0 < diagnosis["clock_ns"] < 10_000
-    text = call("doctor").stdout
+    assert diagnosis["noise"] == []  # it was not asked for
+    text = call("doctor", "--noise").stdout
     assert "GFLOP/s" in text
+    assert "address randomization" in text
     if len(os.sched_getaffinity(0)) > 1:
         assert diagnosis["two_threads"] > 0
         assert re.search(r"two threads do \d\.\d\d times the work of one", text)

@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "metrics/bandwidth.h"
+#include "metrics/contention.h"
 #include "metrics/observer.h"
 #include "metrics/peak.h"
 #include "process/float_mode.h"
@@ -95,6 +96,12 @@ void register_metrics(py::module_& module) {
         .def_readonly("is_streaming", &Bandwidth::is_streaming);
     module.def("measure_bandwidth", &measure_bandwidth, py::arg("threads"), py::arg("seconds"),
                py::arg("bytes"), py::call_guard<py::gil_scoped_release>());
+    py::class_<Reads>(module, "Reads")
+        .def_readonly("bytes", &Reads::bytes)
+        .def_readonly("is_chase", &Reads::is_chase)
+        .def_readonly("ns_per_line", &Reads::ns_per_line);
+    module.def("read_evenly", &read_evenly, py::arg("sizes"), py::arg("seconds"),
+               py::call_guard<py::gil_scoped_release>());
     module.def("measure_peak_flops", &measure_peak_flops, py::arg("threads"), py::arg("seconds"),
                py::call_guard<py::gil_scoped_release>());
 }

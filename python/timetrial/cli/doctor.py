@@ -9,6 +9,9 @@ import typer
 
 
 def doctor(
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Look for two seconds at what makes timings restless, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Say what is ready, what is missing, and the one command that cures it.
@@ -17,7 +20,7 @@ def doctor(
     """
     from timetrial.experiment.doctor import doctor as diagnose
 
-    diagnosis = diagnose()
+    diagnosis = diagnose(noise=noise)
     if as_json:
         typer.echo(json.dumps(diagnosis.to_json(), indent=1, allow_nan=False))
     else:

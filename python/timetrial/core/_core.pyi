@@ -20,6 +20,7 @@ __all__: list[str] = [
     "Observation",
     "Observer",
     "Peak",
+    "Reads",
     "Recorder",
     "Stream",
     "ThreadObservation",
@@ -37,6 +38,7 @@ __all__: list[str] = [
     "openblas_core_missed",
     "openblas_core_problem",
     "permutation",
+    "read_evenly",
     "read_window",
     "register_layer_kind",
     "set_float_mode",
@@ -148,6 +150,14 @@ class Bandwidth:
     def is_streaming(self) -> bool: ...
     @property
     def threads(self) -> int: ...
+
+class Reads:
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def is_chase(self) -> bool: ...
+    @property
+    def ns_per_line(self) -> list[float]: ...
 
 class Network:
     def __init__(
@@ -270,6 +280,10 @@ def openblas_core_problem(core: str) -> str: ...
 def permutation(
     seed: typing.SupportsInt | typing.SupportsIndex, stream: str, n: typing.SupportsInt | typing.SupportsIndex
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def read_evenly(
+    sizes: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    seconds: typing.SupportsFloat | typing.SupportsIndex,
+) -> list[Reads]: ...
 def read_window(
     fd: typing.SupportsInt | typing.SupportsIndex, window: typing.SupportsInt | typing.SupportsIndex
 ) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64]]: ...

@@ -85,6 +85,21 @@ def measure_cache_bandwidth(threads: int = 1, seconds: float = 0.3) -> Bandwidth
     return measure_bandwidth(threads, seconds, threads * second // 2)
 
 
+@dataclass(frozen=True)
+class Reads:
+    """How long reads of an array's cache lines took, window by window."""
+
+    bytes: int
+    is_chase: bool  # each line says where the next one is; otherwise one behind the other
+    ns_per_line: list[float]  # in CPU time: waits for a CPU do not count
+
+
+def read_evenly(sizes: list[int], seconds: float) -> list[Reads]:
+    """Arrays of so many bytes, in turns, each by a chase and in a row, in windows of a few milliseconds."""
+    found = _core.read_evenly(sizes, seconds)
+    return [Reads(one.bytes, one.is_chase, one.ns_per_line) for one in found]
+
+
 FLUSHED = 3  # subnormal results and operands count as zero; 0: neither does
 
 

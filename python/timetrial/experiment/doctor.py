@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from timetrial.cases.case import Case, Workload
@@ -13,12 +13,8 @@ from timetrial.errors import TimetrialError, Unavailable
 from timetrial.experiment.machine import machine_facts
 from timetrial.library_files import known_libraries, version_of
 
-TURNS = 4
-TURN_S = 0.06
-LEAST_GAIN = 1.5  # two CPUs that share a core do 1.0 to 1.3 times the work of one
-
 if TYPE_CHECKING:
-    from timetrial.core.cpu import Peak
+    from timetrial.noise import NoiseFinding
 
 State = Literal["ready", "missing", "broken"]
 
@@ -57,6 +53,7 @@ class Diagnosis:
     peak_flops: dict[str, float]  # measured f32 peak, by number of threads
     two_threads: float | None  # work of two threads over that of one, in the same time; None: one CPU
     advice: list[str]  # what makes timings restless here
+    noise: list[NoiseFinding] = field(default_factory=list)  # the noise check, where it was asked for
 
     @property
     def healthy(self) -> bool:
@@ -73,12 +70,14 @@ class Diagnosis:
         return to_text(self)
 
 
-def doctor() -> Diagnosis:
-    """Looks at backends, optional parts, the clock and the machine. Takes about a second; changes nothing."""
+def doctor(*, noise: bool = False) -> Diagnosis:
+    """Looks at backends, optional parts, the clock and the machine. Takes about a second; changes nothing.
+    `noise`: also at all that is known to make timings restless, for two seconds more."""
     machine = machine_facts()
     try:
         from timetrial import core
         from timetrial.core import cpu
+        from timetrial.noise import advice_for, check_noise, poor_gain, two_threads_over_one
     except (ImportError, TimetrialError) as error:
         cure = "pip install --force-reinstall timetrial"
         return Diagnosis([Check("compiled core", "broken", str(error), cure)], machine, None, {}, None, [])
@@ -93,25 +92,9 @@ def doctor() -> Diagnosis:
     usable = int(machine["usable_cpus"])
     peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
     two = two_threads_over_one(cpu.measure_peak_flops) if usable > 1 else None
-    return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, two, [*_advice(machine), *poor_gain(two)])
-
-
-def two_threads_over_one(measure: Callable[[int, float], Peak]) -> float:
-    """The best of several measurements each, in turns: what disturbs one only takes away. A quota does not
-    show in windows as short as these."""
-    one, two = zip(*((measure(1, TURN_S), measure(2, TURN_S)) for _ in range(TURNS)), strict=True)
-    best_one, best_two = (max(peak.flops_per_s for peak in peaks) for peaks in (one, two))
-    return float(best_two / best_one)
-
-
-def poor_gain(two_threads: float | None) -> list[str]:
-    """Advice where two threads hardly beat one."""
-    if two_threads is None or two_threads >= LEAST_GAIN:
-        return []
-    return [
-        f"two threads do {two_threads:.2f} times the work of one: the CPUs share a core, a quota holds them, "
-        "or other programs use them. Rows with two threads will say little about a library"
-    ]
+    advice = [*advice_for(machine), *poor_gain(two)]
+    findings = check_noise() if noise else []
+    return Diagnosis(checks, machine, core.clock_cost_ns(), peaks, two, advice, findings)
 
 
 def _core_checks() -> list[Check]:
@@ -217,23 +200,3 @@ def _module_checks() -> list[Check]:
         else:
             found.append(Check(name, "ready", module))
     return found
-
-
-def _advice(machine: dict[str, Any]) -> list[str]:
-    """What makes timings restless here. Nothing is changed: that is the user's decision."""
-    advice = []
-    if machine.get("governor") not in (None, "performance"):
-        advice.append(
-            f"the frequency governor is '{machine['governor']}': clocks will wander "
-            "(sudo cpupower frequency-set -g performance)"
-        )
-    if machine["usable_cpus"] == 1:
-        advice.append("one CPU: experiments with two threads have rows that are unavailable")
-    if machine["load_1min"] > 0.5:
-        advice.append(
-            f"the load is {machine['load_1min']:.1f}: other programs are running, and will be measured too"
-        )
-    quota = machine.get("cpu_quota")
-    if quota is not None:
-        advice.append(f"a quota allows {quota:.1f} CPUs: above it the kernel pauses contenders")
-    return advice

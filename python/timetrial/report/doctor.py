@@ -14,6 +14,7 @@ from timetrial.report.numbers import memory, significant
 
 if TYPE_CHECKING:
     from timetrial.experiment.doctor import Check, Diagnosis
+    from timetrial.noise import NoiseFinding
 
 WIDEST = 80
 _KINDS = {"backend": "backends", "framework": "frameworks", "library": "libraries", "dataset": "data sets"}
@@ -49,6 +50,7 @@ class DoctorReport:
             yield Text("Nothing more is needed. If you want", style="bold")
         for gain in dict.fromkeys(one.gain for one in missing):
             yield from _could_have(gain, [one for one in missing if one.gain == gain], width)
+        yield from _noise(self._diagnosis.noise, width)
         if self._diagnosis.advice:
             yield Text()
         for line in self._diagnosis.advice:
@@ -109,6 +111,18 @@ def _could_have(gain: str, checks: Sequence[Check], width: int) -> Iterator[Text
         yield from _wrapped(f"    {name}: {one.detail}", width, 6)
     for cure in cures:
         yield from _command(cure, width)
+
+
+def _noise(findings: Sequence[NoiseFinding], width: int) -> Iterator[Text]:
+    """What was seen, a line each, what it means, and advice where there is some."""
+    if findings:
+        yield Text()
+        yield Text("What makes timings restless here:", style="bold")
+    for one in findings:
+        seen = "cannot be told" if one.seen is None else one.seen
+        yield from _wrapped(f"  {one.name}: {seen} ({one.means})", width, 4)
+        if one.advice is not None:
+            yield from _wrapped(f"    ! {one.advice}", width, 6, "yellow")
 
 
 def _command(cure: str | None, width: int) -> Iterator[Text]:
