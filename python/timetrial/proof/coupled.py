@@ -26,7 +26,7 @@ from timetrial.proof.rule import inner, norm, size_of
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties
 
-MOST_TRIED = 48  # of one batch, each a gradient step of the judge's in plain loops
+MOST_TRIED = 24  # of one batch, each a gradient step of the judge's in plain loops
 OFF_CHANNEL = 0.05  # of the channel whose bias is off most
 
 
