@@ -226,7 +226,7 @@ def changes(
     sizes: Mapping[str, float] | None = None,
 ) -> list[Change]:
     """Every change of a step, from the loss back. `gradient`: the judge's, at seen.before; `sizes`: what its
-    errors are measured by (size_of). Where the states before are not known, nothing is said of a parameter."""
+    errors are measured by (size_of). Where states before are not known, nothing is said of a parameter."""
     with np.errstate(all="ignore"):  # what is not finite comes out as such, and fails
         return _changes(
             seen, gradient, rule, tolerance, sizes or {name: size_of(gradient, name) for name in gradient}
