@@ -275,6 +275,25 @@ TEST(OneDnnFacts, NameTheImplementations) {
     EXPECT_EQ(facts.at("reorders per step"), std::to_string(named));
 }
 
+// Version 3 has no Winograd's filtering on this kind of CPU, and the setting must not claim it.
+TEST(OneDnnConvolution, SaysWhichAlgorithmRuns) {
+    const Problem problem(lenet5(), 4, {1, 28, 28}, Numbers::kReal);
+    const auto read = [&](const std::string& asked) {
+        Trainer trainer(onednn(), problem, {{"threads", "1"}, {"convolution", asked}});
+        const bool runs = facts_of(trainer).at("conv2 forward").find("wino") != std::string::npos;
+        const std::string effective = trainer.context().read_setting("convolution").effective;
+        EXPECT_EQ(asked == "winograd" && effective == "winograd", asked == "winograd" && runs);
+        return effective;
+    };
+    EXPECT_EQ(read("direct"), "direct");
+    EXPECT_EQ(read("auto"), "auto");
+    EXPECT_EQ(read("winograd"), "direct");
+    EXPECT_THROW(read("im2col"), BackendError);
+    const Problem flat(mlp(), 4, {1, 4, 4}, Numbers::kReal);
+    Trainer trainer(onednn(), flat, {{"convolution", "winograd"}});
+    EXPECT_THROW(trainer.context().read_setting("convolution"), BackendError);
+}
+
 TEST(OneDnnProfile, TellsWhereTheTimeGoes) {
     const Problem problem(lenet5(), 8, {1, 28, 28}, Numbers::kReal);
     Trainer profiled(onednn(), problem, {{"threads", "1"}}), judge(plugin_path("reference"), problem);

@@ -15,6 +15,37 @@ from timetrial.errors import Unavailable
 from timetrial.launch import run_launch
 from timetrial.library_files import available, known, known_libraries
 
+WIDE = """
+[[nodes]]
+name = "conv1"
+kind = "conv2d"
+attributes = { channels = 16, kernel = 3 }
+
+[[nodes]]
+name = "conv2"
+kind = "conv2d"
+attributes = { channels = 32, kernel = 3, padding = 1 }
+
+[[nodes]]
+name = "pool2"
+kind = "avg_pool2d"
+attributes = { kernel = 13 }
+
+[[nodes]]
+name = "flat"
+kind = "flatten"
+
+[[nodes]]
+name = "fc"
+kind = "dense"
+attributes = { units = 10 }
+
+[[nodes]]
+name = "loss"
+kind = "softmax_cross_entropy"
+inputs = ["fc", "labels"]
+"""
+
 
 @pytest.fixture
 def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -72,3 +103,18 @@ def test_it_is_built_and_proven(tmp_path: Path) -> None:
     target = building.make_plan(building.recipe_named("onednn-debian")).target
     assert str(target.library.resolve()) in {library.path for library in record.libraries}
     assert "2.6" in str(record.facts)
+
+
+def test_the_algorithm_of_convolutions_is_the_one_that_is_said(tmp_path: Path) -> None:
+    """Version 2 has Winograd's on AVX-512; elsewhere the row is a mismatch, not a claim."""
+    if "onednn-debian" not in available():
+        pytest.skip(known_libraries()["onednn-debian"].cure)
+    network = tmp_path / "wide.toml"
+    network.write_text(WIDE)
+    settings = {"threads": "1", "onednn.library": "onednn-debian", "convolution": "winograd"}
+    plan = make_plan(tmp_path / "launch", "onednn", network=str(network), purpose="proof", settings=settings)
+    record = run_launch(plan)
+    runs = any("wino" in str(fact) for fact in record.facts.values())
+    (setting,) = (one for one in record.settings if one.name == "convolution")
+    assert (setting.effective, setting.status) == (("winograd", "applied") if runs else ("direct", "ignored"))
+    assert (record.outcome == "mismatch") is not runs, words(record)  # its rounding is another matter

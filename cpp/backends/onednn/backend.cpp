@@ -19,7 +19,8 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = optimizer_words();
-constexpr const char* settings[] = {"threads", "parallel", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
+constexpr const char* settings[] = {"threads",          "parallel", "convolution", "onednn.max_cpu_isa",
+                                    "onednn.math_mode", nullptr};
 
 std::string library_version() {
     const dnnl_version_t& version = *dnnl_version();
@@ -59,6 +60,8 @@ class OneDnn final : public Backend {
                 throw Unsupported(
                     "parallel = '" + std::string(value) +
                     "': onednn splits each of its operations over the threads; expected product");
+        } else if (name == "convolution") {
+            convolution_ = read_algorithm(value);
         } else if (name == "onednn.max_cpu_isa") {
             limit_isa(value);
         } else if (name == "onednn.math_mode") {
@@ -72,6 +75,7 @@ class OneDnn final : public Backend {
     Reading read_setting(std::string_view name) override {
         if (name == "threads") return {std::to_string(omp_get_max_threads()), "omp_get_max_threads()"};
         if (name == "parallel") return {"product", "onednn: has no other"};
+        if (name == "convolution") return read_convolution();
         if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
         if (name == "onednn.math_mode") return {math_mode(), "dnnl_get_default_fpmath_mode()"};
         throw unknown_setting(name, description());
@@ -202,6 +206,33 @@ class OneDnn final : public Backend {
     }
 
   private:
+    // By the names of the implementations, which are facts.
+    Reading read_convolution() const {
+        if (graph_.nodes.empty())
+            return {word_of(convolution_), "what was asked: build() decides for each layer"};
+        std::ptrdiff_t winograd = 0, all = 0;
+        for (const Node& node : graph_.nodes) {
+            if (!is_convolution(node)) continue;
+            for (const tt_direction direction :
+                 {TT_DIRECTION_FORWARD, TT_DIRECTION_BACKWARD_DATA, TT_DIRECTION_BACKWARD_WEIGHTS}) {
+                const auto fact = std::ranges::find(graph_.facts, node.purpose(direction).text(),
+                                                    &std::pair<std::string, std::string>::first);
+                if (fact == graph_.facts.end()) continue;
+                ++all;
+                winograd += is_winograd(fact->second) ? 1 : 0;
+            }
+        }
+        if (all == 0) throw Unsupported("no layer of the network is a convolution");
+        const bool lacks = convolution_ == Algorithm::kWinograd && winograd == 0;
+        return {word_of(lacks ? Algorithm::kDirect : convolution_),
+                "implementations of convolutions: winograd " + std::to_string(winograd) + ", others " +
+                    std::to_string(all - winograd) + " (the facts say which)"};
+    }
+
+    static bool is_convolution(const Node& node) {
+        return dynamic_cast<const Convolution*>(node.layer.get()) != nullptr;
+    }
+
     void run_forward(Runs step) const {
         for (const Operation& operation : graph_.forward)
             if (operation.runs_in(step)) operation.run();
@@ -229,13 +260,10 @@ class OneDnn final : public Backend {
 
     // Networks with convolutions are built in both layouts and the faster one stays.
     void choose_layout(const tt_build& build) {
-        const auto is_convolution = [](const Node& node) {
-            return dynamic_cast<const Convolution*>(node.layer.get()) != nullptr;
-        };
         Decisions last_decisions, blocked_decisions;
         const auto make = [&](Layout layout, Decisions& decisions) {
             graph_ = {};  // one at a time: a graph holds all activations
-            graph_ = make_graph(engine_, stream_, layout, build, optimizer_, decisions);
+            graph_ = make_graph(engine_, stream_, layout, convolution_, build, optimizer_, decisions);
         };
         make(Layout::kChannelsLast, last_decisions);
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
@@ -247,8 +275,8 @@ class OneDnn final : public Backend {
         const double blocked_ns = time_step();
         const bool is_blocked = blocked_ns < (1 - least_gain) * last_ns;
         if (!is_blocked) make(Layout::kChannelsLast, last_decisions);
-        layout_report_ = "channels last " + milliseconds(last_ns) + (is_blocked ? "" : " (chosen)") +
-                         "; blocked " + milliseconds(blocked_ns) + (is_blocked ? " (chosen)" : "");
+        layout_report_ = "channels last " + layers::milliseconds(last_ns) + (is_blocked ? "" : " (chosen)") +
+                         "; blocked " + layers::milliseconds(blocked_ns) + (is_blocked ? " (chosen)" : "");
     }
 
     static constexpr double least_gain = 0.03;
@@ -270,7 +298,7 @@ class OneDnn final : public Backend {
         targets_.assign(graph_.heads.size(), {labels.data(), values.data()});
         double best = std::numeric_limits<double>::infinity();
         for (int run = 0; run < 3; ++run) {
-            const TrialClock clock;
+            const layers::TrialClock clock(omp_get_max_threads() == 1);
             run_forward(learns_ ? Runs::kTraining : Runs::kInference);
             if (learns_) lose();
             for (const Operation& operation : graph_.backward)
@@ -339,6 +367,7 @@ class OneDnn final : public Backend {
 
     int threads_ = 0;  // 0: OpenMP's own number
     std::string math_mode_ = "strict";
+    Algorithm convolution_ = Algorithm::kDirect;
     bool learns_ = false;
     int64_t batch_size_ = 0;
     dnnl::engine engine_;

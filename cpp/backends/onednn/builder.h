@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "onednn/algorithm.h"
 #include "onednn/trial.h"
 #include "timetrial/backend.hpp"
 
@@ -54,10 +55,12 @@ using Decisions = std::map<std::string, Trial::Result>;
 
 class Builder {
   public:
-    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, bool learns, Decisions& decisions)
+    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, Algorithm convolution, bool learns,
+            Decisions& decisions)
         : engine_(engine),
           stream_(stream),
           layout_(layout),
+          convolution_(convolution),
           learns_(learns),
           trial_(engine, stream),
           decisions_(decisions) {}
@@ -65,6 +68,7 @@ class Builder {
     const dnnl::engine& engine() const { return engine_; }
     const dnnl::stream& stream() const { return stream_; }
     bool learns() const { return learns_; }
+    Algorithm convolution() const { return convolution_; }
     dnnl::prop_kind purpose() const {
         return learns_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     }
@@ -84,7 +88,8 @@ class Builder {
     }
 
     Form choose(const Purpose& purpose, const Forms& forms, const Homes& homes) {
-        const std::vector<Form> all = forms.worth_trying();
+        std::vector<Form> all = forms.worth_trying();
+        if (convolution_ == Algorithm::kWinograd) prefer_winograd(all);
         if (all.empty()) throw Unsupported("oneDNN has no implementation for " + purpose.text());
         const auto [decision, is_new] = decisions_.try_emplace(purpose.text());
         Trial::Result& result = decision->second;
@@ -162,9 +167,16 @@ class Builder {
     Facts facts;
 
   private:
+    // No others, if there are such: it was asked for.
+    static void prefer_winograd(std::vector<Form>& forms) {
+        const auto is_other = [](const Form& form) { return !is_winograd(form.implementation); };
+        if (!std::ranges::all_of(forms, is_other)) std::erase_if(forms, is_other);
+    }
+
     dnnl::engine engine_;
     dnnl::stream stream_;
     Layout layout_;
+    Algorithm convolution_;
     bool learns_;
     Trial trial_;
     Decisions& decisions_;

@@ -1,6 +1,6 @@
-// conv2d: direct convolution, weights OC x IC x KH x KW, or G x OC/G x IC/G x KH x KW with groups.
-// conv_transpose2d: deconvolution, whose weights oneDNN sees as OC x IC x KH x KW where ours are the other
-// way round.
+// conv2d: by default a direct convolution (algorithm.h), weights OC x IC x KH x KW, or G x OC/G x IC/G x KH x
+// KW with groups. conv_transpose2d: deconvolution, whose weights oneDNN sees as OC x IC x KH x KW where ours
+// are the other way round.
 #pragma once
 
 #include "onednn/weighted.h"
@@ -14,7 +14,7 @@ struct ConvolutionWindow {
     int64_t groups = 1;
 };
 
-template <class Forward, class BackwardData, class BackwardWeights, dnnl::algorithm algorithm>
+template <class Forward, class BackwardData, class BackwardWeights, dnnl::algorithm direct>
 class ConvolutionOver : public WeightedOver<Forward> {
   public:
     explicit ConvolutionOver(const ConvolutionWindow& of) : of_(of) {
@@ -28,30 +28,50 @@ class ConvolutionOver : public WeightedOver<Forward> {
   private:
     bool tries_products() const override { return this->extents().source[1] / of_.groups < 16; }
 
+    static std::vector<dnnl::algorithm> algorithms(const Builder& builder) {
+        if constexpr (direct == dnnl::algorithm::convolution_direct)
+            return described_by(builder.convolution());
+        return {direct};
+    }
+
+    void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
+                     const Formats& formats) override {
+        for (const dnnl::algorithm algorithm : algorithms(builder))
+            forms.add<Forward>([&] { return forward_by(algorithm, builder, attributes, formats); },
+                               [&](const auto& form) { return this->forward_ports(form); });
+    }
+
     void add_backward_data(Forms& forms, const Builder& builder, const Formats& f) override {
-        forms.add<BackwardData>(
-            [&] {
-                return describe_backward<BackwardData>(builder.engine(), builder.attributes(),
-                                                       this->hint(builder), algorithm, f.source, f.weights,
-                                                       f.destination, of_.window.strides, pauses_,
-                                                       of_.window.padding, of_.window.padding_end);
-            },
-            [&](const auto& form) { return this->data_ports(form); });
+        for (const dnnl::algorithm algorithm : algorithms(builder))
+            forms.add<BackwardData>(
+                [&] {
+                    return describe_backward<BackwardData>(
+                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
+                        f.weights, f.destination, of_.window.strides, pauses_, of_.window.padding,
+                        of_.window.padding_end);
+                },
+                [&](const auto& form) { return this->data_ports(form); });
     }
 
     void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
-        forms.add<BackwardWeights>(
-            [&] {
-                return describe_backward<BackwardWeights>(builder.engine(), builder.attributes(),
-                                                          this->hint(builder), algorithm, f.source, f.weights,
-                                                          f.bias, f.destination, of_.window.strides, pauses_,
-                                                          of_.window.padding, of_.window.padding_end);
-            },
-            [&](const auto& form) { return this->weights_ports(form); });
+        for (const dnnl::algorithm algorithm : algorithms(builder))
+            forms.add<BackwardWeights>(
+                [&] {
+                    return describe_backward<BackwardWeights>(
+                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
+                        f.weights, f.bias, f.destination, of_.window.strides, pauses_, of_.window.padding,
+                        of_.window.padding_end);
+                },
+                [&](const auto& form) { return this->weights_ports(form); });
     }
 
     Described<Forward> forward(const Builder& builder, const dnnl::primitive_attr& attributes,
                                const Formats& f) const override {
+        return forward_by(direct, builder, attributes, f);
+    }
+
+    Described<Forward> forward_by(dnnl::algorithm algorithm, const Builder& builder,
+                                  const dnnl::primitive_attr& attributes, const Formats& f) const {
         return describe<Forward>(builder.engine(), attributes, builder.purpose(), algorithm, f.source,
                                  f.weights, f.bias, f.destination, of_.window.strides, pauses_,
                                  of_.window.padding, of_.window.padding_end);

@@ -113,6 +113,12 @@ class Forms {
     }
 
     void add(Form form) {
+        // Parameters live in the format that the forward form reads, and are updated there number by number.
+        const auto is_readable = [](const Port& port) {
+            return port.argument == DNNL_ARG_WORKSPACE || is_open(port.desc);
+        };
+        if (!std::ranges::all_of(form.reads, is_readable) || !std::ranges::all_of(form.writes, is_readable))
+            return;
         const auto same = [&](const Form& other) {
             return form.implementation == other.implementation && form.reads == other.reads &&
                    form.writes == other.writes;

@@ -159,12 +159,13 @@ inline void add_head(Builder& builder, std::vector<Node>& nodes, Head& head, std
 }
 
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
-                        const tt_build& build, const Optimizer& optimizer, Decisions& decisions) {
+                        Algorithm convolution, const tt_build& build, const Optimizer& optimizer,
+                        Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
     graph.nodes = make_nodes(layers, optimizer, *build.network, graph.heads);
-    Builder builder(engine, stream, layout, learns, decisions);
+    Builder builder(engine, stream, layout, convolution, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!nodes[i].layer) {  // an input; the handle is each step's own batch

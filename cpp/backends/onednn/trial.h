@@ -5,15 +5,13 @@
 #pragma once
 
 #include <omp.h>
-#include <time.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "layers/trial.h"
 #include "onednn/forms.h"
 
 namespace timetrial::onednn {
@@ -22,78 +20,24 @@ namespace timetrial::onednn {
 // takes the format that the primitive likes.
 using Homes = std::map<int, std::vector<Desc>>;
 
-// A clock for trials. One thread is timed by its own CPU time, which a busy neighbor does not lengthen;
-// several wait for each other, so only the wall tells.
-class TrialClock {
-  public:
-    TrialClock()
-        : id_(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC), start_(now()) {}
-    double elapsed_ns() const { return now() - start_; }
-
-  private:
-    double now() const {
-        timespec time{};
-        clock_gettime(id_, &time);
-        return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
-    }
-    clockid_t id_;
-    double start_;
-};
-
-inline std::string milliseconds(double ns) {
-    char words[32];
-    std::snprintf(words, sizeof words, "%.3g ms", ns / 1e6);
-    return words;
-}
-
 class Trial {
   public:
-    struct Result {
-        std::size_t chosen = 0;
-        std::string report;  // the forms with their times; empty if there was nothing to choose
-    };
+    using Result = layers::TrialResult;
 
     Trial(dnnl::engine engine, dnnl::stream stream)
         : engine_(std::move(engine)), stream_(std::move(stream)) {}
 
     Result fastest(const std::vector<Form>& forms, const Homes& homes) const {
-        if (forms.size() < 2) return {};
-        std::size_t chosen = 0;
-        std::vector<double> times;
-        for (std::size_t i = 0; i < forms.size(); ++i) {
-            times.push_back(time(forms[i], homes, i == 0 ? 0 : times[chosen]));
-            if (i == 0 && times[0] < too_short_ns) return {};
-            // Within the noise the library's order stands, so that equal forms do not change places from
-            // launch to launch.
-            if (times[i] < times[chosen] * (1 - least_gain)) chosen = i;
-        }
-        std::string report;
-        for (std::size_t i = 0; i < forms.size(); ++i)
-            report += (i == 0 ? "" : "; ") + forms[i].text() + " " + milliseconds(times[i]) +
-                      (i == chosen ? " (chosen)" : "");
-        return {chosen, report};
+        std::vector<std::string> names;
+        for (const Form& form : forms) names.push_back(form.text());
+        return layers::fastest_of(names, omp_get_max_threads() == 1, [&](std::size_t i) {
+            return [calls = rehearsal(forms[i], homes)] {
+                for (const Call& call : calls) call();
+            };
+        });
     }
 
   private:
-    static constexpr double least_gain = 0.05;
-    static constexpr double too_short_ns = 2e4;
-    static constexpr double hopeless = 1.3;
-    static constexpr int runs = 2;
-
-    // Best of some runs, in nanoseconds, or of one where that is hopeless against `rival_ns`.
-    double time(const Form& form, const Homes& homes, double rival_ns) const {
-        const std::vector<Call> calls = rehearsal(form, homes);
-        double best = std::numeric_limits<double>::infinity();
-        for (int run = 0; run <= runs; ++run) {
-            const TrialClock clock;
-            for (const Call& call : calls) call();
-            if (run == 0) continue;  // touches the memory; some kernels are compiled only now
-            best = std::min(best, clock.elapsed_ns());
-            if (rival_ns > 0 && best > hopeless * rival_ns) break;
-        }
-        return best;
-    }
-
     std::vector<Call> rehearsal(const Form& form, const Homes& homes) const {
         std::vector<Call> before, after;
         Call::Arguments arguments;

@@ -67,6 +67,16 @@ inline bool is_valid(const Desc& desc) {
 #endif
 }
 
+// Whether it says where each number lies; what Winograd's weights look like is nobody's business.
+inline bool is_open(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    return desc.get_format_kind() != dnnl::memory::format_kind::opaque;
+#else
+    return desc.data.format_kind != dnnl_format_kind_wino &&
+           desc.data.format_kind != dnnl_format_kind_rnn_packed;
+#endif
+}
+
 inline dnnl::memory::dims dims_of(const Desc& desc) {
 #if DNNL_VERSION_MAJOR >= 3
     return desc.get_dims();

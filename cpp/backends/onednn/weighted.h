@@ -155,7 +155,7 @@ class WeightedOver : public Weighted {
                                        const Formats& formats) const = 0;
 
     void add_forward(Forms& forms, const Builder& builder, const dnnl::primitive_attr& attributes,
-                     const Formats& formats) final {
+                     const Formats& formats) override {
         forms.add<Forward>([&] { return forward(builder, attributes, formats); },
                            [&](const auto& form) { return forward_ports(form); });
     }
