@@ -307,7 +307,8 @@ class _Court:
         way = self._guide(start).way_of(plain.stream, losses)
         self.turned += [f"plain {words}" for words in way.words]
         for step, (mine, theirs) in enumerate(zip(losses, way.losses, strict=True)):
-            self.comparisons.append(self._loss(f"plain step {step + 1}: loss", mine, theirs, GROWTH**step))
+            name = f"plain step {step + 1}: loss"
+            self.comparisons.append(self._loss(name, mine, theirs, way.growth(step)))
         if plain.after is not None:
             ways = [
                 np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
@@ -318,7 +319,7 @@ class _Court:
 
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
-        start = self._start()
+        start, growths = self._start(), [1.0] * steps
         if constant:
             judged, now = [], {**start, **_wide(self._expected.states)}
             for step in range(steps):
@@ -328,12 +329,10 @@ class _Court:
         else:
             way = self._guide(start).way_of("train", losses[:steps])
             self.turned += [f"{FIRST_LOSSES}{words}" for words in way.words]
-            judged = way.losses
+            judged, growths = way.losses, [way.growth(step) for step in range(steps)]
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
-            growth = 1.0 if constant else GROWTH**step
-            self.comparisons.append(
-                self._loss(f"{FIRST_LOSSES}loss of step {step + 1}", mine, theirs, growth)
-            )
+            name = f"{FIRST_LOSSES}loss of step {step + 1}"
+            self.comparisons.append(self._loss(name, mine, theirs, growths[step]))
 
     def _start(self) -> Tensors:
         return _wide(self._expected.initial)

@@ -20,7 +20,9 @@ from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.rule import Rule, follow
+from timetrial.rounding import TIMES, shifted
 
+MOST_DOUBT = 0.05  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
 MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
 
@@ -33,6 +35,12 @@ class Way:
     end: Tensors
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
+    doubts: Sequence[float] = ()  # of each loss, absolute: what rounding makes of coupled images
+
+    def growth(self, step: int) -> float:
+        """How many times the tolerance the loss of a step may be off."""
+        doubt = TIMES * self.doubts[step] / (abs(self.losses[step]) or 1.0) if self.doubts else 0.0
+        return max(GROWTH**step, min(doubt, MOST_DOUBT) / self.tolerance)
 
     def errors(self, losses: Sequence[float]) -> list[float]:
         """Of a contender's losses, as parts of what each step may differ by."""
@@ -89,8 +97,8 @@ class Guide:
         """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
-        if self._states:  # what a single image turns changes nothing that could be told apart
-            return own
+        if self._states:  # what a single image turned cannot be told apart in a way
+            return own if _first_off(own, losses) is None else self._doubted(own, stream)
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
@@ -116,6 +124,15 @@ class Guide:
         if _first_off(way, losses) is not None:
             return own
         return replace(way, words=words)
+
+    def _doubted(self, own: Way, stream: str) -> Way:
+        """With how far its losses lead apart where last places of the parameters are others at the start."""
+        start, doubts = self._start, np.zeros(len(own.losses))
+        for self._start in shifted(start):
+            apart = np.subtract(self.way(stream, len(own.losses)).losses, own.losses)
+            doubts = np.maximum(doubts, np.abs(apart))
+        self._start = start
+        return replace(own, doubts=doubts.tolist())
 
 
 def _unit(words: str) -> str:
