@@ -7,6 +7,9 @@ from timetrial_adapter import pair
 
 def _conv2d(layers, node, padding, data_format):
     """With a kernel for each channel it is a layer of its own."""
+    if max(pair(node, "stride")) > 1 and max(pair(node, "dilation")) > 1:
+        words = "Keras has no convolution with a stride and a dilation at once ('{}')"
+        raise ImportError(words.format(node.name))
     given = dict(window(node, padding, data_format), use_bias=bool(node.attributes["bias"]))
     given["dilation_rate"] = pair(node, "dilation")
     groups, channels = node.attributes["groups"], node.attributes["channels"]

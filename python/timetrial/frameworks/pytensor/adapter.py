@@ -181,8 +181,8 @@ class Adapter(SymbolicAdapter):
     def _gradients_of(self, loss, weights):
         return pytensor.grad(loss, weights)
 
-    def _layer(self, node, *inputs):
-        return LAYERS[node.kind](node, self._values, *inputs)
+    def _layer(self, node, values, *inputs):
+        return LAYERS[node.kind](node, values, *inputs)
 
     def _loss_of(self, prediction):
         kind = self._job.node(self._job.loss).kind
