@@ -315,7 +315,8 @@ class _Court:
                 for end in (plain.after.parameter, way.end)
             ]
             name = f"the way of {len(plain.losses)} plain steps"
-            self.comparisons.append(_tensor(name, ways[0], ways[1], self.precision.way))
+            limit = max(self.precision.way, way.lead)
+            self.comparisons.append(_tensor(name, ways[0], ways[1], limit))
 
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""

@@ -19,10 +19,11 @@ from timetrial.precision import F32
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
-from timetrial.proof.rule import Rule, follow
+from timetrial.proof.rule import Rule, follow, norm
 from timetrial.rounding import TIMES, shifted
 
 MOST_DOUBT = 0.05  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
+MOST_LEAD = 0.25  # the same of where a way ends
 MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
 
@@ -36,6 +37,7 @@ class Way:
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
     doubts: Sequence[float] = ()  # of each loss, absolute: what rounding makes of coupled images
+    lead: float = 0.0  # of the way: how far rounding may lead from its end
 
     def growth(self, step: int) -> float:
         """How many times the tolerance the loss of a step may be off."""
@@ -127,12 +129,15 @@ class Guide:
 
     def _doubted(self, own: Way, stream: str) -> Way:
         """With how far its losses lead apart where last places of the parameters are others at the start."""
-        start, doubts = self._start, np.zeros(len(own.losses))
+        start, doubts, lead = self._start, np.zeros(len(own.losses)), 0.0
+        size = math.sqrt(sum(norm(own.end[name] - start[name]) ** 2 for name in start)) or 1.0
         for self._start in shifted(start):
-            apart = np.subtract(self.way(stream, len(own.losses)).losses, own.losses)
-            doubts = np.maximum(doubts, np.abs(apart))
+            other = self.way(stream, len(own.losses))
+            doubts = np.maximum(doubts, np.abs(np.subtract(other.losses, own.losses)))
+            apart = math.sqrt(sum(norm(other.end[name] - own.end[name]) ** 2 for name in start))
+            lead = max(lead, min(TIMES * apart / size, MOST_LEAD))
         self._start = start
-        return replace(own, doubts=doubts.tolist())
+        return replace(own, doubts=doubts.tolist(), lead=lead)
 
 
 def _unit(words: str) -> str:
