@@ -39,6 +39,9 @@ def faults(content: dict[str, Any]) -> list[str]:
 
 def test_there_is_a_notebook() -> None:
     assert [notebook.stem for notebook in NOTEBOOKS] == [
+        "blas-in-frameworks",
+        "blas",
+        "convolutions",
         "first-look",
         "first-race",
         "frameworks",
