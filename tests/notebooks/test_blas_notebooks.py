@@ -1,5 +1,5 @@
-"""What the notebooks about BLAS libraries say of scripted results: claims hold, are refuted or stay undecided by
-the intervals, and every number names its case."""
+"""What the notebooks about BLAS libraries say of scripted results: claims hold, are refuted or stay undecided
+by their intervals, and every number names its case."""
 
 from __future__ import annotations
 

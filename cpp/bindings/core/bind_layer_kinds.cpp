@@ -231,8 +231,8 @@ using ParameterTuple = std::tuple<std::string, Shape, std::string, std::int64_t,
 // `functions`: _Functions in own_kinds.py.
 void register_kind(const std::string& name, bool several, bool reads_integers,
                    const std::vector<RuleTuple>& rules, const std::vector<double>& kinks,
-                   const std::string& mask_rate, bool couples_batch, const std::string& formula, const std::string& source,
-                   const std::string& digest, py::object functions) {
+                   const std::string& mask_rate, bool couples_batch, const std::string& formula,
+                   const std::string& source, const std::string& digest, py::object functions) {
     LayerKind kind;
     kind.name = name;
     kind.takes = several ? Takes::kSeveral : Takes::kOne;
@@ -293,8 +293,8 @@ std::optional<std::tuple<std::vector<double>, bool, bool, bool, std::string, boo
     const std::string& name) {
     const LayerKind* kind = find_layer_kind(name);
     if (kind == nullptr) return std::nullopt;
-    return std::tuple{kind->kinks, kind->picks_largest, kind->moves_nothing, kind->keeps_places,
-                      kind->mask_rate, kind->couples_batch};
+    return std::tuple{kind->kinks,        kind->picks_largest, kind->moves_nothing,
+                      kind->keeps_places, kind->mask_rate,     kind->couples_batch};
 }
 
 }  // namespace
@@ -304,8 +304,8 @@ void register_layer_kinds(py::module_& module) {
     module.def("layer_traits", &layer_traits, py::arg("name"));
     module.def("register_layer_kind", &register_kind, py::arg("name"), py::arg("several"),
                py::arg("reads_integers"), py::arg("attributes"), py::arg("kinks"), py::arg("mask_rate"),
-               py::arg("couples_batch"),
-               py::arg("formula"), py::arg("source"), py::arg("digest"), py::arg("functions"));
+               py::arg("couples_batch"), py::arg("formula"), py::arg("source"), py::arg("digest"),
+               py::arg("functions"));
 }
 
 }  // namespace timetrial::bindings
