@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from launching import make_plan, words, workload
 
+from timetrial.agreement.precision import F32, REDUCED, precision_of
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
 from timetrial.control.arithmetic import Proven, judge_determinism, judge_math_mode
 from timetrial.core.cpu import cpu_flags
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch import run_launch
-from timetrial.precision import F32, REDUCED, precision_of
 from timetrial.processes.events import Reading
 from timetrial.records.model import LaunchRecord, Parity
 

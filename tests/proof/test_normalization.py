@@ -11,13 +11,13 @@ from native_twin import NativeTwin
 from own_networks import NORMALIZED
 from twins import Bench
 
+from timetrial.agreement.rounding import TIMES, doubt_of
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
 from timetrial.proof.observed import Batches, Tensors, rows_of
 from timetrial.proof.parts import PartJudge, different, part_of
 from timetrial.records.model import Parity
-from timetrial.rounding import TIMES, doubt_of
 
 
 @pytest.fixture(scope="module")

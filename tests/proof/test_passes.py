@@ -11,9 +11,9 @@ import pytest
 from launching import MS, SHORT, make_plan, words
 from numpy.typing import NDArray
 
+from timetrial.agreement.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.analysis.steps import steps_of
 from timetrial.launch import run_launch
-from timetrial.passes import MOST_STEPS, PassCheck, can_reset, check_resets, pass_steps
 from timetrial.processes.outcome import LaunchError
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord

@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from timetrial.agreement.passes import PASSED_PURPOSES, passes_record
 from timetrial.control.libraries import ChosenLibrary
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
 from timetrial.observing.observe import Watch, describe_libraries
-from timetrial.passes import PASSED_PURPOSES, passes_record
 from timetrial.processes.environment import Environment
 from timetrial.processes.events import LoadedLibrary, Ready
 from timetrial.processes.outcome import LaunchError

@@ -11,10 +11,10 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 
+from timetrial.agreement.precision import precision_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
 from timetrial.launch.plan import LaunchPlan
-from timetrial.precision import precision_of
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of

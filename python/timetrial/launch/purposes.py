@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from timetrial.agreement.passes import PASSED_PURPOSES, check_resets
 from timetrial.contenders.registry import Contender
 from timetrial.launch.alone import run_alone
 from timetrial.launch.channel import Channel
@@ -21,7 +22,6 @@ from timetrial.launch.profile import run_profile
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.observing.accounts import Accounts, remembers
-from timetrial.passes import PASSED_PURPOSES, check_resets
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import compare_losses, unproven
 from timetrial.proof.sequence import Proof

@@ -17,6 +17,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.agreement.passes import PassCheck
 from timetrial.analysis.steps import PLAIN, StampedSteps, may_count, stamped_steps
 from timetrial.core.recorder import (
     FIRST_USER_BOUNDARY,
@@ -27,7 +28,6 @@ from timetrial.core.recorder import (
 from timetrial.launch.decisions import Order, Progress, Stage, next_order
 from timetrial.launch.windows import check_segment, read_recorder
 from timetrial.observing.accounts import check_order
-from timetrial.passes import PassCheck
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import SegmentDone
 from timetrial.processes.outcome import LaunchError

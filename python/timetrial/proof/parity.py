@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.agreement.passes import GROWTH
+from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
+from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
-from timetrial.passes import GROWTH
-from timetrial.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import every_tie, explain, turns
 from timetrial.proof.hints import hint
@@ -27,7 +28,6 @@ from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm, size_of
 from timetrial.proof.ways import Guide
 from timetrial.records.model import Comparison, Parity
-from timetrial.rounding import TIMES, WORDS, Doubt, doubt_of
 from timetrial.workloads import Prepared
 
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin

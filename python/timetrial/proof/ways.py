@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from timetrial.passes import GROWTH
-from timetrial.precision import F32
+from timetrial.agreement.passes import GROWTH
+from timetrial.agreement.precision import F32
+from timetrial.agreement.rounding import TIMES, shifted
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.rule import Rule, follow, norm
-from timetrial.rounding import TIMES, shifted
 
 MOST_DOUBT = 0.05  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
 MOST_LEAD = 0.25  # the same of where a way ends

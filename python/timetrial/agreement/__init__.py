@@ -1,0 +1,1 @@
+"""How closely two computations of the same thing must agree."""
