@@ -47,8 +47,8 @@ class Network {
     // The loss of that prediction.
     std::uint32_t output_loss() const { return output_loss_; }
     std::int64_t batch_size() const { return batch_size_; }
-    // Whether, while it learns, what a layer makes of one sample depends on the others of the batch. Who keeps
-    // states learned them of the batch, so that it may.
+    // Whether, while it learns, what a layer makes of one sample depends on the others of the batch. Who
+    // keeps states learned them of the batch, so that it may.
     bool couples_batch() const;
     // NetworkError if a layer cannot learn with this batch size, only infer.
     void check_training() const;
