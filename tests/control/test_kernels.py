@@ -105,7 +105,8 @@ def on_openblas(tmp_path: Path) -> Path:
     """The NumPy framework of the tests as one that computes with OpenBLAS."""
     folder = tmp_path / "framework"
     folder.mkdir()
-    (folder / "adapter.py").write_text((PLANTED / "adapter.py").read_text())
+    for part in PLANTED.glob("*.py"):
+        (folder / part.name).write_text(part.read_text())
     (folder / "environment.toml").write_text(ENVIRONMENT)
     return folder
 

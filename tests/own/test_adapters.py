@@ -18,7 +18,15 @@ from timetrial.launch import run_launch
 from timetrial.records import store
 
 Write = Callable[..., Path]
-PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
+PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
+
+
+def write_adapter(project: Write, change: str = "") -> None:
+    """The NumPy framework of the tests as mine.py, with what it imports beside it."""
+    for part in PLANTED.glob("*.py"):
+        if part.name != "adapter.py":
+            project(part.name, part.read_text())
+    project("mine.py", f"{(PLANTED / 'adapter.py').read_text()}\n\n{change}\n")
 
 
 WRONG = "right = Adapter.step\nAdapter.step = lambda self: 1.001 * right(self)"
@@ -26,7 +34,7 @@ WRONG = "right = Adapter.step\nAdapter.step = lambda self: 1.001 * right(self)"
 
 @pytest.mark.parametrize(("change", "status"), [("", "passed"), (WRONG, "failed")])
 def test_an_adapter_is_proven_or_not(project: Write, tmp_path: Path, change: str, status: str) -> None:
-    project("mine.py", f"{PLANTED.read_text()}\n\n{change}\n")
+    write_adapter(project, change)
     network = small_network(tmp_path)
     proof = run_launch(make_plan(tmp_path / "proof", "mine:Adapter", network=network, purpose="proof"))
     assert proof.parity is not None, words(proof)
@@ -41,7 +49,7 @@ def test_an_adapter_is_proven_or_not(project: Write, tmp_path: Path, change: str
 
 
 def test_an_adapter_needs_a_network(project: Write, results_folder: Path) -> None:
-    project("mine.py", PLANTED.read_text())
+    write_adapter(project)
     row = tt.run(callable="mine:Adapter", launches=1, results=results_folder, quiet=True).rows[0]
     assert row.outcome == "unavailable"
     assert "mine:Adapter made an adapter, which builds a network; name one: network=lenet5" in str(row.reason)
