@@ -130,6 +130,9 @@ def test_the_busiest_are_bound_and_keep_their_places() -> None:
     pinning.pin(looks, ["helper"], frozenset({first, second}))
     assert os.sched_getaffinity(busier) == {second}
     assert len(os.sched_getaffinity(idle)) == CORES
+    # Fewer threads than processors, as of a contender that computes in one though two were asked.
+    pinning.pin(looks[:1], [], frozenset({first, second}))
+    assert os.sched_getaffinity(idle) == {first}
     over.set()
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import SETTINGS
-from timetrial.contenders.registry import native_backends, resolve
+from timetrial.contenders.registry import framework_settings, native_backends, resolve
 from timetrial.control.libraries import LIBRARY_SETTINGS
 from timetrial.environments import shipped_frameworks
 from timetrial.errors import InputError, TimetrialError, nearest
@@ -87,16 +87,8 @@ def _native() -> dict[str, tuple[str, ...]]:
 
 def _frameworks(name: str) -> list[str]:
     """Of which some version has it."""
-    found = []
-    for framework, known in shipped_frameworks().items():
-        for version in known.versions:
-            keeps_cache = any("{cache}" in text for text in version.environment.values())
-            has = {
-                *version.settings,
-                *(["mode"] if version.modes else []),
-                *(["cache"] if keeps_cache else []),
-            }
-            if name in has:
-                found.append(framework)
-                break
-    return found
+    return [
+        framework
+        for framework, known in shipped_frameworks().items()
+        if any(name in framework_settings(version) for version in known.versions)
+    ]

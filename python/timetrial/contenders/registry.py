@@ -200,7 +200,6 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
     stand_ins = [name for name, table in version.settings.items() if table.stands_in]
     libraries = choose_for_framework(case, sonames, stand_ins)
     parts += [file_hash(one.path) for one in libraries]
-    keeps_cache = any("{cache}" in text for text in version.environment.values())
     return Contender(
         framework.name,
         "framework",
@@ -209,13 +208,16 @@ def _framework(framework: Framework, word: str, case: Case) -> Contender:
         interpreter=interpreter,
         version=version,
         user_path=located.path,
-        settings=(
-            *(("mode",) if version.modes else ()),
-            *(("cache",) if keeps_cache else ()),
-            *sorted(version.settings),
-        ),
+        settings=framework_settings(version),
         libraries=libraries,
     )
+
+
+def framework_settings(version: Version) -> tuple[str, ...]:
+    """Those that a version has beside everybody's."""
+    keeps_cache = any("{cache}" in text for text in version.environment.values())
+    modes, cache = ("mode",) if version.modes else (), ("cache",) if keeps_cache else ()
+    return (*modes, *cache, *sorted(version.settings))
 
 
 def _callable(word: str, case: Case) -> Contender:

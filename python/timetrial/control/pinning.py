@@ -25,6 +25,6 @@ def pin(threads: Iterable[Thread], helpers: Sequence[str], cpus: frozenset[int])
             free.remove(one.allowed_cpus)
         else:
             homeless.append(one)
-    for one, cpu in zip(homeless, sorted(free, key=int), strict=True):
+    for one, cpu in zip(homeless, sorted(free, key=int), strict=False):  # there may be fewer threads
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.sched_setaffinity(one.tid, {int(cpu)})
