@@ -11,7 +11,7 @@ import pytest
 from clients import Small, put_clients
 from dataset_formats import MNIST_NAMES, write_mnist
 
-from timetrial.datasets import known
+from timetrial.dataset_files import known
 
 
 @pytest.fixture

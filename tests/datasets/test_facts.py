@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from timetrial.dataset_files.dataset import image_dataset
 from timetrial.datasets import DATASETS, Dataset, known_datasets, load_dataset
-from timetrial.datasets.dataset import image_dataset
 from timetrial.datasets.facts import facts_of
 from timetrial.report.datasets import facts_in_words
 

@@ -22,8 +22,9 @@ from dataset_formats import write_cifar10_binary
 from typer.testing import CliRunner
 
 from timetrial.cli.main import app
-from timetrial.datasets import copying, install, is_ready, known, known_dataset, load_dataset, state_of
-from timetrial.datasets.places import installed_folder, read_marker
+from timetrial.dataset_files import copying, known
+from timetrial.dataset_files.places import installed_folder, read_marker
+from timetrial.datasets import install, is_ready, known_dataset, load_dataset, state_of
 from timetrial.errors import InputError, Unavailable
 
 LABELS = "train-labels-idx1-ubyte"
@@ -218,7 +219,8 @@ def test_too_little_room_is_said_beforehand(small: Small, monkeypatch: pytest.Mo
 def test_killed_while_it_downloads(small: Small, tmp_path: Path) -> None:
     """The whole process, by the kernel: what it leaves is taken for no data set, and goes the next time."""
     script = (
-        "import os; from pathlib import Path; from timetrial.datasets import known, known_dataset, install;"
+        "import os; from pathlib import Path; from timetrial.dataset_files import known; "
+        "from timetrial.datasets import known_dataset, install;"
         f"known._FILE = Path({str(small.table)!r}); os.environ['FAKE_VICTIM'] = str(os.getpid());"
         "install(known_dataset('mnist'))"
     )

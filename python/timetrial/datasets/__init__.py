@@ -4,12 +4,12 @@
 stand, `facts` what was found in the samples.
 """
 
-from timetrial.datasets.dataset import Dataset
+from timetrial.dataset_files.dataset import Dataset
+from timetrial.dataset_files.known import KnownDataset, known_dataset, known_datasets
+from timetrial.dataset_files.places import datasets_folder
+from timetrial.dataset_files.states import State, is_ready, state_of
 from timetrial.datasets.install import Installed, install
-from timetrial.datasets.known import KnownDataset, known_dataset, known_datasets
 from timetrial.datasets.loaders import DATASETS, Source, dataset_source, load_dataset
-from timetrial.datasets.places import datasets_folder
-from timetrial.datasets.states import State, is_ready, state_of
 
 __all__ = [
     "DATASETS",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from timetrial.datasets.dataset import (
+from timetrial.dataset_files.dataset import (
     ByteArray,
     Dataset,
     IntArray,
@@ -23,8 +23,8 @@ from timetrial.datasets.dataset import (
     image_dataset,
     pixels,
 )
-from timetrial.datasets.files import file_hashes, find_files, read_file
-from timetrial.datasets.restricted_pickle import NotAdmitted, load_restricted
+from timetrial.dataset_files.files import file_hashes, find_files, read_file
+from timetrial.dataset_files.restricted_pickle import NotAdmitted, load_restricted
 from timetrial.errors import InputError
 
 PIXELS = 3 * 32 * 32

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from timetrial.core import Input, random
-from timetrial.datasets.dataset import Arrays, Dataset, FloatArray
+from timetrial.dataset_files.dataset import Arrays, Dataset, FloatArray
 
 WIDTHS = (200, 400, 800, 1000)  # of the stacked auto-encoders' first and second codes
 TRAIN_SAMPLES, TEST_SAMPLES = 4096, 1024

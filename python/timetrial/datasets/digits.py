@@ -11,7 +11,7 @@ import importlib
 import numpy as np
 
 from timetrial.core import random
-from timetrial.datasets.dataset import Dataset, FloatArray, check_labels, image_dataset
+from timetrial.dataset_files.dataset import Dataset, FloatArray, check_labels, image_dataset
 from timetrial.datasets.resize import resize_bilinear
 from timetrial.errors import Unavailable
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.core import Input
-from timetrial.datasets.dataset import Arrays, Dataset
+from timetrial.dataset_files.dataset import Arrays, Dataset
 
 # For each of `train` and `test`: "samples"; "classes", how many samples of each (where there are labels);
 # "duplicates", how many samples are those of an earlier one, bit for bit. "test_in_train": how many of those

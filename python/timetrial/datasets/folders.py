@@ -7,33 +7,40 @@ labels.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from timetrial.core import random
-from timetrial.datasets.dataset import ByteArray, Dataset, IntArray, image_dataset, pixels
+from timetrial.dataset_files.dataset import ByteArray, Dataset, IntArray, image_dataset, pixels
+from timetrial.dataset_files.trees import (
+    HELD_OUT,
+    Split,
+    Tree,
+    Wanted,
+    files_in,
+    hold_out,
+    root_of,
+    split_of,
+    tree_of,
+    tree_sum,
+)
 from timetrial.datasets.imagenet_labels import validation_labels
-from timetrial.datasets.pictures import Form, decode, decoder, pillow
-from timetrial.datasets.trees import Tree, check_size, pictures_in, root_of, tree_of, tree_sum
+from timetrial.datasets.pictures import ENDINGS, Form, check_size, decode, decoder, pillow
 from timetrial.errors import InputError
 
-HELD_OUT = 5  # one picture of so many is tested on, where the user's folder says nothing
-OWN_LAYOUT = "train/CLASS/*.png and test/CLASS/*.png, or CLASS/*.png (JPEG too)"
+PICTURES = Wanted("picture", ENDINGS, "train/CLASS/*.png and test/CLASS/*.png, or CLASS/*.png (JPEG too)")
 IMAGENET_LAYOUT = "train/nXXXXXXXX/*.JPEG and val/"
-Split = tuple[Tree, Tree | None]  # to train on, to test on; None: it is held out
 
 
 def images_key(name: str, folder: str | None) -> dict[str, str]:
     """What decides the content, for the cache."""
-    return _key(name, folder, _own(name, folder))
+    return _key(name, folder, split_of(name, folder, PICTURES))
 
 
 def load_images(name: str, size: int | None, folder: str | None, seed: int) -> Dataset:
     """All pictures are gray or all are colored; without `size`, all are of one size."""
-    return _load(name, folder, _own(name, folder), Form(size), seed)
+    return _load(name, folder, split_of(name, folder, PICTURES), Form(size), seed)
 
 
 def imagenet_key(name: str, folder: str | None) -> dict[str, str]:
@@ -46,28 +53,15 @@ def load_imagenet(name: str, size: int, folder: str | None, seed: int) -> Datase
     return _load(name, folder, _imagenet(name, folder), Form(size, gray_as_color=True), seed)
 
 
-def _own(name: str, folder: str | None) -> Split:
-    root = root_of(name, folder, OWN_LAYOUT)
-    tested = next((root / part for part in ("test", "val") if (root / part).is_dir()), None)
-    if not (root / "train").is_dir():
-        return tree_of(root), None
-    if tested is None:
-        raise InputError(
-            f"'{root}' has a folder train and none of the names test and val. Expected {OWN_LAYOUT}."
-        )
-    train = tree_of(root / "train")
-    return train, tree_of(tested, train.classes)
-
-
 def _imagenet(name: str, folder: str | None) -> Split:
     root = root_of(name, folder, IMAGENET_LAYOUT)
     for part in ("train", "val"):
         if not (root / part).is_dir():
             raise InputError(f"'{root}' has no folder {part}. Expected {IMAGENET_LAYOUT}.")
-    train = tree_of(root / "train")
-    flat = pictures_in(root / "val")
+    train = tree_of(root / "train", PICTURES)
+    flat = files_in(root / "val", PICTURES)
     if not flat:
-        return train, tree_of(root / "val", train.classes)
+        return train, tree_of(root / "val", PICTURES, train.classes)
     labels = validation_labels(root, [file.name for file in flat], train.classes)
     return train, Tree(train.classes, tuple(flat), tuple(labels))
 
@@ -87,7 +81,7 @@ def _load(name: str, folder: str | None, split: Split, form: Form, seed: int) ->
     check_size(name, count, first.shape)
     held_out = "as the folders say"
     if test is None:
-        train, test = _hold_out(train, seed)
+        train, test = hold_out(train, PICTURES, "images", seed)
         held_out = f"random, one of {HELD_OUT} of each class for testing"
     parts = [_decoded(image, tree, form, train.files[0], first.shape) for tree in (train, test)]
     description: dict[str, Any] = {
@@ -142,31 +136,3 @@ def _differing(file: Path, found: tuple[int, ...], first: Path, expected: tuple[
         f"{file} has {found[2]}x{found[1]} pixels; expected {expected[2]}x{expected[1]}, as {first} has. "
         "With dataset=images@64 (any size) all are made one: the shorter side, and the middle cut out."
     )
-
-
-def _hold_out(tree: Tree, seed: int) -> tuple[Tree, Tree]:
-    """Of each class one picture of HELD_OUT, at least one, to test on."""
-    labels = np.array(tree.labels)
-    tested = np.zeros(len(labels), np.bool_)
-    for number, name in enumerate(tree.classes):
-        places = np.flatnonzero(labels == number)
-        if len(places) < FEWEST_PICTURES:
-            raise InputError(
-                f"The class '{name}' has {len(places)} picture; expected at least {FEWEST_PICTURES}, one to "
-                "train on and one to test on."
-            )
-        order = random.permutation(seed, f"images/{name}", len(places))
-        tested[places[order[: max(1, len(places) // HELD_OUT)]]] = True
-
-    def part(chosen: np.ndarray[Any, Any]) -> Tree:
-        places = np.flatnonzero(chosen)
-        return replace(
-            tree,
-            files=tuple(tree.files[place] for place in places),
-            labels=tuple(tree.labels[place] for place in places),
-        )
-
-    return part(~tested), part(tested)
-
-
-FEWEST_PICTURES = 2  # of a class

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from timetrial.datasets.dataset import ByteArray
-from timetrial.datasets.files import read_file
+from timetrial.dataset_files.dataset import ByteArray
+from timetrial.dataset_files.files import read_file
 from timetrial.errors import InputError
 
 IMAGES, LABELS = 2051, 2049

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from timetrial.datasets.clients import NoRoom, Say, bring
-from timetrial.datasets.copying import Damaged, copy_file, room_problem
-from timetrial.datasets.known import KnownDataset
-from timetrial.datasets.loaders import dataset_source
-from timetrial.datasets.places import (
+from timetrial.dataset_files.clients import NoRoom, Say, bring
+from timetrial.dataset_files.copying import Damaged, copy_file, room_problem
+from timetrial.dataset_files.known import KnownDataset
+from timetrial.dataset_files.places import (
     FOLDER_VARIABLE,
     Marker,
     datasets_folder,
@@ -27,7 +26,8 @@ from timetrial.datasets.places import (
     place_of,
     write_marker,
 )
-from timetrial.datasets.verify import problem_of
+from timetrial.dataset_files.verify import problem_of
+from timetrial.datasets.loaders import dataset_source
 from timetrial.errors import InputError, TimetrialError, Unavailable
 
 

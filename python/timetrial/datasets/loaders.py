@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from timetrial.dataset_files.dataset import Dataset
+from timetrial.dataset_files.files import file_hashes
+from timetrial.dataset_files.known import sized_name, split_name
 from timetrial.datasets.cifar import CIFAR10, CIFAR100, CIFAR100_COARSE, cifar_files, load_cifar
 from timetrial.datasets.codes import WIDTHS, load_codes
-from timetrial.datasets.dataset import Dataset
 from timetrial.datasets.digits import load_digits8, load_digits28
-from timetrial.datasets.files import file_hashes
 from timetrial.datasets.folders import imagenet_key, images_key, load_imagenet, load_images
-from timetrial.datasets.known import sized_name, split_name
 from timetrial.datasets.mnist import load_mnist, mnist_files
 from timetrial.datasets.photographs import load_photographs, photographs_key
 from timetrial.datasets.regression import load_synthetic_regression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from timetrial.datasets.dataset import (
+from timetrial.dataset_files.dataset import (
     ByteArray,
     Dataset,
     IntArray,
@@ -12,7 +12,7 @@ from timetrial.datasets.dataset import (
     image_dataset,
     pixels,
 )
-from timetrial.datasets.files import file_hashes, find_files
+from timetrial.dataset_files.files import file_hashes, find_files
 from timetrial.datasets.idx import IMAGES, LABELS, read_idx
 from timetrial.errors import InputError
 

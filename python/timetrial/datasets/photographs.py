@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from timetrial.core import random
-from timetrial.datasets.dataset import Dataset, image_dataset, pixels
-from timetrial.datasets.files import file_hashes
+from timetrial.dataset_files.dataset import Dataset, image_dataset, pixels
+from timetrial.dataset_files.files import file_hashes
 from timetrial.datasets.pictures import BILINEAR, CURE, decoder, pillow
 from timetrial.errors import InputError, Unavailable
 

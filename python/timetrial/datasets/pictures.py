@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from timetrial.datasets.dataset import ByteArray
+from timetrial.dataset_files.dataset import ByteArray
 from timetrial.errors import InputError, Unavailable
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp")
@@ -88,3 +90,18 @@ def _in_mode(opened: Any, file: Path, form: Form) -> Any:
         f"{file} is of the mode {opened.mode}{' with transparency' if opened.mode in COLOR else ''}; "
         "expected 8 bits in gray, or in red, green and blue, without alpha. Convert it, or take it out."
     )
+
+
+def check_size(dataset: str, count: int, shape: Sequence[int]) -> None:
+    """InputError: decoded as 32-bit numbers they would fill the machine's memory."""
+    channels, height, width = shape
+    needed = count * channels * height * width * 4
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory / 2:
+        fit = int(memory / 2 * count / needed)
+        raise InputError(
+            f"'{dataset}' has {count:,} pictures of {channels}x{height}x{width}: decoded they take "
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:.0f} GB of memory; expected at most "
+            f"{fit:,}. Take fewer of each class, or make them smaller: "
+            f"dataset={dataset.partition('@')[0]}@64."
+        )

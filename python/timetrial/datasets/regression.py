@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from timetrial.core import Input, random
-from timetrial.datasets.dataset import Arrays, Dataset, FloatArray
+from timetrial.dataset_files.dataset import Arrays, Dataset, FloatArray
 
 TRAIN_SAMPLES, TEST_SAMPLES = 4096, 1024
 SIDE, FEATURES, VALUES = 8, 16, 4

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 
-from timetrial.datasets.dataset import ByteArray, Dataset, IntArray, check_labels, image_dataset, pixels
-from timetrial.datasets.files import file_hashes, find_files, read_file
+from timetrial.dataset_files.dataset import ByteArray, Dataset, IntArray, check_labels, image_dataset, pixels
+from timetrial.dataset_files.files import file_hashes, find_files, read_file
 from timetrial.errors import InputError
 
 CLASSES = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from timetrial.core import random
-from timetrial.datasets.dataset import Dataset, FloatArray, IntArray, image_dataset
+from timetrial.dataset_files.dataset import Dataset, FloatArray, IntArray, image_dataset
 from timetrial.datasets.resize import resize_bilinear
 
 CLASSES = 10

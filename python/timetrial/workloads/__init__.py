@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from timetrial.dataset_files.dataset import Dataset
 from timetrial.datasets import DATASETS, load_dataset
-from timetrial.datasets.dataset import Dataset
 from timetrial.networks import NETWORKS, load_network
 from timetrial.networks.definition import NetworkDefinition
 from timetrial.optimizers import OPTIMIZERS, check_optimizer

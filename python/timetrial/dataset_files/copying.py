@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from timetrial.datasets.known import FileFacts
+from timetrial.dataset_files.known import FileFacts
 from timetrial.errors import Unavailable
 
 BLOCK = 1 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
-from timetrial.datasets.known import KnownDataset
+from timetrial.dataset_files.known import KnownDataset
 from timetrial.paths import user_path
 
 FILE = "installed.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from timetrial.datasets.known import KnownDataset, known_dataset
-from timetrial.datasets.places import place_of
+from timetrial.dataset_files.known import KnownDataset, known_dataset
+from timetrial.dataset_files.places import place_of
 
 Word = Literal["ready", "missing", "yours"]
 

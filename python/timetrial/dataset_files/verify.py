@@ -7,9 +7,9 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from timetrial.datasets.copying import BLOCK, Damaged, whole
-from timetrial.datasets.known import KnownDataset, known_datasets
-from timetrial.datasets.places import place_of, sums_of
+from timetrial.dataset_files.copying import BLOCK, Damaged, whole
+from timetrial.dataset_files.known import KnownDataset, known_datasets
+from timetrial.dataset_files.places import place_of, sums_of
 from timetrial.errors import InputError, Unavailable
 
 

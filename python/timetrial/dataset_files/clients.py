@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from timetrial.core.supervised import Supervised
-from timetrial.datasets.copying import Damaged, copy_members, whole
-from timetrial.datasets.known import FileFacts, Origin
+from timetrial.dataset_files.copying import Damaged, copy_members, whole
+from timetrial.dataset_files.known import FileFacts, Origin
 from timetrial.errors import Unavailable
 
 Say = Callable[[str], None]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from timetrial.datasets.verify import verified_folder
+from timetrial.dataset_files.verify import verified_folder
 from timetrial.errors import InputError
 from timetrial.paths import user_path
 
