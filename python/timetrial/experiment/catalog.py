@@ -103,7 +103,7 @@ def _dataset_words(one: KnownDataset) -> str:
         origin = f": `timetrial datasets install {one.name}`, or your folder (`dataset_folder`)"
     else:
         origin = ": from your folder (`dataset_folder`)" if one.yours else ""
-    sized = f"; `{one.name}@64` has another size" if one.sized else ""
+    sized = f"; `{one.name}@64` has 64 {one.sized}" if one.sized else ""
     return f"{one.words}{shape}{origin}{sized}"
 
 

@@ -29,7 +29,8 @@ SPLIT_SEED = (
 
 def data_entry(name: str, folder: str | None) -> Entry:
     """For each input NAME of the data the arrays train_NAME and test_NAME; the table `dataset`, with what was
-    found in the samples under `checks`, and of the inputs the table `inputs`, in their order.
+    found in the samples under `checks`, and of the inputs the table `inputs`, in their order. Of inputs that
+    are numbers of words the table `vocabularies`: the words by their numbers.
 
     A dataset of files is keyed by what is in them, so other files under the same name are another entry.
     """
@@ -43,6 +44,7 @@ def data_entry(name: str, folder: str | None) -> Entry:
             **{f"test_{name}": array for name, array in data.test.items()},
             "inputs": {"inputs": [asdict(one) for one in data.inputs]},
             "dataset": {"classes": data.classes, **data.description, "checks": facts_of(data)},
+            **({"vocabularies": dict(data.vocabularies)} if data.vocabularies else {}),
         }
 
     return cached(
