@@ -6,12 +6,14 @@ import gzip
 import json
 import pickle
 import shlex
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from launching import SMALL_NETWORK
+from text_formats import TS_HEADER, TS_TRAIN, mo, r_strings, write_imdb_numbers, write_mails, write_rdb
 
 import timetrial
 from timetrial.datasets.cifar import CIFAR10, _read
@@ -22,6 +24,12 @@ from timetrial.experiment.experiment import load, load_words
 from timetrial.processes.events import Asked, Ready, read_event
 from timetrial.records.store import read_launch
 from timetrial.results.results import Results
+from timetrial.texts.imdb_numbers import load_numbers
+from timetrial.texts.mails import mail_words
+from timetrial.texts.pair_files import read_messages
+from timetrial.texts.r_strings import read_string_lists
+from timetrial.texts.spam import _mails
+from timetrial.texts.ts_files import read_ts
 from timetrial.workloads import load_network
 
 PACKAGE = Path(timetrial.__file__).parent
@@ -60,6 +68,21 @@ def _images(count: int) -> bytes:
     return np.random.default_rng(1).integers(0, 256, (count, 3072), np.uint8).tobytes()
 
 
+def _made(write: Callable[[Path], object], name: str = "file") -> bytes:
+    """The content of a file that something writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        write(file)
+        return file.read_bytes()
+
+
+MAIL = (
+    b'Subject: x\nContent-Type: multipart/mixed; boundary="x"\n\n--x\nContent-Transfer-Encoding: base64\n\n'
+    b"YnV5\n--x\nContent-Type: text/html; charset=utf-8\n\n<p>two &amp; <b>more</b>\n--x--\n"
+)
+MAILS = {"ham/1": "a: b\n\nc", "spam/2": "d: e\n\nf"}
+NOVELS = [r_strings(["EMMA", "", "It was."])] * 2
+TS = TS_HEADER + "\n".join(TS_TRAIN)
 _READY = {
     "event": "ready",
     "phases": [{"name": "start", "ns": 1, "rss_bytes": 5}],
@@ -127,6 +150,16 @@ READERS: dict[str, Reader] = {
         ),
         lambda path: _read(CIFAR10, path),
         "data_batch_1",
+    ),
+    "series": Reader(TS.encode(), read_ts, "Small_TRAIN.ts"),
+    "novels": Reader(_made(lambda file: write_rdb(file, NOVELS)), read_string_lists),
+    "messages": Reader(mo({"": "x", "a": "b", "long one": "other"}), read_messages),
+    "mails": Reader(_made(lambda file: write_mails(file.parent, MAILS), "mails.tar"), _mails),
+    "mail": Reader(MAIL, lambda path: mail_words(path.read_bytes())),
+    "numbers of reviews": Reader(
+        _made(lambda file: write_imdb_numbers(file.parent, [[1, 2]], [[3]]), "imdb.npz"),
+        lambda path: load_numbers("imdb", path.parent, 9, 4),
+        "imdb.npz",
     ),
     "marker": Reader(json.dumps(_MARKER).encode(), lambda path: _python(path.parent), marker.FILE),
 }

@@ -30,7 +30,7 @@ def _decoded(part: Message) -> str:
         return ""
     try:
         return content.decode(part.get_content_charset("latin-1"))
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, ValueError):
         return content.decode("latin-1")
 
 
