@@ -25,6 +25,7 @@ from timetrial.texts.pair_files import load_messages, load_pairs, messages_files
 from timetrial.texts.ptb import load_ptb, ptb_files
 from timetrial.texts.series import load_series, load_vowels, series_key, vowels_files
 from timetrial.texts.spam import load_spam, spam_files
+from timetrial.texts.synthetic import load_language, load_sentences
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ SEQUENCES: dict[str, Callable[[int | None], Source]] = {
     "ptb": _sequences("ptb", load_ptb, ptb_files),
     "gcc-messages": _sequences("gcc-messages", load_messages, messages_files),
     "pairs": _sequences("pairs", load_pairs, key=pairs_key),
+    "synthetic-sentences": _sequences("synthetic-sentences", load_sentences),
+    "synthetic-language": _sequences("synthetic-language", load_language),
 }
 # Those whose name takes a size, "images@64".
 SIZED: dict[str, Callable[[int | None], Source]] = {
