@@ -31,7 +31,7 @@ def setting(record: LaunchRecord, name: str) -> Setting:
 
 
 @pytest.mark.parametrize("name", BLAS)
-@pytest.mark.parametrize("parallel", ["images", "product"])
+@pytest.mark.parametrize("parallel", ["images", pytest.param("product", marks=pytest.mark.full)])
 def test_every_library_computes_the_network(tmp_path: Path, name: str, parallel: str) -> None:
     if name not in available():
         pytest.skip(f"{name} is not installed: {known_libraries()[name].cure}")

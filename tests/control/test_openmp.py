@@ -68,7 +68,7 @@ def test_threads_stay_at_their_places(tmp_path: Path) -> None:
 
 
 def waited(folder: Path, monkeypatch: pytest.MonkeyPatch, count: str) -> float:
-    """The CPU time of the second thread, which has nothing to do, over that of the first."""
+    """The CPU time per step of the region's second thread, which has nothing to do, in nanoseconds."""
     folder.mkdir()
     (folder / "mine.py").write_text(WAITING)
     monkeypatch.chdir(folder)
@@ -77,8 +77,9 @@ def waited(folder: Path, monkeypatch: pytest.MonkeyPatch, count: str) -> float:
     assert record.outcome == "ok", words(record)
     [found] = [one for one in record.settings if one.name == openmp.SPIN_COUNT]
     assert found.status == "applied"
-    main, *others = sorted(record.threads, key=lambda one: one.tid)
-    return max(one.cpu_ns + one.wait_ns for one in others) / main.cpu_ns
+    # Not NumPy's, which are older, and spin after the import.
+    youngest = max(record.threads, key=lambda one: one.tid)
+    return youngest.cpu_ns / sum(one.steps for one in record.segments)
 
 
 def test_threads_that_wait_spin_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +87,8 @@ def test_threads_that_wait_spin_for_so_long(tmp_path: Path, monkeypatch: pytest.
         pytest.skip("machine: one CPU")
     asleep = waited(tmp_path / "none", monkeypatch, "0")
     spinning = waited(tmp_path / "infinite", monkeypatch, openmp.FOREVER)
-    assert spinning > 3 * asleep
+    # Microseconds against most of 10 ms; a machine with ten others leaves a millisecond.
+    assert spinning > 10 * asleep
 
 
 @pytest.mark.attempt

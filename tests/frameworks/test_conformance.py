@@ -156,7 +156,11 @@ def _settings(mode: str, **more: str) -> dict[str, str]:
 
 @EVERYTHING
 @pytest.mark.parametrize(
-    ("loss", "momentum", "weight_decay"), [("softmax_cross_entropy", 0.9, 0.0), ("squared_error", 0.5, 0.01)]
+    ("loss", "momentum", "weight_decay"),
+    [
+        ("softmax_cross_entropy", 0.9, 0.0),
+        pytest.param("squared_error", 0.5, 0.01, marks=pytest.mark.full),
+    ],
 )
 def test_every_layer_is_proven(
     tmp_path: Path, backend: str, mode: str, loss: str, momentum: float, weight_decay: float
@@ -178,7 +182,9 @@ def test_every_layer_is_proven(
 
 
 @EVERYTHING
-@pytest.mark.parametrize(("kind", "text"), [("add", FANNED), ("dropout", DROPPED)])
+@pytest.mark.parametrize(
+    ("kind", "text"), [("add", FANNED), pytest.param("dropout", DROPPED, marks=pytest.mark.full)]
+)
 def test_layers_of_several_inputs_are_proven(
     tmp_path: Path, backend: str, mode: str, kind: str, text: str
 ) -> None:
@@ -193,7 +199,7 @@ def test_layers_of_several_inputs_are_proven(
 @pytest.mark.parametrize(
     ("backend", "mode"), [one for one in _everything() if one.values[0] in QUICK], ids=str
 )
-@pytest.mark.parametrize("task", ["train", "forward"])
+@pytest.mark.parametrize("task", ["train", pytest.param("forward", marks=pytest.mark.full)])
 def test_newer_kinds_are_proven_together(tmp_path: Path, backend: str, mode: str, task: str) -> None:
     _proven(_own_network(tmp_path, backend, mode, kind_networks.TOGETHER, task))
 
@@ -222,7 +228,7 @@ def test_states_of_layers_in_other_tasks(tmp_path: Path, backend: str, mode: str
 
 
 @EVERYTHING
-@pytest.mark.parametrize("task", ["gradient", "forward"])
+@pytest.mark.parametrize("task", ["gradient", pytest.param("forward", marks=pytest.mark.full)])
 def test_tasks_without_update(tmp_path: Path, backend: str, mode: str, task: str) -> None:
     network = small_network(tmp_path)
     plan = _plan(

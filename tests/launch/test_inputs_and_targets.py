@@ -45,7 +45,7 @@ def network(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "data"), [(TWO_SIDED, "synthetic-regression"), (AUTO_ENCODER, "synthetic-cifar")]
 )
-@pytest.mark.parametrize("backend", ["eigen", "onednn", "pytorch"])
+@pytest.mark.parametrize("backend", ["eigen", "onednn", pytest.param("pytorch", marks=pytest.mark.full)])
 def test_they_are_proven_and_timed(tmp_path: Path, backend: str, text: str, data: str, purpose: str) -> None:
     plan = make_plan(
         tmp_path / "launch", backend, network=network(tmp_path, text), dataset=data, purpose=purpose

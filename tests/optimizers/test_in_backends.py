@@ -63,7 +63,7 @@ LACKS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["eigen", "pytorch", "jax"])
+@pytest.mark.parametrize("backend", ["eigen", "pytorch", pytest.param("jax", marks=pytest.mark.full)])
 def test_the_end_of_a_timed_part_is_judged_by_the_step_it_is(tmp_path: Path, backend: str) -> None:
     """Bias corrections, clipping and the rates of a schedule, thousands of steps after a reset."""
     _is_judged(_launch(tmp_path, backend, OPTIONS[-1], "speed"), OPTIONS[-1])
@@ -101,17 +101,26 @@ def _launch(folder: Path, backend: str, optimizer: dict[str, Any], purpose: str)
 
 # The end of a timed part is judged by the same court, and `cblas` updates by the code of `eigen`.
 PURPOSES = ["proof", pytest.param("speed", marks=pytest.mark.full)]
-BACKENDS = [
-    *NATIVE,
-    pytest.param("cblas", marks=pytest.mark.full),
-    "pytorch",
-    *(pytest.param(backend, marks=pytest.mark.full) for backend in INSTALLED),
+# A framework takes seconds to start: every day it shows a plain rule, and one with everything.
+EVERY_DAY = [
+    *((backend, optimizer) for backend in NATIVE for optimizer in OPTIONS),
+    ("pytorch", OPTIONS[1]),
+    ("pytorch", OPTIONS[-1]),
+]
+BACKENDS_AND_RULES = [
+    pytest.param(
+        backend,
+        optimizer,
+        id=f"{backend}-{_id(optimizer)}",
+        marks=[] if (backend, optimizer) in EVERY_DAY else [pytest.mark.full],
+    )
+    for backend in (*NATIVE, "cblas", "pytorch", *INSTALLED)
+    for optimizer in OPTIONS
 ]
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
-@pytest.mark.parametrize("optimizer", OPTIONS, ids=_id)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("backend", "optimizer"), BACKENDS_AND_RULES)
 def test_it_is_proven_and_judged_again_at_the_end(
     tmp_path: Path, backend: str, optimizer: dict[str, Any], purpose: str
 ) -> None:

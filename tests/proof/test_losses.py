@@ -9,6 +9,7 @@ import pytest
 from launching import make_plan, words
 from own_networks import TWO_LOSSES
 from twins import Bench
+from ways import PURPOSES_AND_TASKS
 
 import timetrial as tt
 from timetrial.launch.run import run_launch
@@ -23,8 +24,7 @@ def network(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("task", ["train", "gradient", "forward"])
-@pytest.mark.parametrize("purpose", ["proof", "speed"])
+@pytest.mark.parametrize(("purpose", "task"), PURPOSES_AND_TASKS)
 @pytest.mark.parametrize("backend", ["eigen", "onednn", "cblas", "libtorch", "pytorch"])
 def test_they_are_proven_and_timed(
     tmp_path: Path, network: str, backend: str, purpose: str, task: str
@@ -41,7 +41,7 @@ def test_they_are_proven_and_timed(
     assert judged.status == "passed", judged
 
 
-@pytest.mark.parametrize("backend", ["eigen", "pytorch"])
+@pytest.mark.parametrize("backend", ["eigen", pytest.param("pytorch", marks=pytest.mark.full)])
 def test_they_are_learned_by_the_first(tmp_path: Path, network: str, backend: str) -> None:
     """Accuracy is that of the prediction, which the first loss is of."""
     if backend == "pytorch":

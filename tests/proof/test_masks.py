@@ -13,6 +13,7 @@ import pytest
 from launching import make_plan, words, workload
 from own_networks import DROPPED
 from twins import Bench
+from ways import PURPOSES_AND_TASKS
 
 from timetrial.cases.case import Workload
 from timetrial.launch.run import run_launch
@@ -29,8 +30,7 @@ def network(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("task", ["train", "gradient", "forward"])
-@pytest.mark.parametrize("purpose", ["proof", "speed"])
+@pytest.mark.parametrize(("purpose", "task"), PURPOSES_AND_TASKS)
 @pytest.mark.parametrize("backend", ["eigen", "onednn", "cblas", "libtorch", "pytorch"])
 def test_it_is_proven_and_timed(tmp_path: Path, network: str, backend: str, purpose: str, task: str) -> None:
     if backend in ("libtorch", "pytorch"):
