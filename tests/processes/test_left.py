@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from launching import make_plan
 
+from timetrial.launch.contact import LaunchContact
 from timetrial.launch.folder import written_to_home
-from timetrial.processes.left import IN_MEMORY_BYTES, files_below, printable, read_array, remove
+from timetrial.processes.left import IN_MEMORY_BYTES, empty, files_below, printable, read_array, remove
 from timetrial.processes.outcome import LaunchError
 
 MOST = 8 * IN_MEMORY_BYTES
@@ -135,3 +137,41 @@ def test_names_that_are_no_text_are_printable(tmp_path: Path) -> None:
     said.encode()
     assert said.isprintable()
     assert r"caf\xe9\n\x1b[31m 10" in said
+
+
+@pytest.mark.attempt
+def test_only_the_folder_itself_is_emptied(tmp_path: Path) -> None:
+    """And not what its contender puts in its place."""
+    own, victim = tmp_path / "own", tmp_path / "victim"
+    for folder in (own, victim):
+        folder.mkdir()
+        (folder / "a.npy").write_bytes(WHOLE)
+    (own / "deep").mkdir()
+    (own / "link").symlink_to(victim)
+    descriptor = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+    own.rename(tmp_path / "elsewhere")
+    own.symlink_to(victim)
+    try:
+        empty(descriptor)
+    finally:
+        os.close(descriptor)
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["deep"]
+    assert [path.name for path in victim.iterdir()] == ["a.npy"]
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("put", ["link", "folder", "nothing"])
+def test_what_stands_in_the_place_of_dumps_gets_none(tmp_path: Path, put: str) -> None:
+    plan = make_plan(tmp_path / "launch", "eigen")
+    plan.folder.mkdir()
+    contact = LaunchContact(lambda *_: pytest.fail("it was asked"), None, None, plan, "judged")  # type: ignore
+    folder, _ = contact._place()
+    folder.rename(tmp_path / "moved")
+    if put == "link":
+        folder.symlink_to(tmp_path)
+    elif put == "folder":
+        folder.mkdir()
+    with pytest.raises(LaunchError, match="nothing can be put into its folder any more"):
+        contact.dump("parameters")
+    contact.close()
+    assert (tmp_path / "moved").is_dir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from timetrial.launch.decisions import Stage
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.processes.events import Ask, Done, DumpDone, GradientDone, broken
-from timetrial.processes.left import largest_array_bytes, read_array, remove
+from timetrial.processes.left import empty, largest_array_bytes, read_array, remove
 from timetrial.proof.observed import Tensors
 from timetrial.records.model import SegmentKind
 
@@ -30,6 +31,7 @@ class LaunchContact:
         self._folder = plan.folder.resolve() / "dumps"
         self._most_bytes = largest_array_bytes(plan.prepared.job)
         self._kind = kind
+        self._own: tuple[Path, int] | None = None  # where it dumps: a folder, and its descriptor
 
     def stream(self, name: str) -> None:
         """The next steps use this stream, from its first batch."""
@@ -52,12 +54,12 @@ class LaunchContact:
 
     def dump(self, role: str) -> Tensors:
         """Every tensor of a role."""
-        folder = self._new()
+        folder, descriptor = self._place()
         names = self._ask(f"dump {role} {folder}", DumpDone).tensors
         try:
             return {name: read_array(folder / f"{name}.npy", self._most_bytes) for name in sorted(names)}
         finally:
-            remove(folder)
+            empty(descriptor)
 
     def outputs(self) -> NDArray[Any]:
         """Inference between steps."""
@@ -69,19 +71,31 @@ class LaunchContact:
 
     def close(self) -> None:
         """Takes the folder away; what was read stays."""
+        if self._own is not None:
+            os.close(self._own[1])
+            self._own = None
         remove(self._folder)
 
     def _array(self, command: str) -> NDArray[Any]:
-        path = self._new() / f"{command}.npy"
+        folder, descriptor = self._place()
+        path = folder / f"{command}.npy"
         self._ask(f"{command} {path}", Done)
         try:
             return read_array(path, self._most_bytes)
         finally:
-            remove(path.parent)
+            empty(descriptor)
 
-    def _new(self) -> Path:
+    def _place(self) -> tuple[Path, int]:
+        """An empty folder. It is one for all dumps, and emptied through its descriptor, because to remove a
+        folder takes milliseconds on some file systems and a proof has a hundred dumps."""
         try:
-            self._folder.mkdir(exist_ok=True)
-            return Path(tempfile.mkdtemp(dir=self._folder))
+            if self._own is None:
+                self._folder.mkdir(exist_ok=True)
+                folder = Path(tempfile.mkdtemp(dir=self._folder))
+                self._own = folder, os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            folder, descriptor = self._own
+            if os.path.samestat(os.lstat(folder), os.fstat(descriptor)):
+                return folder, descriptor
         except OSError as error:
             raise broken(f"nothing can be put into its folder any more: {error.strerror}") from None
+        raise broken("nothing can be put into its folder any more: something else stands in its place")

@@ -102,6 +102,16 @@ def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
             continue
 
 
+def empty(folder: int) -> None:
+    """Takes away the files of a folder that is open as this descriptor, wherever its path leads by now. What
+    cannot go, as folders, stays."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries]
+    for name in names:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+
+
 def remove(folder: Path) -> None:
     """A folder with all below it, however deep, and whatever its permissions; or what stands in its place.
     What cannot go stays."""
