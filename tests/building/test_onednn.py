@@ -88,6 +88,13 @@ def test_the_library_chooses_the_plugin(tmp_path: Path) -> None:
         resolve(Case("onednn", workload("mlp"), settings={"onednn.library": "onednn-debian"}), build=False)
 
 
+@pytest.fixture
+def built_once(workers_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real plug-in is compiled by whoever is first."""
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(workers_folder / "onednn"))
+
+
+@pytest.mark.usefixtures("built_once")
 def test_it_is_built_and_proven(tmp_path: Path) -> None:
     if "onednn-debian" not in available():
         pytest.skip(known_libraries()["onednn-debian"].cure)
@@ -105,6 +112,7 @@ def test_it_is_built_and_proven(tmp_path: Path) -> None:
     assert "2.6" in str(record.facts)
 
 
+@pytest.mark.usefixtures("built_once")
 def test_the_algorithm_of_convolutions_is_the_one_that_is_said(tmp_path: Path) -> None:
     """Version 2 has Winograd's on AVX-512; elsewhere the row is a mismatch, not a claim."""
     if "onednn-debian" not in available():

@@ -64,7 +64,9 @@ def test_a_folder_that_its_contender_spoils(tmp_path: Path, deed: str, said: str
 def test_a_folder_that_goes_while_its_contender_learns(tmp_path: Path) -> None:
     """Nothing of what lay beside the record is believed."""
     settings = {"planted.behavior": "tidy"}
-    record = run_launch(make_plan(tmp_path / "launch", PLANTED, purpose="learning", settings=settings))
+    record = run_launch(
+        make_plan(tmp_path / "launch", PLANTED, purpose="learning", settings=settings, batch_size=256)
+    )
     assert record.outcome == "crash", words(record)
     assert "of its launch went away" in (record.reason or "")
     assert (record.evaluations, record.files, record.segments) == ([], {}, [])
