@@ -28,6 +28,8 @@ TORCH_PIN = $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p;T;q' python/timetria
 APT_LINE := sudo apt install g++ make python3-dev python3-venv
 
 export CXX
+# Where it is set every start of Python compiles every file anew, and tests start it thousands of times.
+unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
 .PHONY: help demo test test-all stages lint ctest pytest frameworks loaded notebooks notebooks-outputs docs format coverage stubs self dist clean machine
