@@ -32,7 +32,7 @@ export CXX
 unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: help demo test test-all stages lint ctest pytest frameworks loaded notebooks notebooks-outputs docs format coverage stubs self dist clean machine
+.PHONY: help demo test test-all stages lint ctest tidy pytest frameworks loaded notebooks notebooks-outputs docs format coverage stubs self dist clean machine
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -48,7 +48,7 @@ test:  ## what a change of ordinary size can break: lint, GoogleTest, pytest, no
 test-all:  ## everything, as long as it takes: every variant, every framework that comes from packages
 	@$(MAKE) --no-print-directory test FULL=1
 
-stages: lint ctest pytest notebooks
+stages: lint ctest tidy pytest notebooks
 
 machine:
 	@missing=""; \
@@ -119,11 +119,13 @@ ctest: $(VENV)/.installed $(VENV)/.test  ## GoogleTest: as installed, then with 
 	  --output-junit $(TIMES)/ctest.xml
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "GoogleTest with sanitizers, build" -- sh -c 'cmake --preset debug && cmake --build --preset debug'
 	$(CTEST) "GoogleTest with sanitizers" -- ctest $(LABELS) --preset debug -j $(JOBS) --output-junit $(TIMES)/ctest-sanitizers.xml
-	$(STAGE) "clang-tidy" -- $(BIN)/python tools/tidy.py build/debug
 ifeq ($(FULL),1)
 	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "ThreadSanitizer, build" -- sh -c 'cmake --preset threads && cmake --build --preset threads'
 	$(CTEST) "ThreadSanitizer" -- ctest -LE full --preset threads -j $(JOBS) --output-junit $(TIMES)/ctest-threads.xml
 endif
+
+tidy: $(VENV)/.installed $(VENV)/.test  ## clang-tidy over our C++
+	PATH="$(abspath $(BIN)):$$PATH" $(STAGE) "clang-tidy" -- sh -c 'cmake --preset debug >/dev/null && $(BIN)/python tools/tidy.py build/debug'
 
 # Frameworks are installed once, into the user's data folder or $$TIMETRIAL_ENVIRONMENTS: three for `make test`, for
 # `make test-all` every one that comes from packages. What this machine has no interpreter for is left out; tests of
