@@ -49,13 +49,23 @@ def test_each_is_asked_for_once_and_the_base_first() -> None:
     assert sorted(one.case.id for one in asked) == sorted(one.case.id for one in some.candidates)
 
 
-def test_each_value_is_seen_beside_the_base_at_first() -> None:
-    some = space()
-    first = Search(some, seed=1).ask(13)
+def test_each_choice_in_turn_beside_the_best_of_those_before() -> None:
+    """And of what is not known yet, as in the base."""
+    some, best = space(), {"backend": "onednn", "threads": "2", "malloc.top_pad": "3", "blas.core_type": "d"}
+    search, asked = Search(some, seed=1), []
     assert len(some.candidates) == 200
-    assert {(name, value) for one in first for name, value in one.point.items()} == {
-        (name, value) for name, values in AXES.items() for value in values
-    }
+    while len(asked) < 13:
+        for one in search.ask(4):
+            asked.append(dict(one.point))
+            search.tell(one, -0.1 * sum(value == best[name] for name, value in one.point.items()))
+    base = dict(some.base.point)
+    assert asked[:4] == [{**base, "backend": one} for one in AXES["backend"]]
+    so_far = {**base, "backend": "onednn"}
+    assert asked[4] == {**so_far, "threads": "2"}
+    so_far["threads"] = "2"
+    assert asked[5:9] == [{**so_far, "malloc.top_pad": one} for one in "1234"]
+    so_far["malloc.top_pad"] = "3"
+    assert asked[9:] == [{**so_far, "blas.core_type": one} for one in "bcde"]
 
 
 def test_good_ones_are_found_soon() -> None:
@@ -66,7 +76,7 @@ def test_good_ones_are_found_soon() -> None:
         search, noise = Search(some, seed), random.Random(seed)
         seen: dict[str, float] = {}
         while len(seen) < 30:
-            for one in search.ask(3):
+            for one in search.ask(4):
                 seen[one.case.id] = took[one.case.id] + noise.gauss(0, 0.02)
                 search.tell(one, seen[one.case.id])
         behind.append(took[min(seen, key=lambda name: seen[name])] - min(took.values()))
@@ -92,8 +102,17 @@ def test_a_setting_that_a_backend_lacks_does_not_count() -> None:
     assert chosen is not None
     assert chosen.case is cases[1]
     assert some.find({"backend": "cblas", "threads": "2", "blas.library": "-"}) is None
-    search = Search(some, seed=1)
-    assert len(search.ask(10)) == 6
+    # The values of cblas's own are seen though no candidate is like the best but for them.
+    assert [one.case for one in some.values_of("blas.library", some.candidates[2])] == [
+        cases[0],
+        cases[2],
+        cases[3],
+    ]
+    assert [one.case for one in some.values_of("backend", some.candidates[1])] == [cases[1], cases[4]]
+    search, asked = Search(some, seed=1), []
+    while chosen := search.ask(10):
+        asked += chosen
+    assert len(asked) == 6
 
 
 def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:

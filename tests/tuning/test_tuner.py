@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,6 +81,43 @@ def test_a_first_look_is_no_win(engine: FakeEngine, tuned: Callable[..., Tuned])
 
 
 @pytest.mark.attempt
+def test_one_lucky_look_does_not_go_to_the_race(engine: FakeEngine, tuned: Callable[..., Tuned]) -> None:
+    """`other` is as fast as `fast` in its first launch alone: both ride again, together."""
+    rode: Counter[str] = Counter()
+
+    def factor(plan: Any) -> float:
+        name = plan.case.backend
+        if plan.purpose == "speed":
+            rode[name] += 1
+        return 0.65 if name == "other" and rode[name] == 1 else 1
+
+    engine.factor = factor
+    found = tuned("backend=slow,other,fast", "threads=1")
+    looks = {one.words: len(one.looks) for one in found.trials[1:]}
+    assert looks["fast"] == looks["other"] >= 2
+    assert found.winner.words == "fast"
+
+
+def test_all_ride_beside_the_base_and_are_proven_once(
+    engine: FakeEngine, tuned: Callable[..., Tuned]
+) -> None:
+    """Whatever their threads and batch sizes; a proof counts in later heats of the search."""
+    found = tuned("backend=slow,other,fast", "threads=1,2", "batch_size=16,64")
+    heats = [plan for plan in engine.log if plan.purpose == "speed"]
+    by_folder: dict[Path, set[str]] = {}
+    for plan in heats:
+        by_folder.setdefault(plan.folder.parent, set()).add(plan.case.id)
+    assert len(by_folder) > 2
+    assert all(found.trials[0].case in ids for ids in by_folder.values())
+    assert all(plan.heat == 1 for plan in heats)
+    race = found.race
+    assert race is not None
+    proofs = [plan.case.id for plan in engine.log if plan.purpose == "proof"]
+    assert len(proofs) == len(found.trials) + len(race.record.experiment.cases)  # the race proves its own
+    assert len(found.trials) == 12
+
+
+@pytest.mark.attempt
 @pytest.mark.parametrize("backend", ["crashes", "wrong", "mismatched", "is_nan"])
 def test_who_is_not_ok_never_wins(tuned: Callable[..., Tuned], backend: str) -> None:
     found = tuned(f"backend=slow,{backend}")
@@ -111,9 +149,14 @@ def test_a_base_that_fails_once_does_not_end_it() -> None:
 
     trials.note(heat(one=("ok", 4.0), two=("ok", 2.0)))
     trials.note(heat(one=("crash", 4.0), three=("ok", 1.0)))
+    trials.note(heat(one=("crash", 4.0), two=("ok", 1.0)))  # nor what was measured before it
     ratios = {one.words: (one.ratio, one.reason) for one in trials.found.values()}
     failed = "the base failed beside it: crash"
     assert ratios == {"one": (1.0, None), "two": (0.5, None), "three": (None, failed)}
+    trials.note(heat(one=("ok", 4.0), two=("ok", 1.0)))
+    assert trials.found[space.candidates[1].case.id].ratio == pytest.approx(0.125**0.5)
+    trials.note(heat(one=("ok", 4.0), two=("crash", 1.0)))  # a later look at which it fails puts it out
+    assert trials.found[space.candidates[1].case.id].ratio is None
 
 
 def size_of(plan: Any) -> int:

@@ -16,13 +16,15 @@ def heats_of(
     needed_bytes: Callable[[ReadyCase], int],
     free_bytes: int,
     done: Collection[str] = (),
+    *,
+    mixed: bool = False,
 ) -> list[list[ReadyCase]]:
-    """One heat for each kind of work at each number of threads; several where memory does not hold all of its
-    cases at once. Each of these has the reference, which all ratios go through. Cases with
-    the ids in `done` have ridden already, and ride once more only as the reference of others."""
+    """One heat for each kind of work at each number of threads (`mixed`: one for all); several where memory
+    does not hold all of its cases at once. Each of these has the reference, which all ratios go through.
+    Cases with the ids in `done` have ridden already, and ride once more only as the reference of others."""
     groups: dict[tuple[Any, ...], list[ReadyCase]] = {}
     for one in cases:
-        groups.setdefault(_work(one), []).append(one)
+        groups.setdefault(() if mixed else _work(one), []).append(one)
     found = []
     for group in groups.values():
         base = next((one for one in group if reference and matches(one.case.facts(), reference)), group[0])
@@ -33,9 +35,10 @@ def heats_of(
     return found
 
 
-def largest_heat(cases: Sequence[ReadyCase]) -> int:
+def largest_heat(cases: Sequence[ReadyCase], *, mixed: bool = False) -> int:
     """Cases in it at most, if memory holds them all; at least 1."""
-    return max(Counter(_work(one) for one in cases if one.unavailable is None).values(), default=1)
+    able = [one for one in cases if one.unavailable is None]
+    return max(len(able), 1) if mixed else max(Counter(map(_work, able)).values(), default=1)
 
 
 def _work(one: ReadyCase) -> tuple[Any, ...]:

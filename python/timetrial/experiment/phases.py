@@ -55,6 +55,7 @@ class Run:
     measure: Measure
     progress: QuietProgress
     recorded: Recorded  # in an earlier session
+    mixed: bool = False  # whether all cases ride together, whatever their threads
     so_far: str = ""  # how finely the rows are known, for whoever watches
     analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
     failures: dict[str, int] = field(default_factory=dict)  # by case id
@@ -211,7 +212,7 @@ def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         _noted(run, by_id[record.case], record)
     needed = partial(needed_bytes, run.folder)
     done = {record.case for record in ridden}
-    heats = heats_of(able, spec.measure.reference, needed, available_bytes(), done)
+    heats = heats_of(able, spec.measure.reference, needed, available_bytes(), done, mixed=run.mixed)
     for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
         if len(heat) == 1:
             _block(run, heat, "speed", block, spec.seed)

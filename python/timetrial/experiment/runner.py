@@ -59,6 +59,30 @@ def run_experiment(
     return _session(experiment, results, phases.measure, {}, quiet=quiet, engine=engine)
 
 
+def run_mixed(
+    experiment: Experiment,
+    results: Path,
+    earlier: Sequence[Path],
+    *,
+    quiet: bool = False,
+    engine: Engine | None = None,
+) -> Results:
+    """As run_experiment(), with all cases in one heat, whatever their threads and batch sizes, so that all
+    are compared side by side. Of a case that is proven in one of the folders `earlier`, that proof counts;
+    the machine's peak is not measured. Raises as run_experiment() does."""
+    return _session(
+        experiment,
+        results,
+        phases.measure,
+        {},
+        quiet=quiet,
+        engine=engine,
+        peaks=False,
+        mixed=True,
+        earlier=earlier,
+    )
+
+
 def check_experiment(
     experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
 ) -> Results:
@@ -124,13 +148,15 @@ def _session(
     engine: Engine | None,
     peaks: bool = True,
     bandwidths: bool = False,
+    mixed: bool = False,
+    earlier: Sequence[Path] = (),
 ) -> Results:
     """Validates, takes the lock, writes experiment.json (`record` replaces fields of it), measures.
 
-    `peaks`, `bandwidths`: whether the machine's own are measured beforehand.
+    `peaks`, `bandwidths`: whether the machine's own are measured beforehand. `mixed`, `earlier`: run_mixed().
     """
     engine = engine or real_engine()
-    ready = _checked(experiment, engine)
+    ready = _checked(experiment, engine, mixed=mixed)
     store.check_writable(results)
     with engine.lock():
         same = look_at_unfinished(results, experiment, "run", store.read_experiment)
@@ -141,17 +167,26 @@ def _session(
         written = written.model_copy(update={**record, "id": folder.name, "warnings": warnings})
         with session(folder):
             store.write_experiment(folder, written)
+            store.copy_proofs(earlier, folder, [one.case.content_id for one in ready])
             return _measured(
-                experiment, written, folder, phase, ready, Recorded(), engine=engine, quiet=quiet
+                experiment,
+                written,
+                folder,
+                phase,
+                ready,
+                recorded_in(folder),
+                engine=engine,
+                quiet=quiet,
+                mixed=mixed,
             )
 
 
-def _checked(experiment: Experiment, engine: Engine) -> list[ReadyCase]:
+def _checked(experiment: Experiment, engine: Engine, *, mixed: bool = False) -> list[ReadyCase]:
     """All that can be known before anything starts."""
     ensure_open_files(1)  # plug-ins are asked what they are
     ready = validate(experiment.cases, engine)
     if not experiment.spec.measure.isolated:
-        ensure_open_files(largest_heat(ready))
+        ensure_open_files(largest_heat(ready, mixed=mixed))
     return ready
 
 
@@ -165,12 +200,13 @@ def _measured(
     *,
     engine: Engine,
     quiet: bool,
+    mixed: bool = False,
 ) -> Results:
     live = [one for one in ready if one.unavailable is None]
     sizes = phases.measure_sizes(experiment)
     try:
         with progress(quiet=quiet) as bar:
-            phase(phases.Run(experiment, written, engine, folder, sizes, bar, recorded), live)
+            phase(phases.Run(experiment, written, engine, folder, sizes, bar, recorded, mixed), live)
     except KeyboardInterrupt:
         raise Interrupted(Results(folder)) from None
     except MeasurementError as error:

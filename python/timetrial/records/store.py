@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import io
 import secrets
+import shutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +132,18 @@ def launch_folders(folder: Path) -> list[Path]:
     """Folders of all finished launches: proofs first, then in the order they ran."""
     proofs = sorted(file.parent for file in folder.glob(f"proof/*/{RECORD_FILE}"))
     return proofs + sorted(file.parent for file in folder.glob(f"launches/*/{RECORD_FILE}"))
+
+
+def copy_proofs(earlier: Sequence[Path], folder: Path, cases: Collection[str]) -> None:
+    """Of these cases (content ids), those that an earlier folder has: a record is the last of its files."""
+    for case in cases:
+        place = folder / "proof" / case
+        found = [one / "proof" / case for one in earlier if (one / "proof" / case / RECORD_FILE).is_file()]
+        if not found or place.exists() or read_launch(found[0]).outcome != "ok":
+            continue
+        with explained(place):
+            shutil.copytree(found[0], place, ignore=shutil.ignore_patterns(RECORD_FILE))
+            shutil.copy2(found[0] / RECORD_FILE, place)
 
 
 def read_stamps(folder: Path) -> npt.NDArray[np.uint64]:

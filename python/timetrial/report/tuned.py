@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -19,10 +18,10 @@ MOST = 10  # candidates that are shown
 
 def tuned_table(tuned: Tuned) -> RenderableType:
     """The fastest first; the base has a ratio of 1."""
-    shown = sorted(tuned.trials, key=lambda one: math.inf if one.ratio is None else one.ratio)[:MOST]
-    rows = [[one.words, _ratio(one, tuned), _state(one)] for one in shown]
+    shown = tuned.ranking[:MOST]
+    rows = [[one.words, _ratio(one, tuned), _looks(one, tuned), _state(one)] for one in shown]
     lines: list[RenderableType] = [
-        Grid(("candidate", "first look", ""), rows, wraps=any(row[-1] for row in rows))
+        Grid(("candidate", "vs base", "looks", ""), rows, wraps=any(row[-1] for row in rows))
     ]
     if len(tuned.trials) > MOST:
         lines.append(Text(f"... and {len(tuned.trials) - MOST} that were slower or failed", style="dim"))
@@ -38,6 +37,11 @@ def _ratio(trial: Trial, tuned: Tuned) -> str:
     if trial is tuned.trials[0]:
         return "base"
     return "-" if trial.ratio is None else f"{trial.ratio:.2f}x"
+
+
+def _looks(trial: Trial, tuned: Tuned) -> str:
+    """The base is there in all heats."""
+    return "" if trial is tuned.trials[0] or not trial.looks else str(len(trial.looks))
 
 
 def _state(trial: Trial) -> str:

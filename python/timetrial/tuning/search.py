@@ -1,15 +1,18 @@
 """Which candidates to measure next: Optuna's samplers, by ask and tell.
 
-The first to be measured are the base and each value alone beside it: most of what a setting does, it does
-beside any other. Then a Gaussian process over the categories proposes (GPSampler, which needs torch), or else
-a tree-structured Parzen estimator. `benchmarks/self/tune_search.py` says how often which finds what.
+First each choice in turn gets all its values beside the best that is known of the choices before it: most of
+what a setting does, it does beside any other. Then a Gaussian process over the categories proposes
+(GPSampler, which needs torch), or else a tree-structured Parzen estimator. `benchmarks/self/tune_search.py`
+says how often which finds what.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import random
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from timetrial.errors import Unavailable
@@ -31,8 +34,8 @@ class Search:
         self._random = random.Random(seed)
         self._asked: dict[str, optuna.trial.Trial | None] = {}  # by the case's id; None: by chance
         self._values: dict[str, float | None] = {}
-        for one in space.one_step_from_base():
-            self._study.enqueue_trial(dict(one.point))
+        self._choices = list(space.choices)  # whose values were not looked at in turn
+        self._planned = [space.base]
 
     @property
     def method(self) -> str:
@@ -40,10 +43,13 @@ class Search:
         return type(self._study.sampler).__name__
 
     def ask(self, count: int) -> list[Candidate]:
-        """Up to so many; none when all have been asked for."""
-        found: list[Candidate] = []
-        while len(found) < count and len(self._asked) < len(self._space.candidates):
-            found.append(self._new())
+        """Up to so many, fewer where the next are to be told from them; none when all have been asked for."""
+        found = self._in_turn(count)
+        if found:
+            return found
+        with _one_thread():
+            while len(found) < count and len(self._asked) < len(self._space.candidates):
+                found.append(self._new())
         return found
 
     def tell(self, candidate: Candidate, log_ratio: float | None) -> None:
@@ -55,6 +61,27 @@ class Search:
             self._tell(trial, log_ratio)
         else:
             self._add(candidate, log_ratio)
+
+    def _in_turn(self, count: int) -> list[Candidate]:
+        """Of the first choice whose values were not all asked for. While nothing is known, the base is the
+        best, and the values of one choice need not wait for those of another."""
+        enough = 1 if self._values else count
+        while self._choices and len(self._waiting()) < enough:
+            self._planned = self._waiting() + self._space.values_of(self._choices.pop(0), self._best())
+        found = self._waiting()[:count]
+        self._asked.update(dict.fromkeys(one.case.id for one in found))
+        return found
+
+    def _waiting(self) -> list[Candidate]:
+        by_id = {one.case.id: one for one in self._planned}
+        return [one for name, one in by_id.items() if name not in self._asked]
+
+    def _best(self) -> Candidate:
+        timed = {name: value for name, value in self._values.items() if value is not None}
+        if not timed:
+            return self._space.base
+        best = min(timed, key=lambda name: timed[name])
+        return next(one for one in self._space.candidates if one.case.id == best)
 
     def _new(self) -> Candidate:
         for _ in range(TRIES):
@@ -95,6 +122,21 @@ class Search:
                 state=states.FAIL if value is None else states.COMPLETE,
             )
         )
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """The model is small: several threads of torch's wait for each other, for seconds on a busy machine."""
+    if importlib.util.find_spec("torch") is None:
+        yield
+        return
+    torch = importlib.import_module("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _study(seed: int) -> optuna.Study:

@@ -77,11 +77,17 @@ class Space:
             self._found[key] = next((one for one in self.candidates if _means(one.point, point)), None)
         return self._found[key]
 
-    def one_step_from_base(self) -> list[Candidate]:
-        """The base, and each value alone beside it: what a first look should see."""
-        points = [{**self.base.point, name: value} for name, some in self.choices.items() for value in some]
-        found = [self.find(point) for point in [self.base.point, *points]]
-        return list({one.case.id: one for one in found if one is not None}.values())
+    def values_of(self, name: str, beside: Candidate) -> list[Candidate]:
+        """One candidate for each value of a choice, else as `beside` or as much like it as there is."""
+        found = {}
+        for value in self.choices[name]:
+            point = {**beside.point, name: value}
+            one = self.find(point) or max(
+                (one for one in self.candidates if one.point[name] == value),
+                key=lambda one: sum(one.point[key] == word for key, word in point.items()),
+            )
+            found[one.case.id] = one
+        return list(found.values())
 
 
 def _work(case: Case) -> tuple[str, str, str, str]:

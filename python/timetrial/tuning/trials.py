@@ -25,8 +25,8 @@ def bytes_of(size: str | int) -> int:
 
 
 class Trials:
-    """Each candidate once; `found` by the case's id, the base first. `memory`: the most that one may hold, in
-    bytes; None: all that there is."""
+    """Every look at every candidate; `found` by the case's id, the base first. `memory`: the most that one
+    may hold, in bytes; None: all that there is."""
 
     def __init__(self, space: Space, search: Search, memory: int | None = None):
         self.space, self.search = space, search
@@ -44,16 +44,24 @@ class Trials:
             self._check_base(base, base_ns)
         for candidate in self._of(rows):
             row = rows[candidate.case.id]
-            if row.outcome is None or candidate.case.id in self.found:
-                continue
-            ratio, reason, own_ns = None, row.reason, self._ns(candidate, row)
-            if base_ns is None:
-                reason = reason or f"the base failed beside it: {base.outcome}"
-            elif own_ns is not None and not (reason := self._too_large(row)):
-                ratio = own_ns / base_ns
-            name = candidate.case.id
-            self.found[name] = Trial(name, candidate.point, ratio, row.outcome, reason)
-            self.search.tell(candidate, None if ratio is None else math.log(ratio))
+            if row.outcome is not None:
+                self._note(candidate, row, base, base_ns)
+
+    def _note(self, candidate: Candidate, row: Any, base: Any, base_ns: float | None) -> None:
+        """One look at a candidate. Who failed in one is out, unless it was the base beside it that failed."""
+        name, before = candidate.case.id, self.found.get(candidate.case.id)
+        if before is not None and (base_ns is None or not before.looks or row is base):
+            return
+        looks: tuple[float, ...] = ()
+        reason, own_ns = row.reason, self._ns(candidate, row)
+        if base_ns is None:
+            reason = reason or f"the base failed beside it: {base.outcome}"
+        elif own_ns is not None and not (reason := self._too_large(row)):
+            looks = (*(before.looks if before else ()), math.log(own_ns / base_ns))
+        trial = Trial(name, candidate.point, looks, row.outcome, reason)
+        self.found[name] = trial
+        if before is None:
+            self.search.tell(candidate, trial.log_ratio if looks else None)
 
     def _check_base(self, base: Any, base_ns: float | None) -> None:
         words = self._too_large(base) if base_ns is not None else f"{base.outcome}: {base.reason}"

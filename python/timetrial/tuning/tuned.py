@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from timetrial.results.race import Race
 
+LOOK_SD = 0.02  # by which looks at one candidate differ, of ln(ratio): they are fresh launches
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -23,17 +26,45 @@ class Trial:
 
     case: str  # id
     point: Mapping[str, str]  # what was chosen; '-': not asked for
-    # Its step time over the base's, or that of a sample where batch sizes differ, as a first look has it;
-    # None: it has none.
-    ratio: float | None
+    # In each heat that it rode in, ln of its step time over the base's there, or of the time of a sample
+    # where batch sizes differ. Empty: it failed.
+    looks: tuple[float, ...]
     outcome: str  # as of a row: ok, unavailable, wrong ...
     reason: str | None = None  # why it has no ratio
+
+    @property
+    def log_ratio(self) -> float:
+        """The mean of its looks."""
+        return sum(self.looks) / len(self.looks)
+
+    @property
+    def ratio(self) -> float | None:
+        """Of times, its over the base's; None: it has none."""
+        return math.exp(self.log_ratio) if self.looks else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "case": self.case,
+            "point": dict(self.point),
+            "ratio": self.ratio,
+            "looks": len(self.looks),
+            "outcome": self.outcome,
+            "reason": self.reason,
+        }
 
     @property
     def words(self) -> str:
         """'onednn threads=2'."""
         words = [value if name == "backend" else f"{name}={value}" for name, value in self.point.items()]
         return " ".join(one for one in words if not one.endswith("=-"))
+
+
+def ranked(trials: Iterable[Trial]) -> list[Trial]:
+    """The fastest first, each by a standard error more than it seems to take: of many that were looked at
+    once, the first was lucky."""
+    timed = [one for one in trials if one.looks]
+    return sorted(timed, key=lambda one: one.log_ratio + LOOK_SD / math.sqrt(len(one.looks)))
 
 
 class Tuned:
@@ -52,9 +83,13 @@ class Tuned:
 
     @property
     def best(self) -> Trial | None:
-        """The fastest at first look, beside the base; None: none other is ok."""
-        others = [one for one in self.trials[1:] if one.ratio is not None]
-        return min(others, key=lambda one: one.ratio or 0.0, default=None)
+        """The fastest beside the base; None: none other is ok."""
+        return next(iter(ranked(self.trials[1:])), None)
+
+    @property
+    def ranking(self) -> list[Trial]:
+        """The fastest first, those without a time last."""
+        return [*ranked(self.trials), *(one for one in self.trials if not one.looks)]
 
     @cached_property
     def winner(self) -> Trial:
@@ -95,9 +130,9 @@ class Tuned:
         """Plain values."""
         return {
             "verdict": self.verdict,
-            "winner": vars(self.winner),
+            "winner": self.winner.to_json(),
             "candidates": self.candidates,
-            "trials": [vars(one) for one in self.trials],
+            "trials": [one.to_json() for one in self.trials],
             "race": None if self.race is None else self.race.to_json(),
             "settings": self.settings.environment(),
             "command": self.settings.command(),

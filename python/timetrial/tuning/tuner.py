@@ -1,4 +1,4 @@
-"""Tuning: heats measure what the search asks for, then a race judges the best against the base."""
+"""Tuning: heats measure what a search asks for, and the fastest again; a race judges the best of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import secrets
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from timetrial.cases.budget import seconds_of
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.runner import run_mixed
 from timetrial.races import run_race
 from timetrial.records.files import near, write_once
 from timetrial.results.results import Results
 from timetrial.statistics.verdict import DIFFERENT
+from timetrial.tuning.finals import finalists
 from timetrial.tuning.search import Search
 from timetrial.tuning.space import BATCH_SIZE, Candidate, Space
 from timetrial.tuning.trials import Trials, bytes_of
@@ -25,6 +28,7 @@ from timetrial.tuning.tuned import Tuned
 AT_ONCE = 4  # candidates in one heat, beside the base
 BUDGET_S = 300.0
 RACE_S = 60.0  # kept of the budget for the race
+FINALS = 0.2  # of the rest, kept for another look at those that the first cannot tell apart
 SPEC, HEATS, RACES = "tune.json", "heats", "race"
 
 
@@ -43,8 +47,9 @@ def tune(
         tt.tune(network="lenet5", backend=["pytorch", "eigen", "onednn"], threads=[1, 2], budget="5m")
 
     The first value of each key makes the base, what you do now. Candidates are proven and measured in heats
-    beside it, those first that a search proposes (Optuna); the best is then raced against the base, and wins
-    only if the race says so: "the default is as good" is an answer. The file of an experiment will do too.
+    beside it, those first that a search proposes (Optuna), and those that one look cannot tell from the
+    fastest once more, together. The best is then raced against the base, and wins only if the race says
+    so: "the default is as good" is an answer. The file of an experiment will do too.
     Of several batch sizes, batch_size=[32, 64], it is the samples per second that are compared and raced;
     `memory`, "2GB", is the most that a candidate may hold (without mapped files).
 
@@ -82,7 +87,7 @@ def tune_experiment(
         "memory_bytes": memory,
     }
     write_once(folder / SPEC, json.dumps(asked, indent=1).encode())
-    return _search(experiment, Trials(space, search, memory), folder, budget_s, quiet=quiet)
+    return _search(_Ride(experiment, Trials(space, search, memory), folder, budget_s, quiet))
 
 
 def resume_tuning(folder: Path, *, quiet: bool = False) -> Tuned:
@@ -95,7 +100,7 @@ def resume_tuning(folder: Path, *, quiet: bool = False) -> Tuned:
     space = _space(experiment)
     search = Search(space, experiment.spec.seed)
     trials = Trials(space, search, asked.get("memory_bytes"))
-    return _search(experiment, trials, folder, asked["budget_s"], quiet=quiet)
+    return _search(_Ride(experiment, trials, folder, asked["budget_s"], quiet))
 
 
 def _space(experiment: Experiment) -> Space:
@@ -107,32 +112,77 @@ def _space(experiment: Experiment) -> Space:
     return Space(possible)
 
 
-def _search(experiment: Experiment, trials: Trials, folder: Path, budget_s: float, *, quiet: bool) -> Tuned:
-    space, search = trials.space, trials.search
-    for earlier in sorted((folder / HEATS).glob("*")):
-        trials.note(Results(earlier))
-    began, longest = time.monotonic(), 0.0
-    while time.monotonic() - began + longest < budget_s - RACE_S or len(trials.found) < 2:
-        chosen = search.ask(AT_ONCE)
-        chosen = [one for one in chosen if one.case.id != space.base.case.id] if trials.found else chosen
-        if not chosen:
-            break
-        started = time.monotonic()
-        heat = _document(experiment, [space.base, *(one for one in chosen if one is not space.base)])
-        trials.note(Experiment.from_dict(heat).run(results=folder / HEATS, quiet=quiet))
-        longest = max(longest, time.monotonic() - started)
-    tuned = Tuned(folder, list(trials.found.values()), len(space.candidates), None)
+@dataclass(frozen=True)
+class _Ride:
+    """A search that is under way."""
+
+    experiment: Experiment
+    trials: Trials
+    folder: Path
+    budget_s: float
+    quiet: bool
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def passed_s(self) -> float:
+        """Of the budget."""
+        return time.monotonic() - self.began
+
+    def heat(self, candidates: Sequence[Candidate]) -> float:
+        """Each proven, unless a heat before this one proved it, and measured once, beside the base. Returns
+        the seconds that it took."""
+        began, base = time.monotonic(), self.trials.space.base
+        document = _document(self.experiment, [base, *(one for one in candidates if one is not base)])
+        heats = self.folder / HEATS
+        done = sorted(heats.glob("*"))
+        self.trials.note(run_mixed(Experiment.from_dict(document), heats, done, quiet=self.quiet))
+        return time.monotonic() - began
+
+
+def _search(ride: _Ride) -> Tuned:
+    """First looks, finals of those that they cannot tell from the fastest, and the race of the best."""
+    for earlier in sorted((ride.folder / HEATS).glob("*")):
+        ride.trials.note(Results(earlier))
+    _first_looks(ride)
+    _finals(ride)
+    space, found = ride.trials.space, list(ride.trials.found.values())
+    tuned = Tuned(ride.folder, found, len(space.candidates), None)
     best = tuned.best
     if best is None:
         return tuned
     challenger = next(one for one in space.candidates if one.case.id == best.case)
-    document = _document(experiment, [space.base, challenger])
-    left_s = max(RACE_S, budget_s - (time.monotonic() - began))
-    document["measure"] = {"budget": left_s}
+    document = _document(ride.experiment, [space.base, challenger])
+    document["measure"] = {"budget": max(RACE_S, ride.budget_s - ride.passed_s)}
     race = run_race(
-        Experiment.from_dict(document), folder / RACES, metric=space.metric, confirms=DIFFERENT, quiet=quiet
+        Experiment.from_dict(document),
+        ride.folder / RACES,
+        metric=space.metric,
+        confirms=DIFFERENT,
+        quiet=ride.quiet,
     )
-    return Tuned(folder, tuned.trials, tuned.candidates, race)
+    return Tuned(ride.folder, found, tuned.candidates, race)
+
+
+def _first_looks(ride: _Ride) -> None:
+    """Until the budget has only finals and race left; at one candidate beside the base in any case."""
+    trials, longest = ride.trials, 0.0
+    until_s = (ride.budget_s - RACE_S) * (1 - FINALS)
+    while ride.passed_s + longest < until_s or len(trials.found) < 2:
+        chosen = trials.search.ask(AT_ONCE)
+        chosen = [one for one in chosen if one is not trials.space.base or not trials.found]
+        if not chosen:
+            break
+        longest = max(longest, ride.heat(chosen))
+
+
+def _finals(ride: _Ride) -> None:
+    """Heats of ever fewer, as long as the race has its time."""
+    by_id, longest = {one.case.id: one for one in ride.trials.space.candidates}, 0.0
+    while ride.passed_s + longest < ride.budget_s - RACE_S:
+        chosen = finalists(list(ride.trials.found.values())[1:])
+        if not chosen:
+            break
+        longest = max(longest, ride.heat([by_id[one.case] for one in chosen]))
 
 
 def _document(experiment: Experiment, candidates: Sequence[Candidate]) -> dict[str, Any]:
