@@ -76,14 +76,11 @@ class Engine : public Backend {
 
     Facts facts() override {
         Facts all;
-        for (const Node<T>& node : graph_.nodes) {
-            if (!node.layer) continue;
-            for (const Chosen& one : node.layer->chosen()) {
-                const std::string what = node.name + " " + tt_direction_word(one.direction);
-                all.emplace_back(what, word_of(one.algorithm));
-                if (!one.trial.empty()) all.emplace_back(what + " trial", one.trial);
-            }
-        }
+        visit_chosen([&all](const Node<T>& node, const Chosen& one) {
+            const std::string what = node.name + " " + tt_direction_word(one.direction);
+            all.emplace_back(what, word_of(one.algorithm));
+            if (!one.trial.empty()) all.emplace_back(what + " trial", one.trial);
+        });
         return all;
     }
 
@@ -176,12 +173,17 @@ class Engine : public Backend {
   private:
     std::vector<Chosen> chosen() const {
         std::vector<Chosen> all;
+        visit_chosen([&all](const Node<T>&, const Chosen& one) { all.push_back(one); });
+        return all;
+    }
+
+    // visit(node, choice) for every algorithm that a layer has chosen, in the order of the network.
+    template <typename Visit>
+    void visit_chosen(Visit visit) const {
         for (const Node<T>& node : graph_.nodes) {
             if (!node.layer) continue;
-            const std::vector<Chosen> some = node.layer->chosen();
-            all.insert(all.end(), some.begin(), some.end());
+            for (const Chosen& one : node.layer->chosen()) visit(node, one);
         }
-        return all;
     }
 
     // Checks what would corrupt memory, and keeps the pointers for the regions.

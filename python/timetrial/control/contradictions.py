@@ -1,12 +1,13 @@
 """What does not go together in a contender's process, though each setting took effect: said with its row.
 
-The same for the user's own process is in in_process/contradictions.py. That a library is mapped and another
-one works, that threads never work and that a core type is above the CPU is seen by who judges that setting.
+For the user's own process, which can be asked more, in_process/contradictions.py says it. That a library is
+mapped and another one works, that threads never work and that a core type is above the CPU is seen by who
+judges that setting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from timetrial.cautions import Caution
@@ -20,14 +21,16 @@ def contradictions(
 ) -> list[str]:
     """One warning each. `given`: the processors that it was started on. `said`: a wider pool is judged
     already, with the threads that were asked."""
-    found = list(_two_runtimes(mapped))
+    runtimes = sorted({str(path) for path in mapped if _stem(path) in RUNTIMES})
+    found = two_runtimes([place(path) for path in runtimes])
     return found if said or given is None else found + list(_wide_pools(loaded, len(given)))
 
 
-def _two_runtimes(mapped: Iterable[Path]) -> Iterator[str]:
-    files = sorted({str(path) for path in mapped if _stem(path) in RUNTIMES})
-    if len(files) > 1:
-        yield Caution.TWO_OPENMP.words(count=len(files), files=" and ".join(map(place, files)))
+def two_runtimes(runtimes: Sequence[str]) -> list[str]:
+    """One warning, or none. `runtimes`: what each OpenMP runtime of a process is to be called."""
+    if len(runtimes) < 2:
+        return []
+    return [Caution.TWO_OPENMP.words(count=len(runtimes), files=" and ".join(runtimes))]
 
 
 def _stem(path: Path) -> str:

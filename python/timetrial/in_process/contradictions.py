@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from timetrial.control.contradictions import two_runtimes
 from timetrial.control.cpus import format_cpus, parse_cpus
 from timetrial.core import LibraryFacts
 from timetrial.core.cpu import openblas_core_missed, openblas_core_problem
@@ -23,7 +24,7 @@ DEAF = {
 def contradictions_of(libraries: Sequence[LibraryFacts]) -> Iterator[str]:
     """One sentence each."""
     allowed = os.sched_getaffinity(0)
-    yield from _two_runtimes(libraries)
+    yield from two_runtimes([f"{one.vendor} {one.path}" for one in libraries if one.kind == "openmp"])
     yield from _bound(allowed)
     for one in libraries:
         yield from _not_heard(one)
@@ -34,17 +35,6 @@ def contradictions_of(libraries: Sequence[LibraryFacts]) -> Iterator[str]:
 def named(one: LibraryFacts) -> str:
     """'OpenBLAS (libopenblas.so.0)'."""
     return f"{one.vendor or 'a BLAS of no known vendor'} ({Path(one.path).name})"
-
-
-def _two_runtimes(libraries: Sequence[LibraryFacts]) -> Iterator[str]:
-    runtimes = [one for one in libraries if one.kind == "openmp"]
-    if len(runtimes) < 2:
-        return
-    words = " and ".join(f"{one.vendor} {one.path}" for one in runtimes)
-    yield (
-        f"{len(runtimes)} OpenMP runtimes are loaded, {words}: each has its own threads and settings, and "
-        "their threads wait for the same processors"
-    )
 
 
 def _bound(allowed: set[int]) -> Iterator[str]:
