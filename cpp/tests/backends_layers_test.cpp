@@ -265,6 +265,36 @@ TEST(LayersInDouble, AgreeWithReferenceToTheLastDigits) {
     }
 }
 
+// Every activation is there, and one that is written is added to what the node computes, as in reference:
+// images and channels by threads, flat values, sums.
+TEST(LayersInDouble, TakeNudges) {
+    NodeSpec sum = node("sum", "add");
+    sum.inputs = {"relu", "narrow"};
+    const Problem problem(
+        {node("conv", "conv2d", {{"channels", 5.0}, {"kernel", 3.0}, {"padding", 1.0}, {"bias", false}}),
+         node("norm", "batch_norm"), node("relu", "relu6"),
+         node("narrow", "conv2d", {{"channels", 5.0}, {"kernel", 1.0}}), sum, node("last", "relu"),
+         node("pool", "max_pool2d", {{"kernel", 2.0}}), node("flat", "flatten"),
+         node("fc", "dense", {{"units", 6.0}, {"bias", false}}), node("norm2", "batch_norm"),
+         node("relu2", "relu"), node("classes", "dense", {{"units", 3.0}}), loss_of("classes")},
+        4, {2, 6, 6}, Numbers::kReal);
+    const std::string plugin = plugin_path(variants_of("cblas").front());
+    Trainer ours(plugin, problem, {{"threads", "3"}, {"blas.library", test_blas()}}, {}, TT_F64);
+    Trainer judge(plugin_path("reference"), problem);
+    judge.step(TT_GRADIENT);
+    const auto plain = judge.read(TT_ROLE_GRADIENT);
+    for (const auto& [name, values] : judge.read(TT_ACTIVATION)) {
+        std::vector<double> nudges(values.size());
+        for (std::size_t i = 0; i < nudges.size(); ++i) nudges[i] = 0.1 * std::sin(static_cast<double>(i));
+        for (Trainer* one : {&ours, &judge}) one->write(TT_ACTIVATION, name, nudges);
+        EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 1e-12) << name;
+        EXPECT_EQ(ours.read(TT_ACTIVATION).size(), judge.read(TT_ACTIVATION).size());
+        expect_same(ours, judge, TT_ACTIVATION, 1e-11);
+        expect_same(ours, judge, TT_ROLE_GRADIENT, 1e-10);
+    }
+    EXPECT_GT(relative_l2(ours.read(TT_ROLE_GRADIENT).at("conv.weight"), plain.at("conv.weight")), 1e-3);
+}
+
 // Every layer and direction of a step is in its profile, once, and the first layer has no data gradient.
 TEST_P(Layers, ProfileHasEveryLayer) {
     const Problem problem(lenet5(), 6, {1, 28, 28}, Numbers::kReal);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "layers/graph.h"
@@ -164,10 +165,27 @@ class Engine : public Backend {
         }
     }
 
+    // Of a judge, an activation that is written is a nudge, as in `reference`: it is added to that node's
+    // output in every step that learns from then on.
     void write_tensor(const tt_tensor& tensor) override {
-        if (tensor.role == TT_ACTIVATION)
+        if (tensor.role != TT_ACTIVATION) return Backend::write_tensor(tensor);
+        if constexpr (is_judge<T>) {
+            find_tensor(tensor);  // by name and shape
+            for (Node<T>& node : graph_.nodes) {
+                if (node.name != tensor.name) continue;
+                const auto* values = static_cast<const T*>(tensor.data);
+                Shape outside = node.output.shape;
+                node.nudge = Buffer<T>(outside.size());
+                if (tensor.rank != 4) {
+                    std::copy_n(values, outside.size(), node.nudge.data());
+                    continue;
+                }
+                std::swap(outside.batch, outside.channels);  // of its layout, as they change places
+                exchange(outside, values, node.nudge.data());
+            }
+        } else {
             throw Unsupported("activations cannot be written: a step computes them");
-        Backend::write_tensor(tensor);
+        }
     }
 
   private:
@@ -212,11 +230,12 @@ class Engine : public Backend {
         const std::size_t count = graph_.nodes.size();
         add_loads(kForward);
         for (std::size_t i = graph_.n_inputs; i < count; ++i)
-            add_work(kForward, i, TT_DIRECTION_FORWARD,
-                     [layer = graph_.nodes[i].layer.get()](Inputs<T> inputs, const Edge<T>& output,
-                                                           Share share, int thread) {
-                         layer->forward(inputs, output, share, thread);
-                     });
+            add_work(
+                kForward, i, TT_DIRECTION_FORWARD,
+                [&node = graph_.nodes[i]](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
+                    node.layer->forward(inputs, output, share, thread);
+                    if constexpr (is_judge<T>) nudge(node, output, share);
+                });
         for (std::size_t i = 0; i < graph_.heads.size(); ++i)
             add(kLoss, count + i, TT_DIRECTION_LOSS,
                 [this, i](Share images, int thread) { lose(i, images, thread); });
@@ -240,6 +259,21 @@ class Engine : public Backend {
             }
         }
         add_inference();
+    }
+
+    // The share of a layer that has just been computed: of channels where it is `by_channel` itself.
+    static void nudge(const Node<T>& node, const Edge<T>& output, Share share, T times = 1) {
+        if (node.nudge.size() == 0) return;
+        const T* const added = node.nudge.data() + (output.value - node.output.value);
+        const auto add = [&](int64_t first, int64_t count) {
+            for (int64_t i = first; i < first + count; ++i) output.value[i] += times * added[i];
+        };
+        const Shape& shape = output.shape;
+        if (!node.layer->is_by_channel()) return for_each_run(shape, share, add);
+        const int64_t rows = shape.flat ? shape.batch : 1;  // flat values of a channel are apart
+        const int64_t width = shape.flat ? 1 : shape.batch * shape.plane();
+        for (int64_t row = 0; row < rows; ++row)
+            add(row * shape.channels + share.begin * width, (share.end - share.begin) * width);
     }
 
     // By images, whatever a layer needs where it learns.
@@ -280,11 +314,14 @@ class Engine : public Backend {
         }
         const auto learns = [](const Input<T>& input) { return input.edge->gradient != nullptr; };
         if (std::none_of(node.reads.begin(), node.reads.end(), learns)) return;
-        add_work(
-            kBackward, i, TT_DIRECTION_BACKWARD_DATA,
-            [layer = node.layer.get()](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
-                layer->backward_data(inputs, output, share, thread);
-            });
+        add_work(kBackward, i, TT_DIRECTION_BACKWARD_DATA,
+                 [&node](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
+                     // A slope that the output tells is that of the layer's own.
+                     const bool is_told = is_judge<T> && node.layer->needs_its_output();
+                     if (is_told) nudge(node, output, share, -1);
+                     node.layer->backward_data(inputs, output, share, thread);
+                     if (is_told) nudge(node, output, share);
+                 });
     }
 
     // What a layer does in a step that learns, on each thread's images or channels.

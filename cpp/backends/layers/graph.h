@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "layers/catalog.h"
@@ -26,7 +27,12 @@ struct Node {
     bool in_place = false;        // writes over its first input, and that one's gradient over its output's
     bool overwritten = false;     // by such a node: the value is no longer the node's own
     bool by_channel = false;      // threads share its channels where it learns, not the images
+    Buffer<T> nudge;              // empty, or what is added to the output (Engine::write_tensor)
 };
+
+// In double precision the engine judges: every activation stays as it was computed, and takes nudges.
+template <typename T>
+inline constexpr bool is_judge = std::is_same_v<T, double>;
 
 // A loss where it stands: of the node `of`. Its gradient is that of the node where nobody else reads that,
 // and otherwise a part of it.
@@ -175,7 +181,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         head.target = spec.target;
         head.weight = static_cast<T>(spec.weight);
     }
-    mark_in_place(graph, learns);
+    if constexpr (!is_judge<T>) mark_in_place(graph, learns);
     mark_by_channel(graph);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];

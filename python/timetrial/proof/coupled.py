@@ -1,16 +1,21 @@
-"""Decisions that rounding turned, where the samples of a batch depend on each other.
+"""Decisions that rounding turned, looked for with the whole of a batch's different images.
 
 Behind a normalization over the batch no image can be computed alone: a decision that turned in one image
-changes the gradients of all. It still changes no value, being within rounding of its edge, so that what
-several of them make of the gradients adds up (flips.py); and it changes nothing of the layers behind it. So
-they are looked for from the loss backward: what a layer's gradient is off by was turned right behind it, in
-the channels whose bias is off, or farther on, and that is known by then. The few that are left are tried,
-each with the whole batch; the one that brings the judge nearest stays, as long as one does.
+changes the gradients of all. And of a network with millions of weights not every decision's difference fits
+into memory. In both a decision that turned still changes no value, being within rounding of its edge, and
+nothing of the layers behind it. So they are looked for from the loss backward: what a layer's gradient is off
+by was turned between it and the next layers that learn, or farther on, and that is known by then.
+
+Those decisions are turned by the judge for a look at what they do to that layer: one of each channel at once,
+since it shows in its own row of the weights alone, which is checked; otherwise one by one. Row by row those
+stay that bring the judge nearest to the contender. What counts is not that sum: the judge computes the batch
+again with all of them turned, and goes on from there to the layer before. Equal rivals turn together.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,124 +23,251 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.proof.flips import NEARER, Edge, edges_of
-from timetrial.proof.observed import Tensors, rows_of, sample_count
-from timetrial.proof.parts import different
+from timetrial.core import layer_traits
+from timetrial.proof.flips import BEYOND, NEARER, TURNED_MARGIN, Edge, edges_of
+from timetrial.proof.observed import Tensors, rows_of
+from timetrial.proof.parts import evenly
 from timetrial.proof.rule import inner, norm, size_of
 
 if TYPE_CHECKING:
-    from timetrial.proof.judge import Judge, Ties
+    from timetrial.proof.judge import Judge, Ties, Witness
 
-MOST_TRIED = 24  # of one batch, each a gradient step of the judge's in plain loops
-OFF_CHANNEL = 0.05  # of the channel whose bias is off most
+# Of one batch, how often the judge is asked: by the multiply-accumulates of all its answers.
+MOST_WORK = {True: 1_200_000_000_000, False: 50_000_000_000}  # of a judge that is large, and of `reference`
+FEWEST_ASKED = 12
+OFF_ROW = 0.02  # of the row that is off most
+ELSEWHERE = 0.02  # of what a look shows, that may show in rows that it was not for
+UNSEEN = 1e-6  # of a layer's gradients: what a nudge does by its size
+
+
+@dataclass(frozen=True, eq=False)
+class _Chance:
+    """Decisions that turn together, and how much of their difference may have: an image that comes several
+    times need not turn everywhere. `channel`: of the place of a single one; below 0: equal rivals."""
+
+    edges: tuple[Edge, ...]
+    shares: tuple[float, ...]
+    channel: int = -1
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a chance makes different in these rows of a layer's gradients, each over its own size."""
+
+    rows: slice
+    values: Tensors
 
 
 def explain_coupled(
     judge: Judge,
     parameters: Tensors,
     batch: Tensors,
-    residual: Tensors,
-    gradient: Tensors,
+    mine: Tensors,
     tolerance: float,
     ties: Ties = "first",
 ) -> tuple[Tensors, list[str]]:
-    """The judge's gradient with those decisions turned that a contender's `residual` (its gradient minus the
-    judge's) asks for, and the words of each. Whether that explains it, the ordinary comparison says."""
-    first, place = different(batch)
-    counts = np.bincount(place)
-    if counts.min() != counts.max():  # then the different ones alone are another batch
-        first, counts = np.arange(sample_count(batch)), np.ones(sample_count(batch), np.int64)
-    search = _Search(judge, parameters, rows_of(batch, first), int(counts[0]), ties)
-    rest = {name: np.asarray(values, np.float64) for name, values in residual.items()}
-    corrected, words = dict(gradient), []
-    for node in reversed(search.owners_in_order):
-        names = [name for name in rest if name.rpartition(".")[0] == node]
-        while any(norm(rest[one]) > tolerance * (size_of(corrected, one) or 1.0) for one in names):
-            found = search.best(node, {name: rest[name] for name in names}, corrected)
-            if found is None:
-                break
-            edge, share, difference = found
-            words.append(search.words_of(edge, first))
-            for name, values in difference.items():
-                corrected[name] = corrected[name] + share * values
-                if name in rest:
-                    rest[name] = rest[name] - share * values
-    return corrected, words
+    """The judge's gradient with those decisions turned that a contender's (`mine`) asks for, and the words of
+    each; without words nothing was found. Whether that explains it, the ordinary comparison says."""
+    first, place = evenly(batch)
+    witness = judge.witness(ties, images=len(first))
+    # Who takes equal maxima otherwise does so where maxima are picked.
+    if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):
+        return {}, []
+    search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first))
+    for owner in reversed(search.owners):
+        search.settle(owner, mine, tolerance)
+    return search.gradient, [search.words_of(one, first) for one in search.turned]
 
 
-@dataclass
 class _Search:
     """`images`: all different, each `times` in the batch."""
 
-    judge: Judge
-    parameters: Tensors
-    images: Tensors
-    times: int
-    ties: Ties
-
-    def __post_init__(self) -> None:
-        self._witness = self.judge.witness(self.ties, images=sample_count(self.images))
-        self._witness.load(self.parameters)
-        plain = self._witness.gradient(self.images, {})
-        self._plain = plain.gradient
-        self._nodes = {node["name"]: node for node in self._witness.nodes}
-        self._owners = _owners(self._witness.nodes)
-        self._left = list(edges_of(self._witness.nodes, plain.activation, ties=self.ties))
-        self._left.sort(key=lambda edge: edge.margin)
-        self._tried = 0
+    def __init__(self, witness: Witness, parameters: Tensors, images: Tensors, times: int):
+        self._witness = witness
+        self._images = images
+        self._nodes = {node["name"]: node for node in witness.nodes}
+        self._owners = _owners(witness.nodes)
+        self._asks_left = max(FEWEST_ASKED, MOST_WORK[witness.is_large] // max(1, witness.work))
+        self._nudges: Tensors = {}  # of what has turned wherever its image comes
+        self._parts: Tensors = {}  # what those make different that have not everywhere
+        self._mixed: set[str] = set()  # layers whose rows are not what a channel decides
+        witness.load(parameters)
+        plain = witness.gradient(images, {})
+        self._now = plain.gradient
+        self._left = list(self._chances(plain.activation, times))
+        self.turned: list[_Chance] = []
 
     @property
-    def owners_in_order(self) -> list[str]:
+    def owners(self) -> list[str]:
         """Layers with parameters."""
         return [name for name, node in self._nodes.items() if _is_trained(node)]
 
-    def best(self, owner: str, rest: Tensors, gradient: Tensors) -> tuple[Edge, float, Tensors] | None:
-        """The decision right behind a layer that brings its gradients nearest to the contender's: with how
-        much of it turned, and what that makes of all gradients. None: none does."""
-        scale = {name: size_of(gradient, name) or 1.0 for name in rest}
+    @property
+    def gradient(self) -> Tensors:
+        """With all that has turned."""
+        if not self._parts:
+            return self._now
+        return {name: values + self._parts[name] for name, values in self._now.items()}
 
-        def product(mine: Tensors, theirs: Tensors) -> float:
-            return sum(inner(mine[name], theirs[name]) / scale[name] ** 2 for name in rest)
+    def settle(self, owner: str, mine: Tensors, tolerance: float) -> None:
+        """Turns decisions between a layer and the next ones that learn, as long as its gradients differ from
+        a contender's and that brings them nearer."""
+        scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.rpartition(".")[0] == owner}
+        looks: dict[_Chance, _Look] = {}
+        are_tied = False
+        while True:
+            rest = {name: (mine[name] - self._now[name]) / size for name, size in scale.items()}
+            for name in scale if self._parts else ():
+                rest[name] -= self._parts[name] / scale[name]
+            if all(norm(values) <= tolerance for values in rest.values()):
+                return
+            self._look(owner, rest, scale, looks, are_tied=are_tied)
+            chosen = _nearest(rest, looks)
+            if chosen:
+                self._turn(chosen)
+            elif are_tied or self._asks_left <= 0:
+                return
+            else:
+                are_tied = True  # equal rivals, which hardly ever matter, at last
 
-        nearest, found = (1 - NEARER**2) * product(rest, rest), None
-        for edge in self._candidates(owner, rest):
-            if self._tried == MOST_TRIED:
-                break
-            self._tried += 1
-            difference = self._difference(edge)
-            along, size = product(rest, difference), product(difference, difference)
-            for count in range(1, self.times + 1):  # an image need not turn everywhere where it comes again
-                share = count / self.times
-                gain = share * (2 * along - share * size)
-                if gain > nearest:
-                    nearest, found = gain, (edge, share, difference)
-        if found is not None:
-            self._left.remove(found[0])
-        return found
-
-    def words_of(self, edge: Edge, numbers: NDArray[Any]) -> str:
+    def words_of(self, chance: _Chance, numbers: NDArray[Any]) -> str:
         """As a record has them."""
+        edge = chance.edges[0]
+        if chance.channel < 0:
+            return f"{edge.node}: {len(chance.edges)} ties"
         shape = self._nodes[edge.source]["shape"]
         image = numbers[edge.place // math.prod(shape[1:])]
-        return f"{edge.node} unit {edge.unit} of the batch (image {image}), margin {edge.margin:.1g}"
+        tie = ", a tie in f32" if edge.is_tied else ""
+        return f"{edge.node} unit {edge.unit} of the batch (image {image}), margin {edge.margin:.1g}{tie}"
 
-    def _candidates(self, owner: str, rest: Tensors) -> Iterator[Edge]:
-        bias = rest.get(f"{owner}.bias")
-        for edge in self._left:
-            if owner not in self._owners[edge.source]:
-                continue
+    def _chances(self, activation: Mapping[str, NDArray[Any]], times: int) -> Iterator[_Chance]:
+        tied = defaultdict(list)
+        shares = tuple((count + 1) / times for count in range(times))
+        edges = edges_of(self._witness.nodes, activation, ties=self._witness.ties)
+        for edge in sorted(edges, key=lambda edge: edge.margin):
             shape = self._nodes[edge.source]["shape"]
-            if bias is not None and bias.shape == (shape[1],):
-                channel = edge.place // math.prod(shape[2:]) % shape[1]
-                if abs(bias[channel]) < OFF_CHANNEL * float(np.max(np.abs(bias))):
-                    continue
-            yield edge
+            if edge.margin == 0:
+                tied[edge.node].append(edge)
+            else:
+                yield _Chance((edge,), shares, edge.place // math.prod(shape[2:]) % shape[1])
+        for those in tied.values():
+            yield _Chance(tuple(those), (0.5, 1.0))
 
-    def _difference(self, edge: Edge) -> Tensors:
-        amounts = np.zeros(self._nodes[edge.source]["shape"])
-        amounts.reshape(-1)[edge.place] = edge.nudge
-        turned = self._witness.gradient(self.images, {edge.source: amounts}).gradient
-        return {name: turned[name] - self._plain[name] for name in turned}
+    def _look(
+        self,
+        owner: str,
+        rest: Tensors,
+        scale: Mapping[str, float],
+        looks: dict[_Chance, _Look],
+        *,
+        are_tied: bool,
+    ) -> None:
+        """At the chances behind a layer that nobody has looked at yet, where its rows are off."""
+        off = None if owner in self._mixed or are_tied else _off_rows(rest)
+        new = [
+            one
+            for one in self._left
+            if one not in looks
+            and owner in self._owners[one.edges[0].source]
+            and (one.channel < 0) == are_tied
+            and (off is None or (one.channel < len(off) and off[one.channel]))
+        ]
+        while new and self._asks_left > 0:
+            together = new[:1] if off is None else list({one.channel: one for one in reversed(new)}.values())
+            made = {
+                name: values / scale[name] for name, values in self._difference(together, list(rest)).items()
+            }
+            if off is not None and not _is_apart(made, [one.channel for one in together]):
+                self._mixed.add(owner)
+                return self._look(owner, rest, scale, looks, are_tied=False)
+            for one in together:
+                new.remove(one)
+                rows = slice(None) if off is None else slice(one.channel, one.channel + 1)
+                looks[one] = _Look(rows, {name: values[rows] for name, values in made.items()})
+
+    def _difference(self, chances: Sequence[_Chance], names: Sequence[str]) -> Tensors:
+        self._asks_left -= 1
+        nudges = self._with(chances)
+        turned = self._witness.gradient(self._images, nudges, activations=False).gradient
+        return {name: turned[name] - self._now[name] for name in names}
+
+    def _turn(self, chosen: Sequence[tuple[_Chance, float]]) -> None:
+        for share in sorted({share for _, share in chosen}, reverse=True):
+            those = [one for one, its in chosen if its == share]
+            self._left = [one for one in self._left if one not in those]
+            self.turned += those
+            if share == 1:
+                self._asks_left -= 1
+                self._nudges = self._with(those)
+                self._now = self._witness.gradient(self._images, self._nudges, activations=False).gradient
+            else:
+                for name, values in self._difference(those, list(self._now)).items():
+                    self._parts[name] = self._parts.get(name, 0.0) + share * values
+
+    def _with(self, chances: Sequence[_Chance]) -> Tensors:
+        nudges = {name: values.copy() for name, values in self._nudges.items()}
+        for edge in (edge for one in chances for edge in one.edges):
+            amounts = nudges.setdefault(edge.source, np.zeros(self._nodes[edge.source]["shape"]))
+            amounts.reshape(-1)[edge.place] = _far(edge)
+        return nudges
+
+
+def _far(edge: Edge) -> float:
+    """What leads as far to the other side, and some more, so that no nudge of a layer before leads back."""
+    if edge.is_tied or edge.margin == 0:
+        return edge.nudge
+    return edge.nudge * (1 + (edge.margin + TURNED_MARGIN) / (edge.margin + BEYOND))
+
+
+def _nearest(rest: Tensors, looks: dict[_Chance, _Look]) -> list[tuple[_Chance, float]]:
+    """Those that bring the judge nearer to what it is off by, each with how much of it turned: the nearest
+    first. They are taken out of the looks, and their differences out of the rest."""
+    chosen: list[tuple[_Chance, float]] = []
+    while True:
+        nearest, found = 0.0, None
+        for one, look in looks.items():
+            along, size, left = (
+                sum(inner(mine[name], theirs[name]) for name in look.values)
+                for mine, theirs in _pairs(rest, look)
+            )
+            for share in one.shares:
+                gain = share * (2 * along - share * size)
+                if gain > max(nearest, (1 - NEARER**2) * left):
+                    nearest, found = gain, (one, share)
+        if found is None:
+            return chosen
+        chosen.append(found)
+        look = looks.pop(found[0])
+        for name, values in look.values.items():
+            rest[name][look.rows] -= found[1] * values
+
+
+def _pairs(rest: Tensors, look: _Look) -> Iterator[tuple[Tensors, Tensors]]:
+    own = {name: rest[name][look.rows] for name in look.values}
+    yield own, look.values
+    yield look.values, look.values
+    yield own, own
+
+
+def _off_rows(rest: Tensors) -> NDArray[np.bool_] | None:
+    """Which output channels of a layer are off; None where its gradients have no such rows."""
+    if len({values.shape[0] for values in rest.values()}) != 1:
+        return None
+    squares = _row_squares(rest)
+    return squares >= OFF_ROW**2 * np.max(squares)
+
+
+def _is_apart(made: Tensors, channels: Sequence[int]) -> bool:
+    """Whether a look at one decision of each of these channels shows in their rows alone."""
+    squares = _row_squares(made)
+    inside = np.max(squares[channels])
+    return float(np.sum(np.delete(squares, channels))) <= max(ELSEWHERE**2 * inside, UNSEEN**2)
+
+
+def _row_squares(tensors: Tensors) -> NDArray[np.float64]:
+    flat = [values.reshape(len(values), -1) for values in tensors.values()]
+    squares: NDArray[np.float64] = np.sum([np.einsum("ij,ij->i", one, one) for one in flat], axis=0)
+    return squares
 
 
 def _is_trained(node: Mapping[str, Any]) -> bool:
@@ -143,9 +275,12 @@ def _is_trained(node: Mapping[str, Any]) -> bool:
 
 
 def _owners(nodes: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """Of each node the nearest layers with parameters before it, itself if it has some."""
+    """Of each node the layers that learn before it, itself if it is one, as far as the nearest with a matrix:
+    what moves a gradient within a channel shows in no vector."""
     owners: dict[str, set[str]] = {}
     for node in nodes:
+        own = {node["name"]} if _is_trained(node) else set()
+        has_matrix = any(len(one["shape"]) > 1 for one in node["parameters"])
         before = set().union(*(owners[name] for name in node["inputs"])) if node["inputs"] else set()
-        owners[node["name"]] = {node["name"]} if _is_trained(node) else before
+        owners[node["name"]] = own if has_matrix else own | before
     return owners

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties
 
 CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
+BEYOND = 1e-9  # of the layer's rms: how far behind the edge a nudge leads
 TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
 MOST_TURNED = 256  # units that are looked at, the closest first
-MOST_BYTES = 1_000_000_000  # of what all of them make different: of a large network fewer are looked at
+MOST_BYTES = 1_000_000_000  # of what all of them make different: of a larger network fewer are looked at,
+FEWEST_TURNED = 64  # and no fewer
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]
@@ -68,7 +70,7 @@ class Turn:
 
 def edges_of(
     nodes: Sequence[Mapping[str, Any]],
-    activation: Tensors,
+    activation: Mapping[str, NDArray[Any]],
     limit: float = TURNED_MARGIN,
     ties: Ties = "first",
 ) -> Iterator[Edge]:
@@ -92,7 +94,7 @@ def edges_of(
 
 def _kink_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
     """`values`: how far from the kink."""
-    beyond = 1e-9 * rms
+    beyond = BEYOND * rms
     for unit in np.flatnonzero(np.abs(values) <= limit * rms):
         value = float(values[unit])
         nudge = -value - beyond if value > 0 else -value + beyond
@@ -127,13 +129,19 @@ def _pooling_edges(
             missing / rms,
             source,
             int(found[unit, second[unit]]),
-            missing + 1e-9 * rms,
+            missing + BEYOND * rms,
         )
         if ties == "first":
             yield edge
         elif missing > 0:
             yield edge
             yield replace(edge, nudge=missing, is_tied=True)
+
+
+def fits(parameters: Tensors) -> bool:
+    """Whether what enough of them make different fits into memory; otherwise they are looked for one after
+    the other (coupled.py)."""
+    return FEWEST_TURNED * sum(8 * tensor.size for tensor in parameters.values()) <= MOST_BYTES
 
 
 def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first") -> list[Turn]:

@@ -42,7 +42,7 @@ class Answer:
 
     loss: float
     gradient: Tensors
-    activation: Tensors = dataclasses.field(default_factory=dict)
+    activation: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
     state: Tensors = dataclasses.field(default_factory=dict)
 
 
@@ -62,16 +62,19 @@ class Judge(Protocol):
 
 
 class Witness(Protocol):
-    """A judge of an image at a time, or a few, which shows every activation and takes nudges (flips.py)."""
+    """A judge of an image at a time, or a few, which shows every activation and takes nudges (flips.py).
+    `load` again behind whatever else a judge was asked: the two may share their memory."""
 
     nodes: Sequence[Mapping[str, Any]]
     ties: Ties
+    work: int  # multiply-accumulates of one gradient
+    is_large: bool  # computes some 5e9 of them a second, instead of 5e8
 
-    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
+    def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
         """Of its batch. With these amounts added to the outputs of nodes; every activation is shown."""
 
     def load(self, parameters: Tensors) -> None:
-        """What the images after this are judged at."""
+        """What the images after this are judged at: with the states of layers, where there are any."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ class NativeJudge:
         settings: Mapping[str, str] | None = None,
     ):
         self.name = judge.name
+        self.is_large = judge == LARGE
         self._network = network
+        self._nudged: set[str] = set()
         asked = {**(settings or {}), **({} if threads is None else {"threads": str(threads)})}
         workload = Workload(network="", dataset="", batch_size=network.batch_size, optimizer={})
         case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=asked)
@@ -132,10 +137,7 @@ class NativeJudge:
     def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
         """Loss and gradients at these parameters."""
         self._load(parameters)
-        loss = self._backend.step("gradient", batch)
-        shown = self._backend.tensors("activation") if activations else {}
-        kept = self._backend.tensors("state") if self._states else {}
-        return Answer(loss, self._backend.tensors("gradient"), shown, kept)
+        return self._answer(batch, {}, activations=activations)
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
@@ -143,39 +145,51 @@ class NativeJudge:
         return self._backend.evaluate(batch)
 
     def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
-        """For the same network."""
-        return ReferenceWitness(self._network, ties, images)
+        """For the same network; the large judge takes ties in one way only."""
+        if not self.is_large or ties != "first":
+            network = self._network.resized(images)
+            return NativeWitness(NativeJudge(SMALL, network, settings={"reference.ties": ties}), ties)
+        if images == self._network.batch_size:
+            return NativeWitness(self)
+        threads = len(allowed_cpus())
+        return NativeWitness(NativeJudge(LARGE, self._network.resized(images), threads=threads))
 
     def _load(self, parameters: Tensors) -> None:
         for name, tensor in parameters.items():
             self._backend.write_tensor(name, tensor, role="state" if name in self._states else "parameter")
 
+    def _answer(self, batch: Tensors, nudges: Tensors, *, activations: bool) -> Answer:
+        self._nudge(nudges)
+        loss = self._backend.step("gradient", batch)
+        shown = self._backend.tensors("activation") if activations else {}
+        kept = self._backend.tensors("state") if self._states else {}
+        return Answer(loss, self._backend.tensors("gradient"), shown, kept)
 
-class ReferenceWitness:
-    """`reference`, with a batch of its own."""
+    def _nudge(self, nudges: Tensors) -> None:
+        shapes = {node["name"]: node["shape"] for node in self._network.nodes}
+        nothing = {name: np.zeros(shapes[name]) for name in self._nudged - nudges.keys()}
+        for name, amounts in {**nothing, **nudges}.items():
+            self._backend.write_tensor(name, amounts, role="activation")
+        self._nudged = set(nudges)
 
-    def __init__(self, network: Network, ties: Ties = "first", images: int = 1):
-        self._network = network.resized(images)
-        self._judge = NativeJudge(SMALL, self._network, settings={"reference.ties": ties})
+
+class NativeWitness:
+    """A native judge of a batch of its own size."""
+
+    def __init__(self, judge: NativeJudge, ties: Ties = "first"):
+        self._judge = judge
         self.ties = ties
-        self.nodes: Sequence[Mapping[str, Any]] = self._network.nodes
-        self._nudged: set[str] = set()
+        self.nodes: Sequence[Mapping[str, Any]] = judge._network.nodes
+        self.work = judge._network.multiply_accumulates("gradient")
+        self.is_large = judge.is_large
 
     def load(self, parameters: Tensors) -> None:
         """What the images after this are judged at."""
         self._judge._load(parameters)
 
-    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
+    def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
         """Of these images, with these amounts added to the outputs of nodes."""
-        backend = self._judge._backend
-        for name in self._nudged - nudges.keys():
-            shape = next(node["shape"] for node in self.nodes if node["name"] == name)
-            backend.write_tensor(name, np.zeros(shape), role="activation")
-        for name, amounts in nudges.items():
-            backend.write_tensor(name, amounts, role="activation")
-        self._nudged = set(nudges)
-        loss = backend.step("gradient", image)
-        return Answer(loss, backend.tensors("gradient"), backend.tensors("activation"))
+        return self._judge._answer(image, nudges, activations=activations)
 
 
 def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
@@ -221,7 +235,7 @@ class _Described:
         return hash(self._key)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=3)  # of a workload: of its different images, of whole batches, of the recipe
 def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBackend) -> Judge:
     network = described.network
     try:

@@ -21,7 +21,7 @@ from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
 from timetrial.proof.coupled import explain_coupled
-from timetrial.proof.flips import every_tie, explain, turns
+from timetrial.proof.flips import every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
@@ -189,38 +189,45 @@ class _Court:
         failed = any(not one.passed and one.error is not None for one in found) and self.precision is F32
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
         if failed and all(one.passed for one in self.comparisons):
-            for ties in sorted(TIES, key=lambda one: one != self._ties):
-                explained, words = self._explained(seen, answer, parameters, batch, ties)
-                again = self._gradient_comparisons(seen, explained) if words else found
-                # Only what explains everything counts as an explanation.
-                if all(one.passed for one in again if _is_of_gradient(one)):
-                    answer, found, self._ties = explained, again, ties
-                    self.turned += [_name(seen, one) for one in words]
-                    break
-            else:
-                found = self._within_rounding(seen, answer, parameters, batch, found)
+            answer, found = self._excused(seen, answer, parameters, batch, found)
         for one in found:
             words_of = hint(one, seen, answer, self._rule) if not one.passed else None
             if words_of:
                 self.hints.setdefault(one.tensor, words_of)
         self.comparisons += found
 
-    def _within_rounding(
+    def _excused(
         self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
-    ) -> list[Comparison]:
-        """`found`, or, where images depend on each other, what is left of it that rounding cannot make."""
-        if not self._expected.states:
-            return found
+    ) -> tuple[Answer, list[Comparison]]:
+        """The judge's answer with the decisions turned that explain everything, and what is left of `found`
+        then; or both as they are. Where images depend on each other rounding makes more of them besides."""
+        ways = [(self._ties, answer, list[str]())]
+        for ties in sorted(TIES, key=lambda one: one != self._ties):
+            explained, words = self._explained(seen, answer, parameters, batch, ties)
+            if not words:
+                continue
+            again = self._gradient_comparisons(seen, explained)
+            # Only what explains everything counts as an explanation.
+            if all(one.passed for one in again if _is_of_gradient(one)):
+                self._ties = ties
+                self.turned += [_name(seen, one) for one in words]
+                return explained, again
+            ways.insert(-1, (ties, explained, words))
+        doubt = self._doubt(answer, parameters, batch) if self._expected.states else None
+        for ties, explained, words in ways if doubt else ():
+            again = self._gradient_comparisons(seen, explained, doubt)
+            if all(one.passed for one in again):
+                self._ties = ties
+                self.turned += [_name(seen, one) for one in (*words, WORDS)]
+                return explained, again
+        return answer, found
+
+    def _doubt(self, answer: Answer, parameters: Tensors, batch: Tensors) -> Doubt:
         states, shown = _ordered(parameters, self._expected.states), bool(answer.activation)
         trained = _ordered(parameters, self._expected.initial)
-        doubt = doubt_of(
+        return doubt_of(
             answer, trained, lambda at: self._judge.gradient({**at, **states}, batch, activations=shown)
         )
-        again = self._gradient_comparisons(seen, answer, doubt)
-        if not all(one.passed for one in again):
-            return found
-        self.turned.append(_name(seen, WORDS))
-        return again
 
     def _gradient_comparisons(
         self, seen: Observation, answer: Answer, doubt: Doubt | None = None
@@ -275,10 +282,10 @@ class _Court:
         batch: Tensors,
         ties: Ties,
     ) -> tuple[Answer, list[str]]:
-        residual: Tensors = {}
-        for name, gradient in answer.gradient.items():
+        shown: Tensors = {}
+        for name in answer.gradient:
             if seen.gradient is not None:
-                mine = np.asarray(seen.gradient[name], np.float64)
+                mine: NDArray[Any] = seen.gradient[name]
             else:
                 implied = implied_gradient(seen, name, self._rule, answer.gradient)
                 if implied is None:
@@ -286,12 +293,15 @@ class _Court:
                 mine = implied
             if not np.all(np.isfinite(mine)):
                 return answer, []
-            residual[name] = mine - gradient
-        if self._expected.states:  # layers that look at the whole batch
+            shown[name] = mine
+        if self._expected.states or not fits(parameters):  # layers that look at the whole batch; many weights
             corrected, words = explain_coupled(
-                self._judge, parameters, batch, residual, answer.gradient, self.precision.gradient, ties
+                self._judge, parameters, batch, shown, self.precision.gradient, ties
             )
             return replace(answer, gradient=corrected), words
+        residual = {
+            name: np.asarray(mine, np.float64) - answer.gradient[name] for name, mine in shown.items()
+        }
         possible = turns(self._judge, parameters, batch, ties)
         if ties == "all":
             possible.append(every_tie(self._judge, parameters, batch))

@@ -14,7 +14,7 @@ in other ways: all of it is judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,24 @@ def _places(rng: np.random.Generator, part: int, batch: int) -> NDArray[np.int64
             return places
 
 
+class Spread(Mapping[str, NDArray[Any]]):
+    """Values of different images as a batch has them, one tensor at a time: all together may be gigabytes."""
+
+    def __init__(self, values: Mapping[str, NDArray[Any]], place: NDArray[Any]):
+        self._values = values
+        self._place = place
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        values: NDArray[Any] = self._values[name][self._place]
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
 class PartJudge:
     """A judge of batches of `part` images, asked about larger ones. `whole`: who judges a batch of all
     different images where those depend on each other."""
@@ -81,9 +99,7 @@ class PartJudge:
         first, place = different(batch)
         if len(first) == self._part and len(set(np.bincount(place))) == 1:
             answer = self._judge.gradient(parameters, rows_of(batch, first), activations=activations)
-            return replace(
-                answer, activation={name: values[place] for name, values in answer.activation.items()}
-            )
+            return replace(answer, activation=Spread(answer.activation, place))
         if self._whole is not None:
             return self._whole().gradient(parameters, batch, activations=activations)
         answers = [
@@ -130,3 +146,12 @@ def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
             first.append(number)
         place.append(known[key])
     return np.array(first), np.array(place)
+
+
+def evenly(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The same where each comes equally often: those alone are the batch. Otherwise all samples, as they
+    are."""
+    first, place = different(batch)
+    if len(set(np.bincount(place).tolist())) == 1:
+        return first, place
+    return np.arange(len(place)), np.arange(len(place))
