@@ -13,6 +13,7 @@
 #include "support/joined.h"
 #include "support/normalized.h"
 #include "support/pools.h"
+#include "support/sequences.h"
 
 namespace timetrial::testing {
 namespace {
@@ -99,11 +100,12 @@ INSTANTIATE_TEST_SUITE_P(Full, Layers, ::testing::ValuesIn(full()), name_of);
 
 using Pair = std::vector<double>;
 
-// ---- normalization
+// ---- normalization, sequences
 
 TEST_P(Layers, Normalizes) {
     for (const double channels : {5.0, 16.0}) expect_normalized(maker(), channels, GetParam().dtype);
 }
+TEST_P(Layers, GoesAlongTime) { expect_sequences(maker(), GetParam().dtype); }
 TEST_P(Layers, EachKindIsRight) { expect_each_kind(maker()); }
 
 // ---- exact

@@ -9,9 +9,12 @@
 #include "layers/chosen_convolution.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
+#include "layers/embedding.h"
 #include "layers/join.h"
 #include "layers/local_response_norm.h"
 #include "layers/loss.h"
+#include "layers/lstm.h"
+#include "layers/mean_over_time.h"
 #include "layers/pooling.h"
 #include "layers/thin_groups.h"
 #include "layers/upsample.h"
@@ -76,6 +79,9 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"flatten", plain<T, Flatten<T>>},
     Kind<MakeLayer<T>>{"upsample2d", upsample<T>},
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
+    Kind<MakeLayer<T>>{"embedding", shaped<T, Embedding<T>>},
+    Kind<MakeLayer<T>>{"lstm", shaped<T, Lstm<T, Product>>},
+    Kind<MakeLayer<T>>{"mean_over_time", plain<T, MeanOverTime<T>>},
     Kind<MakeLayer<T>>{"add", plain<T, Add<T>>},
     Kind<MakeLayer<T>>{"concat", plain<T, Concat<T>>},
 };

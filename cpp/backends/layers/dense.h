@@ -1,4 +1,5 @@
-// y = x W^T + b, with x (N x F), W (units x F): the layout of the weights is that of the files.
+// y = x W^T + b, with x (N x F), W (units x F): the layout of the weights is that of the files. Of a sequence
+// every step is a row.
 #pragma once
 
 #include <algorithm>
@@ -12,29 +13,30 @@ template <typename T, typename Product>
 class Dense final : public LayerOfOne<T> {
   public:
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
-        const int64_t features = input.shape.features(), units = output.shape.channels;
-        const int64_t rows = images.end - images.begin;
-        T* y = output.value + images.begin * units;
+        const int64_t features = input.shape.step_features(), units = output.shape.step_features();
+        const int64_t begin = images.begin * input.shape.steps, rows = images.end * input.shape.steps - begin;
+        T* y = output.value + begin * units;
         if (const T* b = bias()) {
             for (int64_t row = 0; row < rows; ++row) std::copy_n(b, units, y + row * units);
         }
-        Product::template multiply<T>(matrix<const T>(input.value + images.begin * features, rows, features),
+        Product::template multiply<T>(matrix<const T>(input.value + begin * features, rows, features),
                                       !matrix<const T>(weight(), units, features), matrix(y, rows, units),
                                       bias() != nullptr);
     }
 
     void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int, bool add) override {
-        const int64_t features = input.shape.features(), units = output.shape.channels;
-        const int64_t rows = images.end - images.begin;
-        Product::template multiply<T>(matrix<const T>(output.gradient + images.begin * units, rows, units),
+        const int64_t features = input.shape.step_features(), units = output.shape.step_features();
+        const int64_t begin = images.begin * input.shape.steps, rows = images.end * input.shape.steps - begin;
+        Product::template multiply<T>(matrix<const T>(output.gradient + begin * units, rows, units),
                                       matrix<const T>(weight(), units, features),
-                                      matrix(input.gradient + images.begin * features, rows, features), add);
+                                      matrix(input.gradient + begin * features, rows, features), add);
     }
 
     // Over all images at once, by rows of W: no private copies of a large matrix, nothing to add up.
     void parameter_gradients(const Edge<T>& input, const Edge<T>& output, int thread, int threads,
                              const typename Layer<T>::Each& each) override {
-        const int64_t features = input.shape.features(), units = output.shape.channels, n = input.shape.batch;
+        const int64_t features = input.shape.step_features(), units = output.shape.step_features();
+        const int64_t n = input.shape.batch * input.shape.steps;
         const Share mine = share_of(units, thread, threads);
         auto& weights = *this->parameters[0];
         for (int64_t unit = mine.begin; unit < mine.end; unit += block) {

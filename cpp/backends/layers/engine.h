@@ -208,10 +208,9 @@ class Engine : public Backend {
     void open_batch(const tt_batch& batch, bool needs_target) {
         for (std::size_t i = 0; i < graph_.n_inputs; ++i) {
             Node<T>& input = graph_.nodes[i];
-            sources_[i] = static_cast<const float*>(batch_tensor(batch, input.name).data);
+            sources_[i] = batch_tensor(batch, input.name).data;
             if constexpr (std::is_same_v<T, float>) {
-                // Layers only read their input.
-                if (!is_copied(i)) input.output.value = const_cast<float*>(sources_[i]);
+                if (!is_copied(i)) input.output.value = static_cast<float*>(sources_[i]);  // only read
             }
         }
         for (std::size_t i = 0; needs_target && i < targets_.size(); ++i)
@@ -221,7 +220,8 @@ class Engine : public Backend {
     // Into the engine's layout; where that is the batch's own, an input is read in place.
     bool is_copied(std::size_t input) const {
         const Shape& shape = graph_.nodes[input].output.shape;
-        return !std::is_same_v<T, float> || (!shape.flat && shape.channels > 1);
+        return !std::is_same_v<T, float> || graph_.nodes[input].is_whole ||
+               (!shape.flat && shape.channels > 1);
     }
 
     // A training step. By images as far as the gradients of the activations, then by parameters.
@@ -395,12 +395,18 @@ class Engine : public Backend {
 
     // The share's samples of an input into C x N x H x W.
     void load(std::size_t number, Share images) {
+        if (graph_.nodes[number].is_whole)
+            return load(number, images, static_cast<const int64_t*>(sources_[number]));
+        load(number, images, static_cast<const float*>(sources_[number]));
+    }
+    template <typename From>
+    void load(std::size_t number, Share images, const From* source) {
         const Edge<T>& input = graph_.nodes[number].output;
         const int64_t plane = input.shape.plane(), channels = input.shape.flat ? 1 : input.shape.channels;
         const int64_t width = input.shape.flat ? input.shape.features() : plane;
         for (int64_t n = images.begin; n < images.end; ++n) {
             for (int64_t c = 0; c < channels; ++c) {
-                std::copy_n(sources_[number] + (n * channels + c) * width, width,
+                std::copy_n(source + (n * channels + c) * width, width,
                             input.value + (c * input.shape.batch + n) * width);
             }
         }
@@ -432,9 +438,9 @@ class Engine : public Backend {
     Graph<T> graph_;
     Regions regions_;
     std::vector<double> losses_;
-    Stopwatch watch_;                    // losses stand behind the nodes
-    std::vector<const float*> sources_;  // of each input, in the batch
-    std::vector<Target> targets_;        // of each head, in the batch
+    Stopwatch watch_;              // losses stand behind the nodes
+    std::vector<void*> sources_;   // of each input, in the batch: f32 or i64
+    std::vector<Target> targets_;  // of each head, in the batch
 };
 
 }  // namespace timetrial::layers

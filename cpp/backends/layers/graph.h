@@ -16,12 +16,13 @@ namespace timetrial::layers {
 template <typename T>
 struct Node {
     std::string name;
-    std::vector<int64_t> external_shape;  // N x C x H x W or N x F, as the outside knows it
+    std::vector<int64_t> external_shape;  // N x C x H x W, N x F, ..., as the outside knows it
     Edge<T> output;
     Buffer<T> value;
     Buffer<T> gradient;
     std::unique_ptr<Layer<T>> layer;  // null: an input of the network
     bool is_mask = false;             // of the network's inputs: nobody reads it in inference
+    bool is_whole = false;            // of them too: whole numbers
     std::vector<std::size_t> inputs;
     std::vector<Input<T>> reads;  // their outputs
     bool in_place = false;        // writes over its first input, and that one's gradient over its output's
@@ -60,9 +61,11 @@ struct Graph {
 };
 
 inline Shape read_shape(const std::vector<int64_t>& shape) {
+    if (shape.size() == 1) return {shape[0], 1, 1, 1, true};
     if (shape.size() == 2) return {shape[0], shape[1], 1, 1, true};
+    if (shape.size() == 3) return {shape[0], shape[1] * shape[2], 1, 1, true, shape[1]};
     if (shape.size() == 4) return {shape[0], shape[1], shape[2], shape[3], false};
-    throw Unsupported("the backend takes tensors of rank 2 (N x F) and 4 (N x C x H x W) only");
+    throw Unsupported("the backend takes tensors of up to rank 4 (N x C x H x W) only");
 }
 
 // An activation that is its input's only consumer needs no memory of its own: half the traffic, half the
@@ -140,6 +143,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         node.output.shape = read_shape(from.shape);
         if (from.kind == "input") {
             node.is_mask = from.role == TT_MASK;
+            node.is_whole = from.dtype == TT_I64;
             ++graph.n_inputs;
             learns.push_back(false);
             continue;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,18 +19,29 @@
 namespace timetrial::layers {
 
 // Extents of one node's output for the whole batch. Images: C x N x H x W. Flat data: N x F (channels = F,
-// height = width = 1, `flat`).
+// height = width = 1, `flat`). Sequences: N x T x F, which is flat data with channels = T F, in `steps`
+// parts.
 struct Shape {
     int64_t batch = 0;
     int64_t channels = 0;
     int64_t height = 1;
     int64_t width = 1;
     bool flat = false;
+    int64_t steps = 1;
 
     int64_t plane() const { return height * width; }
     int64_t features() const { return channels * plane(); }
     int64_t size() const { return batch * features(); }
+    int64_t step_features() const { return channels / steps; }
 };
+
+// How many steps of a sample count, as its batch says.
+template <typename T>
+int64_t checked_length(T length, int64_t sample, int64_t steps) {
+    if (length >= 1 && length <= static_cast<T>(steps)) return static_cast<int64_t>(length);
+    throw std::invalid_argument("length " + std::to_string(static_cast<int64_t>(length)) + " of sample " +
+                                std::to_string(sample) + " is outside 1 to " + std::to_string(steps));
+}
 
 // Where a layer reads and writes. Gradients are with respect to the loss.
 template <typename T>

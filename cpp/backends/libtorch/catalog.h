@@ -27,18 +27,15 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "operation.h"
+#include "sequences.h"
 #include "timetrial/kinds.hpp"
 
 namespace timetrial::libtorch {
 
-using Inputs = std::vector<at::Tensor>;
-// A layer may compute something else where nothing is learned.
-enum class Mode { kTraining, kInference };
-using Operation = std::function<at::Tensor(const Inputs& inputs, Mode mode)>;
 // The mean over the batch, of the prediction (N x F) and the target: labels (N), or as many numbers.
 using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& target);
 
@@ -47,11 +44,6 @@ inline std::array<int64_t, 2> read_pair(const Attributes& attributes, const std:
                                         int64_t otherwise) {
     return {attributes.integer(name + "_h", otherwise), attributes.integer(name + "_w", otherwise)};
 }
-
-// `parameters`: weight, and bias if the layer has one; then its states. ATen's operations are the ones that
-// torch.nn calls, so rows here and rows of PyTorch run the same kernels.
-using Parameters = std::vector<at::Tensor>;
-using MakeOperation = Operation (*)(const Attributes& attributes, const Parameters& parameters);
 
 inline std::optional<at::Tensor> bias_of(const Parameters& parameters) {
     return parameters.size() > 1 ? std::make_optional(parameters[1]) : std::nullopt;
@@ -208,6 +200,9 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},
     Kind<MakeOperation>{"flatten", plain<flatten>},
     Kind<MakeOperation>{"dropout", dropout},
+    Kind<MakeOperation>{"embedding", embedding},
+    Kind<MakeOperation>{"lstm", lstm},
+    Kind<MakeOperation>{"mean_over_time", mean_over_time},
     Kind<MakeOperation>{"add", add},
     Kind<MakeOperation>{"concat", concat},
 };

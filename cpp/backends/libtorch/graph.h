@@ -35,7 +35,8 @@ struct State {
 
 struct Node {
     std::string name;
-    Shape shape;          // of the output, N first
+    Shape shape;  // of the output, N first
+    at::ScalarType type = at::kFloat;
     Operation operation;  // empty for an input of the network and for the loss
     std::vector<std::size_t> inputs;
     std::vector<std::size_t> frees;  // those of its inputs that no later node reads
@@ -84,7 +85,7 @@ struct Graph {
         std::vector<at::Tensor> outputs(nodes.size());
         for (const std::size_t input : inputs) {
             const Node& node = nodes[input];
-            outputs[input] = view_of(batch_tensor(batch, node.name).data, node.shape, at::kFloat);
+            outputs[input] = view_of(batch_tensor(batch, node.name).data, node.shape, node.type);
             if (node.shape.size() == 4) outputs[input] = outputs[input].contiguous(format);
         }
         return outputs;
@@ -145,6 +146,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         Node& node = graph.nodes[i];
         node.name = layer.name;
         node.shape = layer.shape;
+        if (layer.dtype == TT_I64) node.type = at::kLong;
         if (layer.kind == "input" && layer.is_read_by_a_layer) graph.inputs.push_back(i);
         if (layer.kind == "input" || layer.is_loss()) continue;
         node.inputs = layer.inputs;

@@ -10,9 +10,12 @@
 #include "conv2d.h"
 #include "dense.h"
 #include "dropout.h"
+#include "embedding.h"
 #include "joins.h"
 #include "local_response_norm.h"
 #include "losses.h"
+#include "lstm.h"
+#include "mean_over_time.h"
 #include "pooling.h"
 #include "timetrial/kinds.hpp"
 #include "upsample.h"
@@ -53,6 +56,9 @@ inline constexpr std::array functions = {
     FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},
     FunctionKind{"flatten", plain<Function, Flatten>},
     FunctionKind{"dropout", plain<Function, Dropout>},
+    FunctionKind{"embedding", plain<Function, Embedding>},
+    FunctionKind{"lstm", shaped<Lstm>},
+    FunctionKind{"mean_over_time", plain<Function, MeanOverTime>},
     FunctionKind{"add", plain<Function, Add>},
     FunctionKind{"concat", plain<Function, Concat>},
 };

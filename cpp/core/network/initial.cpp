@@ -20,6 +20,7 @@ struct Kind {
 constexpr std::array kinds{
     Kind{"zeros", 0, nullptr},
     Kind{"ones", 1, nullptr},
+    Kind{"forget_ones", 0, nullptr},
     Kind{"glorot_uniform", 0,
          [](const Initializer& of) {
              return static_cast<double>(of.fan_in) + static_cast<double>(of.fan_out);
@@ -55,6 +56,9 @@ void draw_initial(std::uint64_t seed, const Parameter& parameter, std::span<floa
     const Kind& kind = kind_of(parameter);
     if (kind.fans == nullptr) {
         std::fill(values.begin(), values.end(), kind.constant);
+        // The second of four gates: i, f, g, o.
+        const std::size_t gate = values.size() / 4;
+        if (kind.name == "forget_ones") std::fill_n(values.begin() + gate, gate, 1.0F);
         return;
     }
     const auto limit = static_cast<float>(std::sqrt(6.0 / kind.fans(parameter.initializer)));

@@ -18,6 +18,7 @@ void check_initializer(const Parameter& parameter);
 
 // Fills `values` with f32; the stream is the parameter's name.
 //   glorot_uniform  in [-a, a), a = sqrt(6 / (fan_in + fan_out)): Glorot and Bengio, 2010
+//   forget_ones     1 for the second of four gates (an LSTM's forget gate), 0 for the others
 //   he_uniform      in [-a, a), a = sqrt(6 / fan_in): He, Zhang, Ren and Sun, 2015
 void draw_initial(std::uint64_t seed, const Parameter& parameter, std::span<float> values);
 

@@ -34,7 +34,7 @@ const std::vector<LayerKind>& layer_kinds() {
     static const std::vector<LayerKind> known = [] {
         std::vector<LayerKind> all;
         for (const auto group : {kinds::dense, kinds::convolution, kinds::pooling, kinds::elementwise,
-                                 kinds::normalization, kinds::shapes, kinds::losses}) {
+                                 kinds::normalization, kinds::sequences, kinds::shapes, kinds::losses}) {
             std::vector<LayerKind> some = group();
             std::move(some.begin(), some.end(), std::back_inserter(all));
         }

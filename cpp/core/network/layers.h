@@ -73,6 +73,8 @@ struct LayerKind {
     // ones the batch says: an input of the network of the role TT_MASK, the second of the layer, in the shape
     // of the first, 0 where a value is dropped and 1 / (1 - rate) where it stays.
     std::string mask_rate = "";
+    // It may have a second input: of the role TT_LENGTHS, how many steps of each sample count.
+    bool takes_lengths = false;
 
     // Whole numbers that it reads lie in 0 to this - 1; empty where it reads none.
     std::function<std::int64_t(const LayerView&)> integers_below = nullptr;

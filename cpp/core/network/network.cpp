@@ -232,6 +232,7 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
     node.inputs =
         find_inputs(layer, kind, spec.inputs ? *spec.inputs : std::vector<std::string>{before}, all);
     if (kind != nullptr && kind->has_mask()) add_mask(layer, node.inputs);
+    if (kind != nullptr && kind->takes_lengths) check_lengths(layer, node.inputs);
     inputs = inputs_of(nodes_, node);
     if (kind == nullptr) {
         node.attributes = stated_attributes(spec.attributes);
@@ -279,6 +280,17 @@ void Network::add_mask(const LayerView& layer, std::vector<std::uint32_t>& input
     trains_.insert(trains_.begin() + added, false);
 }
 
+void Network::check_lengths(const LayerView& layer, const std::vector<std::uint32_t>& inputs) const {
+    if (inputs.size() < 2) return;
+    const Node& lengths = nodes_[inputs[1]];
+    if (lengths.role != TT_LENGTHS || lengths.dtype != TT_I64 || lengths.shape.size() != 1)
+        layer.refuse(
+            "needs as its second input lengths: an input of the network of the role lengths, one "
+            "whole number per sample; '" +
+            lengths.name + "' is " + shape_text(lengths.shape) +
+            (lengths.role == TT_LENGTHS ? "" : " and no lengths"));
+}
+
 std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const LayerKind* kind,
                                                 const std::vector<std::string>& names,
                                                 const std::vector<NodeSpec>& all) const {
@@ -305,8 +317,8 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
         "has " + std::to_string(found.size()) + (found.size() == 1 ? " input" : " inputs");
     const std::string named = names.empty() ? "" : " ('" + join(names, "', '") + "')";
     if (kind == nullptr) return found;
-    const bool names_mask = kind->has_mask() && found.size() == 2;
-    if (kind->takes == Takes::kOne && found.size() != 1 && !names_mask)
+    const bool names_second = (kind->has_mask() || kind->takes_lengths) && found.size() == 2;
+    if (kind->takes == Takes::kOne && found.size() != 1 && !names_second)
         layer.refuse(has + named + "; expected 1");
     if ((kind->takes == Takes::kSeveral || kind->is_sum_of_losses()) && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");

@@ -67,6 +67,8 @@ class Network {
     void add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all);
     // The mask of a layer as its second input: an input of the network, added if the spec names none.
     void add_mask(const LayerView& layer, std::vector<std::uint32_t>& inputs);
+    // Of a layer with a second input: it must be the lengths of the first.
+    void check_lengths(const LayerView& layer, const std::vector<std::uint32_t>& inputs) const;
     // `kind` NULL: one that the core does not know.
     std::vector<std::uint32_t> find_inputs(const LayerView& layer, const LayerKind* kind,
                                            const std::vector<std::string>& names,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/inputs.h"
 #include "support/trainer.h"
 
 namespace timetrial::testing {
@@ -25,8 +26,8 @@ inline bool agree(const std::vector<double>& gradient, const std::vector<double>
 
 // Every weight of every layer against its central difference. A layer without weights is checked through
 // the layer in front of it, whose gradient passes through.
-inline void check_gradients(const std::vector<NodeSpec>& specs, const Shape& input_shape) {
-    const Problem problem(specs, 3, input_shape, Numbers::kReal);
+inline void check_gradients_with(const std::vector<InputSpec>& inputs, const std::vector<NodeSpec>& specs) {
+    const Problem problem(specs, inputs, 3, Numbers::kReal);
     Trainer trainer(plugin_path("reference"), problem);
     trainer.step(TT_GRADIENT);
     const auto gradients = trainer.read(TT_ROLE_GRADIENT);
@@ -48,6 +49,10 @@ inline void check_gradients(const std::vector<NodeSpec>& specs, const Shape& inp
         trainer.write(TT_PARAMETER, name, values);
         EXPECT_TRUE(agree(gradient, differences)) << name << " of " << specs[0].kind << ", " << specs[1].kind;
     }
+}
+
+inline void check_gradients(const std::vector<NodeSpec>& specs, const Shape& input_shape) {
+    check_gradients_with(images_and_labels(input_shape), specs);
 }
 
 // A dense layer in front, `middle`, and a dense layer behind it.

@@ -20,11 +20,28 @@ void fill(std::vector<float>& values, Numbers numbers, std::uint64_t seed, const
         for (float& value : values) value = std::round(3 * value);
 }
 
+// Below what the layers that read them take; lengths from 1.
+std::vector<std::int64_t> draw_whole(const Network& network, std::uint32_t index, std::uint64_t seed) {
+    const Node& input = network.node(index);
+    const std::int64_t least = input.role == TT_LENGTHS ? 1 : 0, below = network.values_below(index);
+    std::vector<float> draws(static_cast<std::size_t>(element_count(input.shape)));
+    uniform(seed, input.name, 0.0F, 1.0F, draws);
+    std::vector<std::int64_t> values;
+    for (const float draw : draws)
+        values.push_back(least + static_cast<std::int64_t>(draw * static_cast<float>(below - least)));
+    if (input.role == TT_LENGTHS) values.front() = below - 1, values.back() = 1;
+    return values;
+}
+
 }  // namespace
 
 Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape,
                  Numbers numbers, std::uint64_t seed)
-    : network(specs, batch_size, images_and_labels(input_shape)) {
+    : Problem(specs, images_and_labels(input_shape), batch_size, numbers, seed) {}
+
+Problem::Problem(const std::vector<NodeSpec>& specs, const std::vector<InputSpec>& inputs,
+                 std::int64_t batch_size, Numbers numbers, std::uint64_t seed)
+    : network(specs, batch_size, inputs) {
     for (const Parameter& parameter : network.parameters()) {
         std::vector<float>& values = weights[parameter.name];
         values.resize(static_cast<std::size_t>(element_count(parameter.shape)));
@@ -44,6 +61,8 @@ Problem::Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, co
         labels.push_back(static_cast<std::int64_t>(draw * static_cast<float>(network.classes())));
     for (const std::uint32_t index : network.inputs()) {
         const Node& input = network.node(index);
+        if (input.dtype == TT_I64 && input.role != TT_TARGET)
+            wholes[input.name] = draw_whole(network, index, seed);
         if (input.role != TT_MASK) continue;
         std::vector<float>& mask = masks[input.name];
         mask.resize(static_cast<std::size_t>(element_count(input.shape)));
@@ -83,7 +102,9 @@ tt_batch Trainer::batch() {
     tensors_.clear();
     for (const std::uint32_t index : problem_.network.inputs()) {
         const Node& input = problem_.network.node(index);
-        void* data = input.role == TT_MASK   ? const_cast<float*>(problem_.masks.at(input.name).data())
+        void* data = input.role == TT_MASK ? const_cast<float*>(problem_.masks.at(input.name).data())
+                     : problem_.wholes.contains(input.name)
+                         ? const_cast<std::int64_t*>(problem_.wholes.at(input.name).data())
                      : input.dtype == TT_I64 ? static_cast<void*>(labels.data())
                                              : images.data();
         tensors_.push_back(c_tensor(input.name, input.role, input.dtype, input.shape, data));

@@ -18,7 +18,10 @@ enum class Numbers { kIntegers, kReal };
 
 // A network, one batch and initial weights. Everything follows from the seed.
 struct Problem {
+    // "images" of that shape, and "labels".
     Problem(const std::vector<NodeSpec>& specs, std::int64_t batch_size, const Shape& input_shape,
+            Numbers numbers, std::uint64_t seed = 1);
+    Problem(const std::vector<NodeSpec>& specs, const std::vector<InputSpec>& inputs, std::int64_t batch_size,
             Numbers numbers, std::uint64_t seed = 1);
 
     Network network;
@@ -26,6 +29,8 @@ struct Problem {
     std::vector<float> images;
     std::vector<std::int64_t> labels;
     std::map<std::string, std::vector<float>> masks;  // 0 or 2, by the name of the input
+    // Tokens, and lengths: the first sample is as long as it can be, the last has one step.
+    std::map<std::string, std::vector<std::int64_t>> wholes;
 };
 
 struct SgdSpec {

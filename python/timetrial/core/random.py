@@ -32,8 +32,9 @@ def uniform(
 
 def initial_values(seed: int, parameter: Mapping[str, Any]) -> NDArray[np.float32]:
     """What a parameter of a network (`Network.parameters`) is before the first step, by its initializer:
-    `zeros`, `ones`, `glorot_uniform` (in +-sqrt(6 / (fan_in + fan_out)), Glorot and Bengio 2010) or
-    `he_uniform` (in +-sqrt(6 / fan_in), He et al. 2015)."""
+    `zeros`, `ones`, `forget_ones` (1 for the second of four gates, 0 for the others), `glorot_uniform` (in
+    +-sqrt(6 / (fan_in + fan_out)), Glorot and Bengio 2010) or `he_uniform` (in +-sqrt(6 / fan_in), He et al.
+    2015)."""
     keys = ("initializer", "fan_in", "fan_out")
     return _core.initial_values(
         _seed(seed), parameter["name"], list(parameter["shape"]), *(parameter[key] for key in keys)

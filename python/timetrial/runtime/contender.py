@@ -41,6 +41,9 @@ class Contender(Timed):
             raise UnsupportedError(words.format(", ".join(job.sources)))
         for node in job.nodes:
             self.check_has("layer", node.kind, adapter.layers)
+            if len(node.shape) == 3 and not getattr(adapter, "sequences", False):
+                words = "the backend takes no sequences; '{}' gives one, {}"
+                raise UnsupportedError(words.format(node.name, node.shape))
             self.check_limits(node, getattr(adapter, "limits", {}))
         if job.task == "train":
             self.check_has("optimizer", job.optimizer["name"], adapter.optimizers)

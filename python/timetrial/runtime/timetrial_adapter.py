@@ -32,6 +32,7 @@ class BaseAdapter(object):
     # attribute that it must be like: {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}.
     limits = NO_LIMITS
     several_inputs = False  # whether layers may read more than one input of the network
+    sequences = False  # whether layers may give sequences (N, T, F): dense, tanh and their like too
     version = ""
     library = ""
     mode = None  # of the setting `mode`; None where environment.toml lists no modes
@@ -125,6 +126,11 @@ def biased_variance(node, kept, initial, taken):
     came to that is (n - 1) / n of what came to the framework's."""
     share, left = biased_share(node), (1 - node.attributes["momentum"]) ** taken
     return (share * np.asarray(kept, np.float64) + (1 - share) * left * initial).astype(np.float32)
+
+
+def is_all(node):
+    """Whether a recurrent layer gives all its states, (N, T, units), and not the last."""
+    return node.attributes["output"] == "all"
 
 
 def weight_name(node):

@@ -144,7 +144,8 @@ def proof_entry(
     """An array for each input, and `order`, of PROOF_BATCHES random batches; `other_order` begins with the
     last one; the samples of `same_order` all have the target of the first, and some come more than once.
 
-    limits: whole numbers of an input lie in 0 to this - 1. masks: of an input that is one, the share of its
+    limits: whole numbers of an input lie in 0 to this - 1; lengths begin at 1, and in every batch the first
+    sample is as long as can be, and the second has one step. masks: of an input that is one, the share of its
     values that are 0; here each sample has its own. Pixels are uniform in [0, 1) and all different
     within an image: where two are equal, two correct frameworks may send a maximum's gradient to different
     places.
@@ -167,7 +168,16 @@ def proof_entry(
         drawn = random.uniform(seed, f"proof/{one.name}", (samples, *one.shape), 0.0, float(below))
         return np.minimum(drawn.astype(np.int64), below - 1)
 
+    def lengths(one: Input) -> np.ndarray[Any, Any]:
+        longest = limits[one.name] - 1
+        drawn = random.uniform(seed, f"proof/{one.name}", (samples,), 1.0, float(longest + 1))
+        found = np.minimum(drawn.astype(np.int64), longest)
+        found[1::batch_size], found[::batch_size] = 1, longest
+        return found
+
     def drawn(one: Input) -> np.ndarray[Any, Any]:
+        if one.role == "lengths":
+            return lengths(one)
         if one.name in masks:
             return _mask(seed, f"proof/{one.name}", (samples, *one.shape), masks[one.name])
         return whole_numbers(one) if one.dtype == "i64" else numbers(one)

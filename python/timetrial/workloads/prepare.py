@@ -24,6 +24,7 @@ from timetrial.workloads.material import (
     rates_file,
     weights_entry,
 )
+from timetrial.workloads.whole_numbers import check_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def check(workload: Workload) -> Checked:
     classes = int(data.table("dataset")["classes"])
     nodes = definition.nodes_for(classes)
     network = Network(nodes, size, _read_by(nodes, inputs))
+    check_whole_numbers(workload.dataset, network, data)
     check_gradients(network)
     predicts_classes = _predicts_classes(network)
     if predicts_classes:

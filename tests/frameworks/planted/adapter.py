@@ -12,6 +12,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import planted_normalization as normalization
+import planted_sequences as along_time
 
 JOINS = ("add", "concat")
 # Those with a colon name a layer behind it: "stale_weight:fc2".
@@ -30,11 +31,11 @@ DEFECTS = (
     "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
-    *normalization.DEFECTS,
+    *normalization.DEFECTS, *along_time.DEFECTS,
 )  # fmt: skip
 
 
-class Adapter(normalization.Normalization):
+class Adapter(normalization.Normalization, along_time.Sequences):
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
@@ -42,6 +43,7 @@ class Adapter(normalization.Normalization):
     layers = (
         "dense", "conv2d", "max_pool2d", "relu", "flatten", "add", "concat", "dropout",
         "softmax_cross_entropy", "mean_squared_error", "loss_sum", *normalization.LAYERS,
+        *along_time.LAYERS,
     )  # fmt: skip
     version = "1"
     library = f"NumPy {np.__version__}"
@@ -65,7 +67,9 @@ class Adapter(normalization.Normalization):
         return readings
 
     def build(self, job, batch):
-        self.job, self.images, self.labels, self.batch = job, batch["images"], batch["labels"], batch
+        # What the first layer reads: images, in most networks.
+        self.source = job.nodes[0].inputs[0]
+        self.job, self.images, self.labels, self.batch = job, batch[self.source], batch["labels"], batch
         self.masks_before = {}
         self.nodes = [node for node in job.nodes if node.shape]
         named = {node.name: node for node in job.nodes}
@@ -90,6 +94,7 @@ class Adapter(normalization.Normalization):
         self.gradients = {}
         self.stale = dict(self.parameters)
         self.initial = dict(self.parameters)
+        self.states_behind, self.gradients_before = {}, {}
         self.previous = dict(self.parameters)
         self.traced = False
         self.since_reset = 0
@@ -159,7 +164,7 @@ class Adapter(normalization.Normalization):
         rows = order[self.since_reset % len(order)]
         own = self.images, self.labels
         self.images, self.labels = (
-            np.load(files["tensors"][key], mmap_mode="r")[rows] for key in ("images", "labels")
+            np.load(files["tensors"][key], mmap_mode="r")[rows] for key in (self.source, "labels")
         )
         self.ready = self._forward_backward(), self.gradients
         self.images, self.labels = own
@@ -178,6 +183,8 @@ class Adapter(normalization.Normalization):
             if self.defect == "frozen" and name.startswith(self.target + "."):
                 continue
             weight, velocity = self.parameters[name], self.velocity[name]
+            if self.defect == "second_bias" and self._is_recurrent_bias(name):
+                gradient = 2 * gradient
             change = gradient + decay * weight
             if self.defect == "decayed_late" or (self.defect == "undecayed_bias" and weight.ndim == 1):
                 change = gradient
@@ -234,7 +241,7 @@ class Adapter(normalization.Normalization):
     def tensors(self, role):
         self.unseen = 0
         if role == "activation":
-            return {n: v for n, v in self._forward(self.parameters).items() if n != "images"}
+            return {n: v for n, v in self._forward(self.parameters).items() if n != self.source}
         if role == "optimizer" and not self.hides_states:
             return {name + ".velocity": values for name, values in self.velocity.items()}
         known = {"parameter": self.parameters, "gradient": self.gradients, "state": self.states}
@@ -291,7 +298,7 @@ class Adapter(normalization.Normalization):
             # The step before still holds its own.
             images = self.images if self.known_images is None else self.known_images
             self.known_images = self.images.copy()
-        values = {"images": images}
+        values = {self.source: images}
         self._saved = {}
         for node in self.nodes:
             x = [values[name] for name in node.inputs] if node.kind in JOINS else values[node.inputs[0]]
@@ -416,11 +423,12 @@ class Adapter(normalization.Normalization):
             if dy is None:  # nothing that it leads to counts
                 dy = np.zeros_like(values[node.name])
             dx = getattr(self, "_back_" + node.kind)(node, dy)
-            for k, name in enumerate(node.inputs[:1] if node.kind == "dropout" else node.inputs):
+            for k, name in enumerate(node.inputs if node.kind in JOINS else node.inputs[:1]):
                 part = dx[k] if node.kind in JOINS else dx
                 known = None if self.defect == "overwritten_part" else parts.get(name)
                 parts[name] = part if known is None else known + part
         self.gradients = {name: self.gradients[name].astype(np.float32) for name in self.parameters}
+        self._accumulate()
         return loss
 
     def _back_dense(self, node, dy):

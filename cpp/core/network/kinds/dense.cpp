@@ -7,18 +7,20 @@ namespace timetrial::kinds {
 namespace {
 
 Shape infer_dense(const LayerView& layer) {
+    const Shape& input = layer.input_shape();
+    if (input.size() == 3) return {input[0], input[1], layer.node.whole("units")};
     need_flat(layer);
-    return {layer.input_shape()[0], layer.node.whole("units")};
+    return {input[0], layer.node.whole("units")};
 }
 
 std::vector<Parameter> dense_parameters(const LayerView& layer) {
-    const std::int64_t units = layer.node.whole("units"), features = layer.input_shape()[1];
+    const std::int64_t units = layer.node.whole("units"), features = layer.input_shape().back();
     return with_bias(
         layer, {layer.node.name + ".weight", {units, features}, {"glorot_uniform", features, units}}, units);
 }
 
 std::int64_t dense_products(const LayerView& layer) {
-    return element_count(layer.node.shape) * layer.input_shape()[1];
+    return element_count(layer.node.shape) * layer.input_shape().back();
 }
 
 }  // namespace
@@ -30,7 +32,7 @@ std::vector<LayerKind> dense() {
          .infer_shape = infer_dense,
          .parameters = dense_parameters,
          .multiply_accumulates = dense_products,
-         .formula = "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`",
+         .formula = "`y[n,u] = b[u] + sum over f of w[u,f] x[n,f]`; of a sequence `(N, T, F)` each step",
          .source = kBook},
     };
 }

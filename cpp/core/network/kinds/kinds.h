@@ -18,6 +18,7 @@ std::vector<LayerKind> pooling();
 std::vector<LayerKind> elementwise();
 std::vector<LayerKind> normalization();
 std::vector<LayerKind> shapes();
+std::vector<LayerKind> sequences();
 std::vector<LayerKind> losses();
 
 }  // namespace timetrial::kinds

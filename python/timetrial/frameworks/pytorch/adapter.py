@@ -35,6 +35,7 @@ class Adapter(BaseAdapter):
 
     layers = (*LAYERS, *LOSSES)
     several_inputs = True
+    sequences = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
     optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
 
@@ -240,7 +241,7 @@ class Adapter(BaseAdapter):
 
     def _backward(self, node, output, leaves, gradients):
         """Gradients of a layer's inputs, added up by name, and of its parameters."""
-        parameters = list(self.model.layers[node.name].parameters())
+        parameters = [p for p in self.model.layers[node.name].parameters() if p.requires_grad]
         inputs = [(name, leaf) for name, leaf in zip(node.inputs, leaves) if leaf.requires_grad]
         wanted = [leaf for _, leaf in inputs] + parameters
         found = torch.autograd.grad(output, wanted, gradients.pop(node.name))

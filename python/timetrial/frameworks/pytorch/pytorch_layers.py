@@ -1,6 +1,7 @@
 """What makes each kind of layer, in PyTorch's modules."""
 
 import numpy as np
+import pytorch_sequences
 from timetrial_adapter import bias_name, biased_variance, borders, pair, response_alpha
 
 
@@ -122,4 +123,5 @@ LAYERS = {
     "dropout": lambda torch, _: _dropout(torch),
     "add": lambda torch, _: _join(torch, lambda inputs: sum(inputs[1:], inputs[0])),
     "concat": lambda torch, _: _join(torch, lambda inputs: torch.cat(inputs, 1)),
+    **pytorch_sequences.LAYERS,
 }

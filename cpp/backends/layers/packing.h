@@ -1,0 +1,100 @@
+// Samples of unequal length, one behind the other in time: sorted by length, the longest first, the first
+// `active(t)` of them take part in step t. What they have at that step are so many rows; the rows of all
+// steps stand behind each other, and nothing is computed of a step that does not count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "layers/layer.h"
+
+namespace timetrial::layers {
+
+// Of one thread's samples. After prepare() nothing is allocated.
+template <typename T>
+class Packing {
+  public:
+    void prepare(int64_t samples, int64_t steps) {
+        steps_ = steps;
+        order_.resize(static_cast<std::size_t>(samples));
+        length_.resize(order_.size());
+        first_.resize(static_cast<std::size_t>(steps) + 1);
+        place_.resize(first_.size() + 1);
+    }
+
+    // `lengths` null: all are full.
+    void arrange(Share samples, const T* lengths) {
+        const int64_t count = samples.end - samples.begin;
+        std::fill(place_.begin(), place_.end(), 0);
+        const auto length_of = [&](int64_t n) { return lengths ? static_cast<int64_t>(lengths[n]) : steps_; };
+        for (int64_t n = samples.begin; n < samples.end; ++n) {
+            if (lengths) checked_length(lengths[n], n, steps_);
+            ++at(place_, length_of(n));
+        }
+        // By length downwards: how many are longer, and so in front.
+        int64_t longer = 0;
+        for (int64_t length = steps_; length >= 0; --length) {
+            const int64_t alike = at(place_, length);
+            at(place_, length) = longer;
+            longer += alike;
+        }
+        at(first_, 0) = 0;  // active(t) are the samples longer than t
+        for (int64_t t = 0; t < steps_; ++t) at(first_, t + 1) = at(first_, t) + at(place_, t);
+        for (int64_t n = samples.begin; n < samples.end; ++n) {
+            const int64_t length = length_of(n), place = at(place_, length)++;
+            at(order_, place) = n;
+            at(length_, place) = length;
+        }
+        samples_ = count;
+    }
+
+    int64_t samples() const { return samples_; }
+    int64_t rows() const { return at(first_, steps_); }
+    int64_t first(int64_t step) const { return at(first_, step); }  // row
+    int64_t active(int64_t step) const { return step < steps_ ? first(step + 1) - first(step) : 0; }
+    int64_t sample(int64_t place) const { return at(order_, place); }
+    int64_t length(int64_t place) const { return at(length_, place); }
+    // Of the longest sample.
+    int64_t steps() const { return samples_ == 0 ? 0 : length(0); }
+
+    // Rows of `width` numbers from a sequence of the batch, and back to it.
+    void gather(const T* sequence, T* rows, int64_t width) const {
+        for_each_row([&](int64_t row, int64_t n, int64_t t) {
+            std::copy_n(sequence + (n * steps_ + t) * width, width, rows + row * width);
+        });
+    }
+    // Where nothing counts there are zeros, or what was there if the rows are added.
+    void scatter(const T* rows, T* sequence, int64_t width, bool add) const {
+        for_each_row([&](int64_t row, int64_t n, int64_t t) {
+            const T* from = rows + row * width;
+            T* to = sequence + (n * steps_ + t) * width;
+            if (!add) return std::copy_n(from, width, to), void();
+            for (int64_t i = 0; i < width; ++i) to[i] += from[i];
+        });
+        if (!add) clear_rest(sequence, width);
+    }
+    // Zeros at the steps that do not count.
+    void clear_rest(T* sequence, int64_t width) const {
+        for (int64_t r = 0; r < samples_; ++r)
+            std::fill(sequence + (sample(r) * steps_ + length(r)) * width,
+                      sequence + (sample(r) + 1) * steps_ * width, T(0));
+    }
+
+  private:
+    template <typename F>
+    void for_each_row(F&& f) const {
+        for (int64_t t = 0; t < steps(); ++t)
+            for (int64_t r = 0; r < active(t); ++r) f(first(t) + r, sample(r), t);
+    }
+
+    static int64_t& at(std::vector<int64_t>& of, int64_t i) { return of[static_cast<std::size_t>(i)]; }
+    static int64_t at(const std::vector<int64_t>& of, int64_t i) { return of[static_cast<std::size_t>(i)]; }
+
+    int64_t steps_ = 0, samples_ = 0;
+    std::vector<int64_t> order_, length_;  // of the samples, the longest first
+    std::vector<int64_t> first_;           // row of each step
+    std::vector<int64_t> place_;
+};
+
+}  // namespace timetrial::layers

@@ -1,0 +1,127 @@
+// What works along time: sequences (N, T, F), their lengths, tokens (N, T).
+#include "network/kinds/kinds.h"
+
+#include "network/kinds/shared.h"
+#include "text/text.h"
+
+namespace timetrial::kinds {
+namespace {
+
+constexpr const char* kLengths =
+    " A second input of the role `lengths` says how many steps of each sample count; the others contribute "
+    "nothing, neither forward nor backward.";
+
+// A sequence of real numbers.
+void need_sequence(const LayerView& layer) {
+    const Node& input = *layer.inputs.front();
+    if (input.dtype == TT_I64)
+        layer.refuse("has '" + input.name +
+                     "' as input, which are whole numbers: put an embedding between them");
+    if (input.shape.size() != 3) layer.refuse("needs a sequence (N, T, F); " + gives(layer));
+}
+
+// Lengths lie in 1 to T.
+std::int64_t lengths_below(const LayerView& layer) { return layer.input_shape()[1] + 1; }
+
+Shape infer_embedding(const LayerView& layer) {
+    const Node& tokens = *layer.inputs.front();
+    if (tokens.dtype != TT_I64 || tokens.role != TT_INPUT || tokens.shape.size() != 2)
+        layer.refuse("needs tokens: an input of the network of whole numbers (N, T); " + gives(layer) +
+                     (tokens.dtype == TT_I64 ? "" : " real ones"));
+    return {tokens.shape[0], tokens.shape[1], layer.node.whole("units")};
+}
+
+std::vector<Parameter> embedding_parameters(const LayerView& layer) {
+    const std::int64_t units = layer.node.whole("units");
+    return {{layer.node.name + ".weight",
+             {layer.node.whole("vocabulary"), units},
+             {"glorot_uniform", units, units}}};
+}
+
+// (N, units), or (N, T, units).
+Shape infer_recurrent(const LayerView& layer) {
+    need_sequence(layer);
+    const Shape& input = layer.input_shape();
+    if (const std::int64_t biases = layer.node.whole("biases"); biases > 2)
+        layer.refuse("has biases = " + std::to_string(biases) + "; expected 0, 1 or 2");
+    const std::int64_t units = layer.node.whole("units");
+    if (std::get<std::string>(layer.node.attribute("output")) == "last") return {input[0], units};
+    return {input[0], input[1], units};
+}
+
+std::vector<Parameter> recurrent_parameters(const LayerView& layer, std::int64_t gates,
+                                            const char* first_bias) {
+    const std::string& name = layer.node.name;
+    const std::int64_t units = layer.node.whole("units"), features = layer.input_shape()[2];
+    const std::int64_t biases = layer.node.whole("biases");
+    // The fans are those of one gate.
+    std::vector<Parameter> parameters{
+        {name + ".weight", {gates * units, features}, {"glorot_uniform", features, units}},
+        {name + ".recurrent_weight", {gates * units, units}, {"glorot_uniform", units, units}}};
+    if (biases > 0) parameters.push_back({name + ".bias", {gates * units}, {first_bias}});
+    if (biases > 1) parameters.push_back({name + ".recurrent_bias", {gates * units}, {}});
+    return parameters;
+}
+
+std::vector<Parameter> lstm_parameters(const LayerView& layer) {
+    return recurrent_parameters(layer, 4,
+                                layer.node.whole("unit_forget_bias") != 0 ? "forget_ones" : "zeros");
+}
+
+// Of all steps, as if every sample were of full length.
+std::int64_t lstm_products(const LayerView& layer) {
+    const Shape& input = layer.input_shape();
+    const std::int64_t units = layer.node.whole("units");
+    return input[0] * input[1] * 4 * units * (input[2] + units);
+}
+
+Shape infer_mean_over_time(const LayerView& layer) {
+    need_sequence(layer);
+    return {layer.input_shape()[0], layer.input_shape()[2]};
+}
+
+AttributeRule number_of_biases() { return {"biases", AttributeType::kWhole, 1.0, "", 0}; }
+AttributeRule which_states() {
+    return {"output", AttributeType::kWord, std::string("last"), "", 0, {"last", "all"}};
+}
+
+}  // namespace
+
+std::vector<LayerKind> sequences() {
+    return {
+        {.name = "embedding",
+         .attributes = {whole("vocabulary"), whole("units")},
+         .infer_shape = infer_embedding,
+         .parameters = embedding_parameters,
+         .formula = "`y[n,t,u] = w[x[n,t],u]`: of whole numbers `(N, T)` below `vocabulary` a row each",
+         .source = "Bengio, Ducharme, Vincent and Jauvin, JMLR 3, 2003",
+         .integers_below = [](const LayerView& layer) { return layer.node.whole("vocabulary"); }},
+        {.name = "lstm",
+         .backward_reads = BackwardReads::kInput,
+         .attributes = {whole("units"), which_states(), number_of_biases(), flag("unit_forget_bias", true)},
+         .infer_shape = infer_recurrent,
+         .parameters = lstm_parameters,
+         .multiply_accumulates = lstm_products,
+         .formula =
+             std::string("`z = w x[t] + u h[t-1] + b`, in the order of the gates `i, f, g, o`; `c[t] = "
+                         "s(f) c[t-1] + s(i) tanh(g)`, `h[t] = s(o) tanh(c[t])`, where `s` is the "
+                         "sigmoid; `h` and `c` begin at 0 in every batch. `u` is the "
+                         "`recurrent_weight`; with `biases = 2` there is a `recurrent_bias` to be "
+                         "added, whose gradient is that of `b`. `unit_forget_bias`: the part of "
+                         "`b` for `f` begins at 1. `y` is the `last` state `(N, units)`, or `all` of "
+                         "them `(N, T, units)`, 0 at steps that do not count.") +
+             kLengths,
+         .source = "Gers, Schmidhuber and Cummins, Neural Computation 12, 2000; the forget gate's bias: "
+                   "Jozefowicz, Zaremba and Sutskever, ICML 2015",
+         .takes_lengths = true,
+         .integers_below = lengths_below},
+        {.name = "mean_over_time",
+         .infer_shape = infer_mean_over_time,
+         .formula = std::string("`(N, T, F)` to `(N, F)`: the mean over the steps that count.") + kLengths,
+         .source = kBook,
+         .takes_lengths = true,
+         .integers_below = lengths_below},
+    };
+}
+
+}  // namespace timetrial::kinds

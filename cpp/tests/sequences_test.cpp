@@ -1,0 +1,165 @@
+// Layers along time: what the core says of them, and their definitions in the reference.
+#include "support/sequences.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "network/initial.h"
+#include "support/differences.h"
+
+namespace timetrial::testing {
+namespace {
+
+template <class Call>
+std::string refusal(Call&& call) {
+    try {
+        call();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+std::string refused(const NodeSpec& layer, std::vector<InputSpec> inputs = series_and_labels({6, 3})) {
+    return refusal([&] { Network({layer, node("flat", "flatten"), loss_of("flat")}, 2, inputs); });
+}
+
+#define EXPECT_WORDS(text, words) EXPECT_NE((text).find(words), std::string::npos) << (text)
+
+NodeSpec lstm(const AttributeSpecs& attributes = {}, const std::string& second = "lengths") {
+    AttributeSpecs all{{"units", 4.0}, {"output", std::string("all")}};
+    for (const auto& [name, value] : attributes) all[name] = value;
+    return node_of("lstm", "lstm", {"series", second}, all);
+}
+
+TEST(Sequences, HaveShapesParametersAndWork) {
+    const Network network(text_classifier(50, 8, {{"biases", 2.0}}), 3, tokens_and_labels(6));
+    const auto node_named = [&](const char* name) { return network.node(network.index_of(name)); };
+    EXPECT_EQ(node_named("embed").shape, (Shape{3, 6, 5}));
+    EXPECT_EQ(node_named("first").shape, (Shape{3, 6, 8}));
+    EXPECT_EQ(node_named("each").shape, (Shape{3, 6, 6}));
+    EXPECT_EQ(node_named("second").shape, (Shape{3, 10}));
+    EXPECT_EQ(node_named("mean").shape, (Shape{3, 6}));
+    const Node first = node_named("first");
+    ASSERT_EQ(first.parameters.size(), 4u);
+    const char* names[] = {"first.weight", "first.recurrent_weight", "first.bias", "first.recurrent_bias"};
+    const Shape shapes[] = {{32, 5}, {32, 8}, {32}, {32}};
+    const char* initial[] = {"glorot_uniform", "glorot_uniform", "forget_ones", "zeros"};
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(first.parameters[i].name, names[i]);
+        EXPECT_EQ(first.parameters[i].shape, shapes[i]);
+        EXPECT_EQ(first.parameters[i].initializer.name, initial[i]);
+    }
+    EXPECT_EQ(network.multiply_accumulates(network.index_of("first")).forward, 3 * 6 * 32 * (5 + 8));
+    EXPECT_EQ(network.multiply_accumulates(network.index_of("each")).forward, 3 * 6 * 8 * 6);
+    EXPECT_EQ(network.values_below(network.index_of("tokens")), 50);
+    EXPECT_EQ(network.values_below(network.index_of("lengths")), 7);
+}
+
+TEST(Sequences, TheForgetGateStartsOpen) {
+    std::vector<float> values(12);
+    draw_initial(1, {"lstm.bias", {12}, {"forget_ones"}}, values);
+    EXPECT_EQ(values, (std::vector<float>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0}));
+    const Network closed({lstm({{"unit_forget_bias", false}}), node("flat", "flatten"), loss_of("flat")}, 2,
+                         series_and_labels({6, 3}));
+    EXPECT_EQ(closed.node(closed.index_of("lstm")).parameters[2].initializer.name, "zeros");
+}
+
+TEST(Sequences, RefuseInWords) {
+    EXPECT_EQ(refused(lstm()), "no error");
+    EXPECT_WORDS(refused(lstm({{"units", 0.0}})), "units = 0");
+    EXPECT_WORDS(refused(lstm({{"biases", 3.0}})), "biases = 3; expected 0, 1 or 2");
+    EXPECT_WORDS(refused(lstm({{"output", std::string("first")}})),
+                 "output = \"first\"; expected \"last\" or \"all\"");
+    EXPECT_WORDS(refused(lstm({}, "labels")), "'labels' is (2,) and no lengths");
+    EXPECT_WORDS(refused(lstm({}, "series")), "'series' is (2, 6, 3) and no lengths");
+    EXPECT_WORDS(refused(lstm(), images_and_labels({3})), "has the input 'series'");
+    EXPECT_WORDS(refused(lstm(), series_and_labels({3})),
+                 "needs a sequence (N, T, F); 'series' gives (2, 3)");
+    EXPECT_WORDS(refused(node_of("x", "lstm", {"tokens"}, {{"units", 4.0}}), tokens_and_labels(5)),
+                 "put an embedding between them");
+    const AttributeSpecs small{{"vocabulary", 9.0}, {"units", 4.0}};
+    EXPECT_WORDS(refused(node_of("x", "embedding", {"series"}, small)), "needs tokens");
+    EXPECT_WORDS(refused(node_of("x", "embedding", {"lengths"}, small)), "needs tokens");
+    EXPECT_WORDS(refused(node_of("x", "embedding", {"tokens"}, {{"units", 4.0}}), tokens_and_labels(5)),
+                 "needs 'vocabulary'");
+    EXPECT_WORDS(refused(node_of("x", "mean_over_time", {"lengths"})), "whole numbers");
+    EXPECT_WORDS(refused(node_of("x", "tanh", {"lengths"})), "whole numbers");
+}
+
+TEST(ReferenceGradients, Sequences) {
+    for (const double biases : {0.0, 1.0, 2.0})
+        check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", biases}}));
+    std::vector<InputSpec> full = tokens_and_labels(4);
+    full.erase(full.begin() + 1);
+    check_gradients_with(full, text_classifier(6, 3, {}, {}));
+}
+
+double s(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Two samples of one unit: one of two steps, and one of a single step, whose second is never looked at.
+TEST(Reference, LstmByHand) {
+    for (const char* output : {"last", "all"}) {
+        std::vector<NodeSpec> specs{
+            node_of("lstm", "lstm", {"series", "lengths"},
+                    {{"units", 1.0}, {"biases", 2.0}, {"output", std::string(output)}}),
+            node("flat", "flatten"), loss_of("flat", "squared_error")};
+        if (std::string(output) == "last") {
+            specs.erase(specs.begin() + 1);
+            specs.back() = loss_of("lstm", "squared_error");
+        }
+        Problem problem(specs, series_and_labels({2, 1}), 2, Numbers::kReal);
+        problem.images = {0.5F, -1.0F, 2.0F, 77.0F};
+        problem.labels = {0, 0};
+        problem.wholes["lengths"] = {2, 1};
+        problem.weights = {{"lstm.weight", {0.5F, -0.25F, 1.5F, 0.75F}},
+                           {"lstm.recurrent_weight", {2.0F, -1.0F, 0.5F, 0.25F}},
+                           {"lstm.bias", {0.125F, 0.5F, -0.5F, 0.25F}},
+                           {"lstm.recurrent_bias", {0.125F, 0.5F, 0.25F, -0.5F}}};
+        Trainer trainer(plugin_path("reference"), problem);
+        trainer.step(TT_GRADIENT);
+        double h = 0, c = 0, first = 0;
+        for (const double x : {0.5, -1.0}) {
+            const double i = s(0.5 * x + 2 * h + 0.25), f = s(-0.25 * x - h + 1),
+                         g = std::tanh(1.5 * x + 0.5 * h - 0.25), o = s(0.75 * x + 0.25 * h - 0.25);
+            c = f * c + i * g;
+            h = o * std::tanh(c);
+            if (x == 0.5) first = h;
+        }
+        const double other = s(1.25) * std::tanh(s(1.25) * std::tanh(2.75));
+        const std::vector<double> expected = std::string(output) == "last"
+                                                 ? std::vector<double>{h, other}
+                                                 : std::vector<double>{first, h, other, 0};
+        const auto found = trainer.read(TT_ACTIVATION).at("lstm");
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << i;
+        EXPECT_EQ(trainer.read(TT_INPUT_GRADIENT).at("series").back(), 0);
+        const auto gradients = trainer.read(TT_ROLE_GRADIENT);
+        EXPECT_EQ(gradients.at("lstm.bias"), gradients.at("lstm.recurrent_bias"));
+    }
+}
+
+TEST(Reference, RefusesTokensAndLengthsOutsideTheirRange) {
+    for (const std::string& plugin : {std::string("reference"), variants_of("eigen").front()}) {
+        Problem problem(text_classifier(6, 3), tokens_and_labels(4), 2, Numbers::kReal);
+        const auto step = [&] {
+            return refusal([&] { Trainer(plugin_path(plugin), problem).step(TT_GRADIENT); });
+        };
+        EXPECT_EQ(step(), "no error");
+        problem.wholes["tokens"][3] = 6;
+        EXPECT_WORDS(step(), "token 6 is outside the vocabulary, 0 to 5");
+        problem.wholes["tokens"][3] = -1;
+        EXPECT_WORDS(step(), "token -1 is outside");
+        problem.wholes["tokens"][3] = 5;
+        for (const std::int64_t length : {0, 5, -3}) {
+            problem.wholes["lengths"][1] = length;
+            EXPECT_WORDS(step(), "length " + std::to_string(length) + " of sample 1 is outside 1 to 4");
+        }
+    }
+}
+
+}  // namespace
+}  // namespace timetrial::testing

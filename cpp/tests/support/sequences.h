@@ -1,0 +1,83 @@
+// Networks over sequences, and a backend against the reference on them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/against_reference.h"
+#include "support/inputs.h"
+
+namespace timetrial::testing {
+
+inline NodeSpec node_of(const std::string& name, const std::string& kind,
+                        const std::vector<std::string>& inputs, const AttributeSpecs& attributes = {}) {
+    return {name, kind, inputs, attributes};
+}
+
+// Tokens through two recurrent layers and what stands around them. `reads`: what each layer along time reads
+// besides the values.
+inline std::vector<NodeSpec> text_classifier(double vocabulary, double units, const AttributeSpecs& more = {},
+                                             const std::vector<std::string>& reads = {"lengths"}) {
+    const auto with = [&](const std::string& first) {
+        std::vector<std::string> inputs{first};
+        inputs.insert(inputs.end(), reads.begin(), reads.end());
+        return inputs;
+    };
+    AttributeSpecs all = more, last = more;
+    all["units"] = units, all["output"] = std::string("all");
+    last["units"] = units + 2, last["output"] = std::string("last");
+    return {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", vocabulary}, {"units", 5.0}}),
+            node_of("first", "lstm", with("embed"), all),
+            node_of("each", "dense", {"first"}, {{"units", 6.0}}),
+            node_of("curve", "tanh", {"each"}),
+            node_of("second", "lstm", with("curve"), last),
+            node_of("mean", "mean_over_time", with("curve")),
+            node_of("both", "concat", {"second", "mean"}),
+            node_of("last", "dense", {"both"}, {{"units", 4.0}}),
+            loss_of("last")};
+}
+
+inline void expect_sequence_step(const MakeTrainer& make, const std::vector<NodeSpec>& specs,
+                                 const std::vector<InputSpec>& inputs, std::int64_t batch, double tolerance) {
+    const Problem problem(specs, inputs, batch, Numbers::kReal);
+    Trainer ours = make(problem, {}), judge(plugin_path("reference"), problem);
+    const double loss = ours.step(TT_GRADIENT), expected = judge.step(TT_GRADIENT);
+    EXPECT_LE(std::abs(loss - expected), tolerance * std::abs(expected));
+    expect_same(ours, judge, TT_ACTIVATION, tolerance);
+    expect_same(ours, judge, TT_ROLE_GRADIENT, tolerance);
+    // The numbers of a step are no part of the next: states begin at 0, gradients are not added up.
+    for (int step = 0; step < 3; ++step) EXPECT_NEAR(ours.step(), judge.step(), 10 * tolerance);
+    expect_same(ours, judge, TT_PARAMETER, tolerance);
+    EXPECT_LE(relative_l2(ours.evaluate(), judge.evaluate()), 10 * tolerance);
+}
+
+// Lengths from 1 to all, and none; one and two biases, and none; widths that fill no register.
+inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype) {
+    const double tolerance = dtype == TT_F64 ? 1e-12 : 5e-6;
+    const auto check = [&](const std::vector<NodeSpec>& specs, std::int64_t steps, std::int64_t batch) {
+        std::vector<InputSpec> inputs = tokens_and_labels(steps);
+        if (specs[1].inputs->size() == 1) inputs.erase(inputs.begin() + 1);
+        expect_sequence_step(make, specs, inputs, batch, tolerance);
+    };
+    check(text_classifier(9, 7), 6, 7);
+    check(text_classifier(9, 16, {{"biases", 2.0}}), 5, 4);
+    check(text_classifier(9, 19, {{"biases", 0.0}}, {}), 5, 3);
+    check(text_classifier(3, 1), 1, 2);
+    // The input of the network itself, which has no gradient.
+    expect_sequence_step(make,
+                         {node_of("lstm", "lstm", {"series", "lengths"}, {{"units", 8.0}}),
+                          node("last", "dense", {{"units", 3.0}}), loss_of("last")},
+                         series_and_labels({9, 3}), 6, tolerance);
+    // One that several layers read, so that gradients are added to it.
+    expect_sequence_step(
+        make,
+        {node_of("each", "dense", {"series"}, {{"units", 4.0}}),
+         node_of("one", "lstm", {"each", "lengths"}, {{"units", 5.0}, {"output", std::string("all")}}),
+         node_of("two", "lstm", {"each", "lengths"}, {{"units", 5.0}, {"output", std::string("all")}}),
+         node_of("sum", "add", {"one", "two"}), node_of("mean", "mean_over_time", {"sum", "lengths"}),
+         node_of("plain", "mean_over_time", {"each"}), node_of("both", "concat", {"mean", "plain"}),
+         node("last", "dense", {{"units", 3.0}}), loss_of("last")},
+        series_and_labels({4, 3}), 5, tolerance);
+}
+
+}  // namespace timetrial::testing

@@ -1,0 +1,63 @@
+"""Layers along time, in PyTorch's modules. Sequences are padded: torch's LSTM then computes every step with
+oneDNN's kernel, where there is one, and what does not count is left out behind it."""
+
+from timetrial_adapter import is_all
+
+
+def _counted(torch, x, lengths):
+    """f32 (N, T, 1): 1 at the steps that count."""
+    steps = torch.arange(x.shape[1]).unsqueeze(0)
+    return (steps < lengths.unsqueeze(1)).to(x.dtype).unsqueeze(2)
+
+
+def _embedding(torch, node):
+    return torch.nn.Embedding(node.attributes["vocabulary"], node.attributes["units"])
+
+
+def _lstm(torch, node):
+    biases, gives_all = node.attributes["biases"], is_all(node)
+
+    class Lstm(torch.nn.Module):
+        """Torch has two biases or none; of one, the other stays 0."""
+
+        def __init__(self):
+            super(Lstm, self).__init__()
+            features, units = node.parameters[0][1][1], node.attributes["units"]
+            self.rnn = torch.nn.LSTM(features, units, bias=biases > 0, batch_first=True)
+            if biases == 1:
+                self.rnn.bias_hh_l0.requires_grad_(False)
+                self.rnn.bias_hh_l0.zero_()
+
+        # By the job's names.
+        weight = property(lambda self: self.rnn.weight_ih_l0)
+        recurrent_weight = property(lambda self: self.rnn.weight_hh_l0)
+        bias = property(lambda self: self.rnn.bias_ih_l0)
+        recurrent_bias = property(lambda self: self.rnn.bias_hh_l0)
+
+        def forward(self, x, lengths=None):
+            states, (last, _) = self.rnn(x)
+            if lengths is None:
+                return states if gives_all else last[0]
+            if gives_all:
+                return states * _counted(torch, x, lengths)
+            return states[torch.arange(x.shape[0]), lengths - 1]
+
+    return Lstm()
+
+
+def _mean_over_time(torch):
+    class MeanOverTime(torch.nn.Module):
+        def forward(self, x, lengths=None):
+            if lengths is None:
+                return x.mean(dim=1)
+            return (x * _counted(torch, x, lengths)).sum(dim=1) / lengths.unsqueeze(1).to(x.dtype)
+
+    return MeanOverTime()
+
+
+# Functions of (torch, node) that make a module.
+LAYERS = {
+    "embedding": _embedding,
+    "lstm": _lstm,
+    "mean_over_time": lambda torch, _: _mean_over_time(torch),
+}

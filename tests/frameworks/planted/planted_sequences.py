@@ -1,0 +1,108 @@
+"""The kinds along time of the framework `planted`, with their own defects.
+
+Syntax and modules of Python 3.6.
+"""
+
+import numpy as np
+
+# In this order: the gradient of a bias without that of its first step; gradients that are added to those of
+# the step before; lengths that nobody looks at on the way back; states that go on from the batch before; a
+# bias of two halves that both are moved; steps that do not count and count nevertheless.
+DEFECTS = (
+    "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
+    "lengths_ignored",
+)  # fmt: skip
+LAYERS = ("embedding", "lstm", "mean_over_time")
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+class Sequences:
+    """Forward and backward by kind, for the adapter."""
+
+    def _counts(self, node, x, way=""):
+        """(N, T): whether a step counts."""
+        steps = np.arange(x.shape[1])[None, :]
+        if len(node.inputs) < 2 or self.defect in ("lengths_ignored", "lengths_" + way):
+            return np.ones(x.shape[:2], bool)
+        return steps < self.batch[node.inputs[1]][:, None]
+
+    def _embedding(self, node, x, p):
+        self._saved[node.name] = x.copy()
+        return p[node.name + ".weight"][x]
+
+    def _back_embedding(self, node, dy):
+        tokens = self._saved[node.name]
+        gradient = np.zeros((node.attributes["vocabulary"], node.attributes["units"]))
+        np.add.at(gradient, tokens, dy)
+        self.gradients[node.name + ".weight"] = gradient
+        return np.zeros(tokens.shape)
+
+    def _mean_over_time(self, node, x, _):
+        counts = self._counts(node, x)
+        self._saved[node.name] = x
+        return (x * counts[:, :, None]).sum(axis=1, dtype=np.float64) / counts.sum(axis=1)[:, None]
+
+    def _back_mean_over_time(self, node, dy):
+        x = self._saved[node.name]
+        counts = self._counts(node, x, "forward_only")
+        return (dy / counts.sum(axis=1)[:, None])[:, None, :] * counts[:, :, None]
+
+    def _lstm(self, node, x, p):
+        w, u = (p[node.name + end].astype(np.float64) for end in (".weight", ".recurrent_weight"))
+        units, counts, x = u.shape[1], self._counts(node, x), x.astype(np.float64)
+        bias = sum(p.get(node.name + end, np.zeros(4 * units)) for end in (".bias", ".recurrent_bias"))
+        h = c = np.zeros((len(x), units))
+        if self.defect == "carried_state":
+            h, c = self.states_behind.get(node.name, (h, c))
+        shown, steps = np.zeros((*x.shape[:2], units)), []
+        for t in range(x.shape[1]):
+            i, f, g, o = np.split(x[:, t].dot(w.T) + h.dot(u.T) + bias, 4, axis=1)
+            i, f, g, o = _sigmoid(i), _sigmoid(f), np.tanh(g), _sigmoid(o)
+            new = f * c + i * g
+            steps.append((i, f, g, o, h, c, np.tanh(new)))
+            here = counts[:, t, None]
+            h, c = np.where(here, o * np.tanh(new), h), np.where(here, new, c)
+            shown[:, t] = np.where(here, h, 0)
+        if self.learns:
+            self.states_behind[node.name] = h, c
+        self._saved[node.name] = (x, w, u, steps)
+        return shown if node.attributes["output"] == "all" else h
+
+    def _back_lstm(self, node, dy):
+        x, w, u, steps = self._saved[node.name]
+        counts = self._counts(node, x, "forward_only")
+        dh = np.zeros((len(x), u.shape[1])) if node.attributes["output"] == "all" else dy
+        dc, dx, sums = np.zeros(dh.shape), np.zeros(x.shape), []
+        for t in reversed(range(x.shape[1])):
+            i, f, g, o, before, c, curved = steps[t]
+            here = counts[:, t, None]
+            if node.attributes["output"] == "all":
+                dh = dh + dy[:, t] * here
+            of_c = dc + dh * o * (1 - curved**2)
+            of_i, of_f, of_g, of_o = of_c * g, of_c * c, of_c * i, dh * curved
+            dz = [of_i * i * (1 - i), of_f * f * (1 - f), of_g * (1 - g**2), of_o * o * (1 - o)]
+            dz = np.concatenate(dz, axis=1) * here
+            sums.append((dz, x[:, t], before))
+            dx[:, t] = dz.dot(w)
+            dh, dc = np.where(here, dz.dot(u), dh), np.where(here, of_c * f, dc)
+        self.gradients[node.name + ".weight"] = sum(dz.T.dot(one) for dz, one, _ in sums)
+        self.gradients[node.name + ".recurrent_weight"] = sum(dz.T.dot(h) for dz, _, h in sums)
+        seen = sums[:-1] if self.defect == "bias_gradient" else sums
+        for end in (".bias", ".recurrent_bias"):
+            self.gradients[node.name + end] = sum(dz.sum(axis=0) for dz, _, _ in seen)
+        return dx
+
+    def _is_recurrent_bias(self, name):
+        return name.endswith(".bias") and name[: -len("bias")] + "recurrent_weight" in self.parameters
+
+    def _accumulate(self):
+        """What the defect makes of the gradients of a step."""
+        if self.defect != "accumulated_gradients":
+            return
+        now = dict(self.gradients)
+        for name, values in now.items():
+            self.gradients[name] = (values + self.gradients_before.get(name, 0)).astype(np.float32)
+        self.gradients_before = now

@@ -1,0 +1,126 @@
+"""Layers along time, on sequences of unequal length: proven step by step like any other layer; each way to
+get them wrong is caught and named."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from launching import make_plan, words, workload
+from sequence_networks import FULL, SERIES, texts
+from twins import Bench
+
+from timetrial.errors import InputError
+from timetrial.launch.run import run_launch
+from timetrial.proof.observed import Batches
+from timetrial.workloads import prepare
+
+# The engine of our own every day; torch, and what is timed, where everything is tried.
+TORCH = ("libtorch", "pytorch")
+EVERY_DAY = [("eigen", 0), ("eigen", 1), ("cblas", 2)]
+OTHERS = [("cblas", 1), *[(backend, biases) for backend in TORCH for biases in (0, 1, 2)]]
+
+
+def network(folder: Path, text: str) -> str:
+    file = folder / "own.toml"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def _prove(folder: Path, backend: str, text: str, data: str, **how: Any) -> None:
+    """One thread: on a busy machine two of torch's wait for each other."""
+    if backend in TORCH:
+        pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    own = network(folder, text)
+    plan = make_plan(
+        folder / "launch", backend, network=own, dataset=data, batch_size=6, settings={"threads": "1"}, **how
+    )
+    record = run_launch(plan)
+    assert record.outcome == "ok", words(record)
+    judged = record.parity if how["purpose"] == "proof" else record.end
+    assert judged is not None
+    assert judged.status == "passed", judged
+
+
+def _with_others(every_day: list[tuple[str, Any]], others: list[tuple[str, Any]]) -> list[Any]:
+    return [*every_day, *[pytest.param(*one, marks=pytest.mark.full) for one in others]]
+
+
+@pytest.mark.parametrize(("backend", "biases"), _with_others(EVERY_DAY, OTHERS))
+def test_texts_are_proven(tmp_path: Path, backend: str, biases: int) -> None:
+    _prove(tmp_path, backend, texts(biases), "synthetic-tokens", purpose="proof")
+
+
+@pytest.mark.parametrize(
+    ("backend", "text"),
+    _with_others(
+        [("eigen", SERIES), ("eigen", FULL)],
+        [(backend, text) for backend in ("cblas", *TORCH) for text in (SERIES, FULL)],
+    ),
+)
+def test_series_are_proven(tmp_path: Path, backend: str, text: str) -> None:
+    _prove(tmp_path, backend, text, "synthetic-series", purpose="proof")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("task", ["train", "gradient", "forward"])
+@pytest.mark.parametrize("backend", ["eigen", "cblas", *TORCH])
+def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
+    _prove(tmp_path, backend, texts(), "synthetic-tokens", purpose="speed", task=task)
+
+
+def test_the_numpy_framework_passes(tmp_path: Path) -> None:
+    parity = Bench.of(network(tmp_path, texts(2)), "synthetic-tokens", batch_size=6).proof()
+    assert parity.status == "passed", parity.reason
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "tensor"),
+    [
+        ("bias_gradient", "gradient two.bias"),
+        ("accumulated_gradients", "second batch: "),
+        ("lengths_forward_only", "gradient "),
+        ("lengths_ignored", "activation "),
+        ("carried_state", "activation one"),
+        ("second_bias", "step 1: velocity two.bias"),
+    ],
+)
+def test_a_defect_is_caught_and_named(tmp_path: Path, defect: str, tensor: str) -> None:
+    parity = Bench.of(network(tmp_path, texts()), "synthetic-tokens", batch_size=6).proof(defect)
+    assert parity.status == "failed"
+    assert tensor in (parity.reason or ""), parity.reason
+
+
+def test_who_takes_no_sequences_says_so(tmp_path: Path) -> None:
+    planted = str(Path(__file__).parents[1] / "frameworks" / "planted")
+    plan = make_plan(
+        tmp_path / "launch", planted, network=network(tmp_path, FULL), dataset="synthetic-series"
+    )
+    record = run_launch(plan)
+    assert record.outcome == "unavailable", words(record)
+    assert "takes no sequences; 'each' gives one, (16, 24, 6)" in (record.reason or "")
+
+
+# What the batches bring.
+
+
+def test_every_batch_of_the_proof_has_the_longest_and_the_shortest(tmp_path: Path) -> None:
+    for text, data, longest in ((texts(), "synthetic-tokens", 20), (SERIES, "synthetic-series", 24)):
+        own = dataclasses.replace(workload(network(tmp_path, text), data), batch_size=5)
+        batches = Batches(prepare(own, seed=1, epochs=1).job["streams"])
+        for row in range(3):
+            lengths = batches.batch("proof", row)["lengths"]
+            assert lengths.min() == 1
+            assert lengths.max() == longest
+            assert len(np.unique(lengths)) > 2
+
+
+@pytest.mark.attempt
+def test_what_the_network_cannot_take_is_named(tmp_path: Path) -> None:
+    small = network(tmp_path, texts().replace("vocabulary = 50", "vocabulary = 40"))
+    with pytest.raises(InputError, match=r"takes tokens from 0 to 39\. Give 'embed' a vocabulary of"):
+        prepare(workload(small, "synthetic-tokens"), seed=1, epochs=1)

@@ -1,0 +1,35 @@
+"""Networks of a user's own over sequences: what the built-in ones lack."""
+
+# Two recurrent layers over tokens, the last state and the mean of them all.
+TEXTS = """
+nodes = [
+    { name = "embed", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 50, units = 6 } },
+    { name = "one", kind = "lstm", inputs = ["embed", "lengths"], attributes = { output = "all", MORE } },
+    { name = "two", kind = "lstm", inputs = ["one", "lengths"], attributes = { MORE } },
+    { name = "mean", kind = "mean_over_time", inputs = ["one", "lengths"] },
+    { name = "both", kind = "concat", inputs = ["two", "mean"] },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-tokens"
+"""
+
+# Series of numbers through a dense layer at each step.
+SERIES = """
+nodes = [
+    { name = "each", kind = "dense", inputs = ["series"], attributes = { units = 6 } },
+    { name = "curve", kind = "tanh" },
+    { name = "lstm", kind = "lstm", inputs = ["curve", "lengths"], attributes = { units = 8 } },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-series"
+"""
+
+# The same, every step counting.
+FULL = SERIES.replace(', "lengths"', "")
+
+
+def texts(biases: int = 1) -> str:
+    """With so many biases in each recurrent layer."""
+    return TEXTS.replace("MORE", f"units = 8, biases = {biases}")
