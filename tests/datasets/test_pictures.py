@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 
+from timetrial.dataset_files import memory
 from timetrial.datasets import Dataset, load_dataset, pictures
 from timetrial.errors import InputError
 from timetrial.workloads.material import data_entry
@@ -154,9 +155,7 @@ def test_a_class_that_is_only_tested_on(tmp_path: Path) -> None:
 
 @pytest.mark.attempt
 def test_more_than_fits_into_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pictures.os, "sysconf", {"SC_PHYS_PAGES": 1_000_000, "SC_PAGE_SIZE": 4096}.__getitem__
-    )
+    monkeypatch.setattr(memory.os, "sysconf", {"SC_PHYS_PAGES": 1_000_000, "SC_PAGE_SIZE": 4096}.__getitem__)
     pictures.check_size("imagenet", 3000, (3, 224, 224))
     with pytest.raises(
         InputError, match=r"1,281,167 pictures of 3x224x224: decoded they take 771 GB, .* has 4 GB .*@64"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from timetrial.dataset_files import memory
 from timetrial.errors import InputError
 from timetrial.texts.mails import mail_words
 from timetrial.texts.padding import padded
@@ -51,6 +52,16 @@ def test_an_empty_sequence_is_named() -> None:
         padded([np.array([5]), np.array([], np.int64)], 2)
     with pytest.raises(InputError, match=r"b\.txt is empty"):
         padded([np.array([5]), np.array([], np.int64)], 2, ["a.txt", "b.txt"])
+
+
+@pytest.mark.attempt
+def test_more_than_fits_into_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {"SC_PHYS_PAGES": 1_000_000, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(memory.os, "sysconf", small.__getitem__)
+    with pytest.raises(
+        InputError, match=r"3,000 sequences of 100,000 steps take 2 GB, .* has 4 GB .*NAME@ST"
+    ):
+        padded([np.array([5])] * 3000, 100_000)
 
 
 PLAIN = b"From: a@b\nSubject: secret\n\nHello   World\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from timetrial.dataset_files.dataset import ByteArray
+from timetrial.dataset_files.memory import SHARE, is_too_much, memory_bytes
 from timetrial.errors import InputError, Unavailable
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp")
@@ -96,9 +96,9 @@ def check_size(dataset: str, count: int, shape: Sequence[int]) -> None:
     """InputError: decoded as 32-bit numbers they would fill the machine's memory."""
     channels, height, width = shape
     needed = count * channels * height * width * 4
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > memory / 2:
-        fit = int(memory / 2 * count / needed)
+    if is_too_much(needed):
+        memory = memory_bytes()
+        fit = int(SHARE * memory * count / needed)
         raise InputError(
             f"'{dataset}' has {count:,} pictures of {channels}x{height}x{width}: decoded they take "
             f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:.0f} GB of memory; expected at most "

@@ -22,6 +22,7 @@ State = Literal["ready", "missing", "broken"]
 STACKS, FRAMEWORKS = "more native stacks to compare", "whole frameworks to compare"
 LIBRARIES = "libraries below a stack (blas.library=, onednn.library=, malloc.library=)"
 IMAGES, REPORTS = "real images, as data sets", "figures, data frames, HTML reports"
+DATA = "real images, texts and series, as data sets"
 # What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
     "scikit-learn (digits8, digits28)": ("sklearn", "demo", IMAGES),
@@ -187,7 +188,7 @@ def _dataset_checks() -> list[Check]:
     lacking = [name for name, one in states.items() if one.state != "ready"]
     if lacking:
         cure = f"timetrial datasets install {' '.join(lacking)}"
-        found.append(Check("data sets", "missing", f"not installed: {', '.join(lacking)}", cure, IMAGES))
+        found.append(Check("data sets", "missing", f"not installed: {', '.join(lacking)}", cure, DATA))
     return found
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from timetrial.core import Input
 from timetrial.dataset_files.dataset import IntArray
+from timetrial.dataset_files.memory import is_too_much, memory_bytes
 from timetrial.errors import InputError
 
 NOT_COUNTED = -1  # the label of a step that no loss counts
@@ -34,6 +35,12 @@ def padded(
                 f"{what} is empty; expected at least one step. Take it out, or look what is in it."
             )
     first = sequences[0]
+    needed = len(sequences) * steps * first[:1].nbytes
+    if is_too_much(needed):
+        raise InputError(
+            f"{len(sequences):,} sequences of {steps:,} steps take {needed / 1e9:,.0f} GB, and this machine "
+            f"has {memory_bytes() / 1e9:.0f} GB of memory. Take fewer steps: dataset=NAME@STEPS."
+        )
     array = np.full((len(sequences), steps, *first.shape[1:]), filling, first.dtype)
     lengths = np.array([min(len(one), steps) for one in sequences], np.int64)
     for row, one, length in zip(array, sequences, lengths, strict=True):
