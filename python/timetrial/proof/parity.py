@@ -190,10 +190,12 @@ class _Court:
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
         if failed and all(one.passed for one in self.comparisons):
             answer, found = self._excused(seen, answer, parameters, batch, found)
-        for one in found:
-            words_of = hint(one, seen, answer, self._rule) if not one.passed else None
+        first = next((one for one in found if not one.passed), None)
+        # Of a large network a hint takes seconds, and the verdict names the first failure only.
+        if first is not None and all(one.passed for one in self.comparisons):
+            words_of = hint(first, seen, answer, self._rule)
             if words_of:
-                self.hints.setdefault(one.tensor, words_of)
+                self.hints[first.tensor] = words_of
         self.comparisons += found
 
     def _excused(
