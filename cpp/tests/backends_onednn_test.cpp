@@ -13,6 +13,7 @@
 #include "support/joined.h"
 #include "support/normalized.h"
 #include "support/pools.h"
+#include "support/sequences.h"
 
 namespace timetrial::testing {
 namespace {
@@ -46,6 +47,14 @@ using Pair = std::vector<double>;
 
 TEST_P(OneDnn, Normalizes) {
     for (const double channels : {5.0, 16.0}) expect_normalized(make(), channels);
+}
+TEST_P(OneDnn, GoesAlongTime) {
+    if (std::string(GetParam()) == "1") return expect_sequences(make(), TT_F32);
+    // Threads meet several times in each step, and wait long where the machine is busy: one step of it.
+    const Problem problem(text_classifier(9, 7), tokens_and_labels(2), 4, Numbers::kReal);
+    Trainer ours = make()(problem, {}), judge(plugin_path("reference"), problem);
+    EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 5e-6);
+    expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
 }
 TEST_P(OneDnn, EachKindIsRight) { expect_each_kind(make()); }
 

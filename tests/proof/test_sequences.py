@@ -20,8 +20,8 @@ from timetrial.workloads import prepare
 
 # The engine of our own every day; torch, and what is timed, where everything is tried.
 TORCH = ("libtorch", "pytorch")
-EVERY_DAY = [("eigen", 0), ("eigen", 1), ("cblas", 2)]
-OTHERS = [("cblas", 1), *[(backend, biases) for backend in TORCH for biases in (0, 1, 2)]]
+EVERY_DAY = [("eigen", 0), ("eigen", 1), ("cblas", 2), ("onednn", 0), ("onednn", 2)]
+OTHERS = [("cblas", 1), ("onednn", 1), *[(backend, biases) for backend in TORCH for biases in (0, 1, 2)]]
 
 
 def network(folder: Path, text: str) -> str:
@@ -57,7 +57,7 @@ def test_texts_are_proven(tmp_path: Path, backend: str, biases: int) -> None:
 @pytest.mark.parametrize(
     ("backend", "text"),
     _with_others(
-        [("eigen", SERIES), ("eigen", FULL)],
+        [("eigen", SERIES), ("eigen", FULL), ("onednn", SERIES), ("onednn", FULL)],
         [(backend, text) for backend in ("cblas", *TORCH) for text in (SERIES, FULL)],
     ),
 )
@@ -67,7 +67,7 @@ def test_series_are_proven(tmp_path: Path, backend: str, text: str) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["train", "gradient", "forward"])
-@pytest.mark.parametrize("backend", ["eigen", "cblas", *TORCH])
+@pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
 def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
     _prove(tmp_path, backend, texts(), "synthetic-tokens", purpose="speed", task=task)
 

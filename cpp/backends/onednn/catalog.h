@@ -12,6 +12,7 @@
 #include "onednn/dropout.h"
 #include "onednn/join.h"
 #include "onednn/local_response_norm.h"
+#include "onednn/lstm.h"
 #include "onednn/pooling.h"
 #include "onednn/resampling.h"
 #include "timetrial/kinds.hpp"
@@ -84,6 +85,9 @@ inline constexpr std::array layer_kinds = {
         activation<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd>},
     Kind<MakeLayer>{"flatten", plain<Flatten>},
     Kind<MakeLayer>{"dropout", plain<Dropout>},
+    Kind<MakeLayer>{"embedding", plain<Embedding>},
+    Kind<MakeLayer>{"lstm", shaped<Lstm>},
+    Kind<MakeLayer>{"mean_over_time", plain<MeanOverTime>},
     Kind<MakeLayer>{"add", plain<Add>},
     Kind<MakeLayer>{"concat", plain<Concat>},
 };

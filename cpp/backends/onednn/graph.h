@@ -77,15 +77,17 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
         const timetrial::Layer& from = layers[i];
         // Losses, and what they alone read.
         if (from.is_loss() || (from.kind == "input" && !from.is_read_by_a_layer)) continue;
-        if (from.shape.size() != 2 && from.shape.size() != 4)
-            throw Unsupported("the backend takes tensors of rank 2 (N x F) and 4 (N x C x H x W) only");
+        if (from.shape.size() > 4)
+            throw Unsupported("the backend takes tensors of up to rank 4 (N x C x H x W) only");
         place[i] = nodes.size();
         Node& node = nodes.emplace_back();
         node.index = place[i];
         node.name = from.name;
         node.shape = from.shape;
         if (from.kind == "input") continue;
-        node.layer = find_kind(layer_kinds, from).make(from.attributes);
+        const bool is_each_step = from.kind == "dense" && from.shape.size() == 3;
+        node.layer = is_each_step ? std::unique_ptr<Layer>(std::make_unique<DenseSteps>())
+                                  : find_kind(layer_kinds, from).make(from.attributes);
         node.learns = !from.parameters.empty();
         add_parameters(from, optimizer, *node.layer);
         for (const std::size_t input : from.inputs) {

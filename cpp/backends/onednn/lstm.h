@@ -1,0 +1,231 @@
+// lstm, by oneDNN's own primitive. Its gates have our order. Weights lie as the outside has them, G x O x F,
+// which the way back reads as they are; forward reads a copy in the library's format, made in each step.
+//
+// States at both ends are given, though they are 0 and nobody reads them: without, version 3.2 makes a
+// gradient of the recurrent weight that is wrong.
+#pragma once
+
+#include "onednn/sequences.h"
+
+namespace timetrial::onednn {
+
+class Lstm final : public Layer {
+  public:
+    explicit Lstm(const Attributes& attributes)
+        : units_(attributes.integer("units")), gives_all_(attributes.word("output") == "all") {}
+
+    void build_forward(Builder& builder, const Inputs& inputs, Node& output) override {
+        const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
+        const Steps of(inputs[0]->shape);
+        for (const auto& one : parameters) keep_plain(builder, *one);
+        const auto& engine = builder.engine();
+        source_ = Value(allocate(engine, plain({of.steps, of.batch, of.features})));
+        states_ = Value(allocate(engine, plain({of.steps, of.batch, units_})));
+        const Tensor from =
+            builder.in(builder.forward, purpose, inputs[0]->value, plain(inputs[0]->shape), "source");
+        append_own(builder, builder.forward, purpose,
+                   [of, from, to = source_.made()] { turn(from.data(), to.data(), of); });
+        start_ = Value(allocate(engine, state_desc(of)));  // stays 0
+        const Tensor end = allocate(engine, state_desc(of)), end_cell = allocate(engine, state_desc(of));
+        add_up_biases(builder, purpose);
+        hint_ = describe<dnnl::lstm_forward>(engine, builder.attributes(), builder.purpose(), along,
+                                             source_.desc(), start_.desc(), start_.desc(),
+                                             any(weights(of.features)), any(weights(units_)), bias_.desc(),
+                                             states_.desc(), start_.desc(), start_.desc());
+        const auto& description = *hint_;
+        weights_ = Value(alias(engine, parameters[0]->value.made(), as_outside(of.features)));
+        recurrent_ = Value(alias(engine, parameters[1]->value.made(), as_outside(units_)));
+        Form form{description.impl_info_str(),
+                  {{DNNL_ARG_SRC_LAYER, source_.desc()},
+                   {DNNL_ARG_SRC_ITER, start_.desc()},
+                   {DNNL_ARG_SRC_ITER_C, start_.desc()},
+                   {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
+                   {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
+                   {DNNL_ARG_BIAS, bias_.desc()}},
+                  {{DNNL_ARG_DST_LAYER, states_.desc()},
+                   {DNNL_ARG_DST_ITER, end.desc},
+                   {DNNL_ARG_DST_ITER_C, end_cell.desc}},
+                  description.scratchpad_desc(),
+                  [description] { return dnnl::lstm_forward(description); }};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DST_LAYER, &states_.made()},
+                                            {DNNL_ARG_DST_ITER, &end},
+                                            {DNNL_ARG_DST_ITER_C, &end_cell}};
+        if (builder.learns()) {
+            workspace_ = Value(allocate(engine, description.workspace_desc()));
+            form.writes.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
+            writes[DNNL_ARG_WORKSPACE] = &workspace_.made();
+        }
+        builder.facts.emplace_back(purpose.text(), form.implementation + ", all " + std::to_string(of.steps) +
+                                                       " steps of every sample");
+        builder.append(builder.forward, purpose, form, reads(), writes);
+        end_ = Value(end), end_cell_ = Value(end_cell);
+        output.value = Value(allocate(engine, plain(output.shape)));
+        append_own(builder, builder.forward, purpose,
+                   [this, of, lengths = Lengths(inputs, of), hidden = states_.made(),
+                    to = output.value.made()] { show(lengths, of, hidden.data(), to.data()); });
+    }
+
+    void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD);
+        const Steps of(inputs[0]->shape);
+        const auto& engine = builder.engine();
+        const Tensor gradient =
+            builder.in(builder.backward, purpose, output.gradient, plain(output.shape), "gradient");
+        Value of_states(allocate(engine, states_.desc()));
+        append_own(builder, builder.backward, purpose,
+                   [this, of, gradient, lengths = Lengths(inputs, of), to = of_states.made()] {
+                       std::fill_n(to.data(), to.stored_elements(), 0.0F);
+                       hide(lengths, of, gradient.data(), to.data());
+                   });
+        const auto description = describe_backward<dnnl::lstm_backward>(
+            engine, builder.attributes(), *hint_, dnnl::prop_kind::backward, along, source_.desc(),
+            start_.desc(), start_.desc(), any(weights(of.features)), any(weights(units_)), bias_.desc(),
+            states_.desc(), start_.desc(), start_.desc(), source_.desc(), start_.desc(), start_.desc(),
+            any(weights(of.features)), any(weights(units_)), bias_.desc(), states_.desc(), start_.desc(),
+            start_.desc());
+        const Tensor of_source = allocate(engine, source_.desc());
+        const Tensor of_start = allocate(engine, start_.desc()), of_cell = allocate(engine, start_.desc());
+        const Tensor of_weights = allocate(engine, description.diff_weights_layer_desc());
+        const Tensor of_recurrent = allocate(engine, description.diff_weights_iter_desc());
+        const Tensor of_bias = parameters.size() > 2 ? alias(engine, parameters[2]->gradient, bias_.desc())
+                                                     : allocate(engine, bias_.desc());
+        Form form{description.impl_info_str(),
+                  {{DNNL_ARG_SRC_LAYER, source_.desc()},
+                   {DNNL_ARG_SRC_ITER, start_.desc()},
+                   {DNNL_ARG_SRC_ITER_C, start_.desc()},
+                   {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
+                   {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
+                   {DNNL_ARG_BIAS, bias_.desc()},
+                   {DNNL_ARG_DST_LAYER, states_.desc()},
+                   {DNNL_ARG_DST_ITER, start_.desc()},
+                   {DNNL_ARG_DST_ITER_C, start_.desc()},
+                   {DNNL_ARG_DIFF_DST_LAYER, states_.desc()},
+                   {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
+                   {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()},
+                   {DNNL_ARG_WORKSPACE, workspace_.desc()}},
+                  {{DNNL_ARG_DIFF_SRC_LAYER, of_source.desc},
+                   {DNNL_ARG_DIFF_SRC_ITER, of_start.desc},
+                   {DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc},
+                   {DNNL_ARG_DIFF_WEIGHTS_LAYER, of_weights.desc},
+                   {DNNL_ARG_DIFF_WEIGHTS_ITER, of_recurrent.desc},
+                   {DNNL_ARG_DIFF_BIAS, of_bias.desc}},
+                  description.scratchpad_desc(),
+                  [description] { return dnnl::lstm_backward(description); }};
+        std::map<int, Value*> read = reads();
+        read.insert({{DNNL_ARG_DST_LAYER, &states_},
+                     {DNNL_ARG_DST_ITER, &end_},
+                     {DNNL_ARG_DST_ITER_C, &end_cell_},
+                     {DNNL_ARG_DIFF_DST_LAYER, &of_states},
+                     {DNNL_ARG_DIFF_DST_ITER, &start_},
+                     {DNNL_ARG_DIFF_DST_ITER_C, &start_},
+                     {DNNL_ARG_WORKSPACE, &workspace_}});
+        const std::map<int, const Tensor*> writes{
+            {DNNL_ARG_DIFF_SRC_LAYER, &of_source},       {DNNL_ARG_DIFF_SRC_ITER, &of_start},
+            {DNNL_ARG_DIFF_SRC_ITER_C, &of_cell},        {DNNL_ARG_DIFF_WEIGHTS_LAYER, &of_weights},
+            {DNNL_ARG_DIFF_WEIGHTS_ITER, &of_recurrent}, {DNNL_ARG_DIFF_BIAS, &of_bias}};
+        const std::vector<Tensor> added{of_weights, of_recurrent, of_bias};  // to what is there
+        append_own(builder, builder.backward, purpose, [added] {
+            for (const Tensor& one : added) std::memset(one.data(), 0, one.desc.get_size());
+        });
+        builder.facts.emplace_back(purpose.text(), form.implementation);
+        builder.append(builder.backward, purpose, form, read, writes);
+        builder.append_reorder(builder.backward, purpose, of_weights,
+                               alias(engine, parameters[0]->gradient, as_outside(of.features)),
+                               "weight gradient");
+        builder.append_reorder(builder.backward, purpose, of_recurrent,
+                               alias(engine, parameters[1]->gradient, as_outside(units_)),
+                               "recurrent weight gradient");
+        if (parameters.size() > 3)
+            builder.copy(builder.backward, purpose, parameters[2]->gradient, parameters[3]->gradient);
+        if (inputs[0]->learns) hand_back_source(builder, purpose, of, of_source, *inputs[0]);
+    }
+
+  private:
+    static constexpr auto along = dnnl::rnn_direction::unidirectional_left2right;
+    static constexpr std::int64_t gates = 4;
+
+    // L x D x I x G x O, one layer in one direction.
+    dnnl::memory::dims weights(std::int64_t inputs) const { return {1, 1, inputs, gates, units_}; }
+    Desc as_outside(std::int64_t inputs) const {
+        const std::int64_t all = gates * units_ * inputs;
+        return {weights(inputs), f32, dnnl::memory::dims{all, all, 1, units_ * inputs, inputs}};
+    }
+    Desc bias_desc() const { return plain({1, 1, gates, units_}); }
+    Desc state_desc(const Steps& of) const { return plain({1, 1, of.batch, units_}); }
+
+    // What both ways read.
+    std::map<int, Value*> reads() {
+        return {{DNNL_ARG_SRC_LAYER, &source_},       {DNNL_ARG_SRC_ITER, &start_},
+                {DNNL_ARG_SRC_ITER_C, &start_},       {DNNL_ARG_WEIGHTS_LAYER, &weights_},
+                {DNNL_ARG_WEIGHTS_ITER, &recurrent_}, {DNNL_ARG_BIAS, &bias_}};
+    }
+
+    // One bias: the only one, the sum, or zeros.
+    void add_up_biases(Builder& builder, const Purpose& purpose) {
+        if (parameters.size() == 3) {
+            bias_ = Value(alias(builder.engine(), parameters[2]->value.made(), bias_desc()));
+            return;
+        }
+        bias_ = Value(allocate(builder.engine(), bias_desc()));
+        if (parameters.size() == 2) return;
+        append_own(
+            builder, builder.forward, purpose,
+            [first = parameters[2]->value.made(), second = parameters[3]->value.made(), to = bias_.made()] {
+                for (std::int64_t i = 0; i < to.stored_elements(); ++i)
+                    to.data()[i] = first.data()[i] + second.data()[i];
+            });
+    }
+
+    // N x T x F to T x N x F.
+    static void turn(const float* from, float* to, const Steps& of) {
+        for (std::int64_t n = 0; n < of.batch; ++n)
+            for (std::int64_t t = 0; t < of.steps; ++t)
+                std::copy_n(from + (n * of.steps + t) * of.features, of.features,
+                            to + (t * of.batch + n) * of.features);
+    }
+
+    // Of the states T x N x H what the layer gives.
+    void show(const Lengths& lengths, const Steps& of, const float* hidden, float* to) const {
+        for (std::int64_t n = 0; n < of.batch; ++n) {
+            const std::int64_t count = lengths.of(n);
+            const auto state = [&](std::int64_t t) { return hidden + (t * of.batch + n) * units_; };
+            if (!gives_all_) {
+                std::copy_n(state(count - 1), units_, to + n * units_);
+                continue;
+            }
+            float* row = to + n * of.steps * units_;
+            for (std::int64_t t = 0; t < count; ++t, row += units_) std::copy_n(state(t), units_, row);
+            std::fill_n(row, (of.steps - count) * units_, 0.0F);
+        }
+    }
+
+    // The way back of that, into zeros.
+    void hide(const Lengths& lengths, const Steps& of, const float* gradient, float* to) const {
+        for (std::int64_t n = 0; n < of.batch; ++n) {
+            const std::int64_t count = lengths.of(n);
+            for (std::int64_t t = gives_all_ ? 0 : count - 1; t < count; ++t)
+                std::copy_n(gradient + (gives_all_ ? n * of.steps + t : n) * units_, units_,
+                            to + (t * of.batch + n) * units_);
+        }
+    }
+
+    static void hand_back_source(Builder& builder, const Purpose& purpose, const Steps& of,
+                                 const Tensor& of_source, Node& input) {
+        Value made(allocate(builder.engine(), plain(input.shape)));
+        append_own(builder, builder.backward, purpose, [of, of_source, to = made.made()] {
+            for (std::int64_t n = 0; n < of.batch; ++n)
+                for (std::int64_t t = 0; t < of.steps; ++t)
+                    std::copy_n(of_source.data() + (t * of.batch + n) * of.features, of.features,
+                                to.data() + (n * of.steps + t) * of.features);
+        });
+        hand_back(builder, purpose, input,
+                  builder.in(builder.backward, purpose, made, input.value.desc(), "gradient"));
+    }
+
+    const std::int64_t units_;
+    const bool gives_all_;
+    Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_, workspace_;
+    std::optional<Described<dnnl::lstm_forward>> hint_;
+};
+
+}  // namespace timetrial::onednn
