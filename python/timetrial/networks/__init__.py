@@ -21,6 +21,7 @@ from timetrial.networks.mlp import mlp
 from timetrial.networks.mobilenet import mobilenet_v2, mobilenet_v2_32
 from timetrial.networks.own import network_from_function, network_from_toml
 from timetrial.networks.resnet import resnet18, resnet20, resnet50
+from timetrial.networks.sequences import lstm_bahrampour, lstm_imdb, lstm_vowels
 from timetrial.networks.stacked import stacked
 from timetrial.networks.vgg import vgg11_32, vgg16_32, vgg16_32_plain
 from timetrial.networks.wu_cifar import wu_caffe_cifar, wu_tensorflow_cifar, wu_torch_cifar
@@ -54,6 +55,9 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "mobilenet-v2": mobilenet_v2,
     "autoencoder-small": autoencoder_small,
     **stacked(),
+    "lstm-bahrampour": lstm_bahrampour,
+    "lstm-imdb": lstm_imdb,
+    "lstm-vowels": lstm_vowels,
 }
 
 

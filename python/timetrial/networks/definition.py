@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from timetrial.core import Input
+
 Node = dict[str, Any]  # {name, kind, inputs, attributes}
 
 # LeNet-5 learns with every seed at 0.02; at 0.05 it diverges with some.
@@ -47,12 +49,13 @@ class Facts:
 
     words: str  # what it is, in a line
     source: str
-    sample: tuple[int, ...]  # (C, H, W)
+    sample: tuple[int, ...]  # (C, H, W), (T, F) or (T)
     classes: int  # 0: it predicts no classes
     parameters: int  # numbers that are trained, without the states of layers
     multiply_accumulates: int  # of the forward pass of one sample; sums, pooling and normalization have none
     counted: str  # whence the two numbers are, and where published ones count otherwise
     differs: str = ""  # from its source: what cannot be said in a graph of these layers
+    inputs: tuple[Input, ...] = ()  # what it reads, where that is not an image of the shape `sample`
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,102 @@
+"""Recurrent networks of two of the studies over texts, and one over series.
+
+Sequences are padded on the right, and layers read `lengths`: what is behind the end contributes nothing. Of
+products all steps of the longest sample are counted here, useful or not.
+"""
+
+from __future__ import annotations
+
+from timetrial.core import Input
+from timetrial.networks.definition import Facts, Graph, NetworkDefinition
+from timetrial.networks.dlbench import SOURCE as DLBENCH
+from timetrial.optimizers import check_optimizer
+
+_ADAM = {"name": "adam", "learning_rate": 1e-3}
+_LENGTHS = Input("lengths", (), "i64", "lengths")
+_LABELS = Input("labels", (), "i64", "target")
+
+
+def _texts(steps: int) -> tuple[Input, ...]:
+    return Input("tokens", (steps,), "i64"), _LENGTHS, _LABELS
+
+
+def lstm_bahrampour() -> NetworkDefinition:
+    """128 units over at most 100 words, the mean of all states."""
+    graph = Graph()
+    graph.add("embed", "embedding", "tokens", vocabulary=10_000, units=128)
+    graph.add("lstm", "lstm", "embed", "lengths", units=128, output="all")
+    graph.add("mean", "mean_over_time", "lstm", "lengths")
+    return NetworkDefinition(
+        name="lstm-bahrampour",
+        nodes=graph.classifier(),
+        dataset="synthetic-sentences",
+        batch_size=16,
+        optimizer=check_optimizer(_ADAM),
+        epochs=4,
+        facts=Facts(
+            "embeddings of 128, an LSTM of 128 units, the mean over time",
+            "Bahrampour, Ramakrishnan, Schott and Shah, Comparative study of deep learning software "
+            "frameworks, 2015; after Theano's LSTM tutorial",
+            (100,),
+            2,
+            1_411_842,
+            13_107_456,
+            "by hand: 1,280,000 + 131,584 + 258 weights and biases; products 100 x 131,072 + 256",
+            'the study times the gradient without an update (`task = "gradient"`), sequences in the order of '
+            "their lengths, of which the mean is 71",
+            inputs=_texts(100),
+        ),
+    )
+
+
+def lstm_imdb() -> NetworkDefinition:
+    """100 units over at most 500 words, the last state."""
+    graph = Graph()
+    graph.add("embed", "embedding", "tokens", vocabulary=5_000, units=32)
+    graph.add("lstm", "lstm", "embed", "lengths", units=100)
+    return NetworkDefinition(
+        name="lstm-imdb",
+        nodes=graph.classifier(),
+        dataset="synthetic-sentences@500",
+        batch_size=64,
+        optimizer=check_optimizer(_ADAM),
+        epochs=4,
+        facts=Facts(
+            "embeddings of 32, an LSTM of 100 units, its last state",
+            DLBENCH,
+            (500,),
+            2,
+            213_402,
+            26_400_200,
+            "by hand: 160,000 + 53,200 + 202 weights and biases; products 500 x 52,800 + 200",
+            "the study has one output and a sigmoid (213,301 parameters), pads before the words and cuts "
+            "there, and its last state is that of the last word",
+            inputs=_texts(500),
+        ),
+    )
+
+
+def lstm_vowels() -> NetworkDefinition:
+    """128 units over series, the last state, dropout."""
+    graph = Graph()
+    graph.add("lstm", "lstm", "series", "lengths", units=128)
+    graph.add("drop", "dropout", rate=0.5)
+    return NetworkDefinition(
+        name="lstm-vowels",
+        nodes=graph.classifier(),
+        dataset="synthetic-series",
+        batch_size=16,
+        optimizer=check_optimizer(
+            {"name": "adam", "learning_rate": 3e-3, "schedule": {"name": "cosine"}},
+        ),
+        facts=Facts(
+            "an LSTM of 128 units over series of unequal lengths, its last state, dropout",
+            "this project; the data are of Kudo, Toyama and Shimbo, Pattern Recognition Letters 20, 1999",
+            (29, 12),
+            9,
+            73_353,
+            2_079_872,
+            "by hand: 72,192 + 1,161 weights and biases; products 29 x 71,680 + 1,152",
+            inputs=(Input("series", (29, 12)), _LENGTHS, _LABELS),
+        ),
+    )

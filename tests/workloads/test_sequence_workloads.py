@@ -1,0 +1,52 @@
+"""Recurrent networks by name on the data of their kind, and what does not fit is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from timetrial.cases.case import Workload
+from timetrial.errors import InputError
+from timetrial.workloads import check, load_network, prepare
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+def workload(network: str, dataset: str | None = None) -> Workload:
+    """With its defaults, or on another data set."""
+    known = load_network(network)
+    return Workload(network, dataset or known.dataset, known.batch_size, dict(known.optimizer))
+
+
+@pytest.mark.parametrize("network", ["lstm-bahrampour", "lstm-imdb", "lstm-vowels"])
+def test_the_defaults_fit_and_lengths_are_an_input(network: str) -> None:
+    prepared = prepare(workload(network), seed=1, epochs=1)
+    assert prepared.network is not None
+    roles = [one.role for one in prepared.network.inputs]
+    assert roles[:3] == ["input", "lengths", "target"]
+    assert set(prepared.job["streams"]["train"]["tensors"]) >= {"lengths", "labels"}
+
+
+def test_the_size_in_a_name_is_the_most_steps() -> None:
+    short, long = (
+        check(workload("lstm-bahrampour", f"synthetic-sentences@{steps}")).network for steps in (10, 20)
+    )
+    assert short is not None
+    assert long is not None
+    fc = 128 * 2
+    assert 2 * (short.multiply_accumulates("forward") - 16 * fc) == (
+        long.multiply_accumulates("forward") - 16 * fc
+    )
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("network", "dataset", "words"),
+    [
+        ("lstm-bahrampour", "synthetic-series", "tokens"),
+        ("lstm-vowels", "synthetic-sentences", "series"),
+        ("lstm-imdb", "synthetic-language", "lengths"),
+    ],
+)
+def test_data_of_another_kind(network: str, dataset: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        check(workload(network, dataset))
