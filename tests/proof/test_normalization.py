@@ -57,7 +57,25 @@ def test_real_backends_pass(cache: Path, backend: str) -> None:
     ("defect", "tensor"),
     [
         ("norm_gradient", "gradient fc1.weight"),
-        ("unbiased_running", "step 1: state norm1.running_var"),
+        ("mean_without_gradient", "gradient fc1.weight"),
+        ("variance_without_gradient", "gradient fc1.weight"),
+        ("gradient_off:norm1.weight", "gradient norm1.weight"),
+        ("gradient_off:conv1.weight", "gradient conv1.weight"),
+        ("other_epsilon", "activation norm1"),
+        ("unbiased_variance", "activation norm"),
+        ("statistics_of_half", "activation norm1"),
+        ("statistics_of_before", "step 2: loss"),
+        ("norm_bias_ignored", "stress: activation norm1"),
+        ("stale_norm_weight", "step 2: velocity fc1.weight"),
+        ("frozen:norm2.weight", "step 1: velocity norm2.weight"),
+        ("frozen:norm2.bias", "step 1: velocity norm2.bias"),
+        ("undecayed_bias", "step 1: velocity norm"),
+        ("running_twice", "step 1: state norm1.running_mean"),
+        ("momentum_off", "step 1: state norm1.running_mean"),
+        ("running_of_before", "evaluation: output"),
+        ("stale_unseen", "plain step 2: loss"),
+        ("bf16_unseen", "plain step 2: loss"),
+        ("unbiased_running", "step 1: state norm"),
         ("running_unmoved", "step 1: state norm1.running_mean"),
         ("batch_in_inference", "first evaluation: output"),
         ("moved_in_inference", "first evaluation"),
@@ -70,6 +88,22 @@ def test_a_defect_is_refused_by_name(cache: Path, defect: str, tensor: str) -> N
     parity = bench(cache).proof(defect)
     assert parity.status == "failed", seen(parity)
     assert tensor in (parity.tensor or ""), seen(parity)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "tensor"),
+    [
+        ("skipped_later", "step 61: velocity"),
+        ("bf16_later", "step 61: "),
+        ("frozen_later:norm1", "step 61: velocity norm1"),
+        ("running_unmoved_later", "step 61: state norm1"),
+    ],
+)
+def test_what_begins_while_it_is_timed_is_refused_behind_it(cache: Path, defect: str, tensor: str) -> None:
+    parity = bench(cache).end(defect)
+    assert parity.status == "failed", seen(parity)
+    assert (parity.tensor or "").startswith(tensor), seen(parity)
 
 
 @pytest.mark.attempt

@@ -1,13 +1,16 @@
 """What rounding makes of a network whose images depend on each other (batch normalization).
 
 A small variance magnifies every last place, in all images; no decision explains that (proof/coupled.py). So
-the judge is asked again with its parameters off by some last places, in both directions, and a contender may
-differ from it by twice what that makes of the judge's own numbers in this very step.
+the judge is asked again with its parameters off, in both directions, and a contender may differ from it by
+twice what some last places make of the judge's own numbers in this very step. In double precision it is asked
+with a thousandth of that, times a thousand, and believed in the direction in which it moves less: so no
+decision turns on the way. What turned must be shown, and is no part of a doubt.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.core import layer_traits
+
 PLACES = 16 * 2.0**-24  # of each value: what sums of some hundred terms are off by in f32
+FINER = 2.0**-10  # by so much less the judge is shifted
 PAIRS = 2
 TIMES = 2.0
+MANY = 2_000_000  # decisions of a batch: among more of them the search may miss some
+# Of a gradient, at the least. A normalization takes its mean away, and what lies along its own values; behind
+# a mean over the image that is most of it, and what is left keeps the rounding of the whole.
+LEAST = 5e-4
 WORDS = "within what rounding makes of the judge's own numbers"
 
 Arrays = dict[str, NDArray[Any]]
@@ -35,25 +45,60 @@ class Doubt:
         return TIMES * self.of.get((kind, name), 0.0)
 
 
-def shifted(parameters: Arrays) -> Iterator[Arrays]:
-    """The same but for last places, in pairs of opposite directions."""
+def shifted(parameters: Arrays, share: float = 1.0) -> Iterator[Arrays]:
+    """The same but for last places, or a `share` of them, in pairs of opposite directions."""
     for pair in range(PAIRS):
         rng = np.random.default_rng(pair)
-        noise = {name: PLACES * rng.uniform(-1, 1, np.shape(one)) for name, one in parameters.items()}
+        noise = {name: share * PLACES * rng.uniform(-1, 1, np.shape(one)) for name, one in parameters.items()}
         for sign in (1, -1):
             yield {name: one * (1 + sign * noise[name]) for name, one in parameters.items()}
 
 
-def doubt_of(answered: Any, parameters: Arrays, ask: Callable[[Arrays], Any]) -> Doubt:
-    """How far the answers that `ask` gets lie from the one that a judge gave at these parameters."""
-    found = Doubt()
-    for other in shifted(parameters):
+def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays, times: int) -> Doubt:
+    """What last places make of a witness's answer: of parameters, and of each single value that goes into a
+    layer that looks at the whole batch. Where values hardly differ, it divides by little more than these.
+    Where there are too many decisions for the search, also what comes of those that last places turn. The
+    batch has each image so many `times`."""
+    witness.load({**trained, **states})
+    plain = witness.gradient(images, {})
+    looking = [node for node in witness.nodes if layer_traits(node["kind"]).couples_batch]
+    looked_at = {one for node in looking for one in node["inputs"]} & plain.activation.keys()
+    values = {f"output {one}": plain.activation[one] for one in looked_at}
+
+    def ask(at: Arrays) -> Any:
+        witness.load({**{name: at[name] for name in trained}, **states})
+        nudges = {name.partition(" ")[2]: at[name] - values[name] for name in values}
+        return witness.gradient(images, nudges)
+
+    decisions = sum(math.prod(node["shape"]) for node in witness.nodes if layer_traits(node["kind"]).kinks)
+    doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY)
+    for kind, name in doubt.of:
+        if kind == "activation":  # of the whole batch
+            doubt.of[kind, name] *= math.sqrt(times)
+    return doubt
+
+
+def doubt_of(
+    answered: Any, parameters: Arrays, ask: Callable[[Arrays], Any], *, turning: bool = False
+) -> Doubt:
+    """How far the answers that `ask` gets lie from the one that a judge gave at these parameters: in the
+    direction of each pair in which that is less, for a decision may turn in the other. `turning`: with what
+    last places turn, the whole of them at once."""
+    share = 1.0 if turning else FINER
+    losses: list[float] = []
+    away: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for other in shifted(parameters, share):
         again = ask(other)
-        found.loss = max(found.loss, abs(again.loss - answered.loss))
+        losses.append(abs(again.loss - answered.loss) / share)
         for kind in ("gradient", "activation", "state"):
             theirs = getattr(again, kind)
             for name, values in getattr(answered, kind).items():
-                away = np.ravel(np.asarray(theirs[name], np.float64) - values)
-                distance = math.sqrt(float(np.einsum("i,i->", away, away)))  # without a BLAS, as elsewhere
-                found.of[kind, name] = max(found.of.get((kind, name), 0.0), distance)
-    return found
+                apart = np.ravel(np.asarray(theirs[name], np.float64) - values)
+                # Without a BLAS, as elsewhere.
+                away[kind, name].append(math.sqrt(float(np.einsum("i,i->", apart, apart))) / share)
+    least = max if turning else _smooth
+    return Doubt(least(losses), {key: least(values) for key, values in away.items()})
+
+
+def _smooth(distances: list[float]) -> float:
+    return max(min(distances[pair : pair + 2]) for pair in range(0, len(distances), 2))

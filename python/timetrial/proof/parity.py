@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
-from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of
+from timetrial.agreement.rounding import LEAST, TIMES, WORDS, Doubt, doubt_of_batch
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
-from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
+from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors, rows_of
+from timetrial.proof.parts import evenly
 from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm, size_of
 from timetrial.proof.ways import Guide
 from timetrial.records.model import Comparison, Parity
@@ -103,13 +104,11 @@ def compare(
                 )  # fmt: skip
             court.hear(seen)
         if plain is not None:
-            court.follow(plain)
+            court.follow(plain, _forced(observations, plain) if expected.states else ())
         if losses:
             constant = plain is None and not any(one.after for one in observations)
             is_large = plain is not None and plain.after is None
-            # Steps of normalized batches leave one another soon; each is judged by itself besides.
-            most = 1 if is_large else 3 if expected.states else len(losses)
-            court.first_losses(losses, steps=most, constant=constant)
+            court.first_losses(losses, steps=1 if is_large else len(losses), constant=constant)
     return _verdict(court, list(losses), prefix)
 
 
@@ -215,7 +214,7 @@ class _Court:
                 self.turned += [_name(seen, one) for one in words]
                 return explained, again
             ways.insert(-1, (ties, explained, words))
-        doubt = self._doubt(answer, parameters, batch) if self._expected.states else None
+        doubt = self._doubt(parameters, batch) if self._expected.states else None
         for ties, explained, words in ways if doubt else ():
             again = self._gradient_comparisons(seen, explained, doubt)
             if all(one.passed for one in again):
@@ -224,22 +223,21 @@ class _Court:
                 return explained, again
         return answer, found
 
-    def _doubt(self, answer: Answer, parameters: Tensors, batch: Tensors) -> Doubt:
-        states, shown = _ordered(parameters, self._expected.states), bool(answer.activation)
-        trained = _ordered(parameters, self._expected.initial)
-        return doubt_of(
-            answer, trained, lambda at: self._judge.gradient({**at, **states}, batch, activations=shown)
-        )
+    def _doubt(self, parameters: Tensors, batch: Tensors) -> Doubt:
+        first, place = evenly(batch)
+        witness, images = self._judge.witness(images=len(first)), rows_of(batch, first)
+        trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))
+        return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
 
     def _gradient_comparisons(
         self, seen: Observation, answer: Answer, doubt: Doubt | None = None
     ) -> list[Comparison]:
-        doubt = doubt or Doubt()
         value, slope = self.precision.value, self.precision.gradient
-        sizes = {
-            name: max(size_of(answer.gradient, name), doubt.allowed("gradient", name) / slope)
-            for name in self._expected.initial
-        }
+        sizes = {name: size_of(answer.gradient, name) for name in self._expected.initial}
+        is_doubted, doubt = doubt is not None, doubt or Doubt()
+        if is_doubted:
+            for name, size in sizes.items():
+                sizes[name] = max(size * LEAST, doubt.allowed("gradient", name)) / slope
         found = [
             _measured(
                 _name(seen, f"activation {node}"),
@@ -272,8 +270,8 @@ class _Court:
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
             for name in self._expected.states:
                 judged = answer.state[name]
-                doubted = doubt.allowed("state", name)
-                found.append(_layer_state(seen, seen.after, name, judged, value, doubted))
+                share, doubted = TIMES * value if is_doubted else value, doubt.allowed("state", name)
+                found.append(_layer_state(seen, seen.after, name, judged, share, doubted))
         return found
 
     def _explained(
@@ -310,27 +308,31 @@ class _Court:
         corrected, words = explain(residual, answer.gradient, possible)
         return replace(answer, gradient=corrected), words
 
-    def follow(self, plain: Plain) -> None:
+    def follow(self, plain: Plain, forced: Sequence[float] = ()) -> None:
         """The judge's own steps from the initial values: their losses, and roughly their way, must be the
-        contender's."""
-        start = self._start()
-        # Few images again and again, in batches that are normalized, lead anywhere: what rounding did to one
-        # step is a hundred times as large after the next, and each step is judged by itself besides.
-        only_first = plain.after is None and bool(self._expected.states)
-        losses = plain.losses[:1] if only_first else plain.losses
-        way = self._guide(start).way_of(plain.stream, losses)
+        contender's. `forced`: what its losses were in these steps when each was looked into, where images
+        depend on each other; these it must repeat, and of the rest what the judge's way says."""
+        start, guide = self._start(), self._guide(self._start())
+        is_long = plain.after is None and bool(self._expected.states)  # for the judge, with all its doubts
+        way = guide.way_of(plain.stream, plain.losses[:1] if is_long else plain.losses)
         self.turned += [f"plain {words}" for words in way.words]
-        for step, (mine, theirs) in enumerate(zip(losses, way.losses, strict=True)):
+        says = way.says(len(way.losses))
+        for step, mine in enumerate(plain.losses):
             name = f"plain step {step + 1}: loss"
-            self.comparisons.append(self._loss(name, mine, theirs, way.growth(step)))
+            pairs = [(one, GROWTH**step) for one in forced[step : step + 1]]
+            if step < says:
+                pairs.append((way.losses[step], way.growth(step, seen=bool(pairs))))
+            seen = [self._loss(name, mine, theirs, growth) for theirs, growth in pairs]
+            # By either: whoever does not repeat its bits may have turned other decisions this time.
+            self.comparisons += sorted(seen, key=lambda one: not one.passed)[:1]
         if plain.after is not None:
-            ways = [
-                np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
-                for end in (plain.after.parameter, way.end)
-            ]
+            ends = [_way(end, start) for end in (plain.after.parameter, way.end)]
             name = f"the way of {len(plain.losses)} plain steps"
-            limit = max(self.precision.way, way.lead)
-            self.comparisons.append(_tensor(name, ways[0], ways[1], limit))
+            found = _tensor(name, ends[0], ends[1], self.precision.way)
+            if not found.passed and self._expected.states:
+                way = guide.doubted(way, plain.stream)
+            if way.lead <= self.precision.way:
+                self.comparisons.append(found)
 
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
         """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
@@ -344,7 +346,8 @@ class _Court:
         else:
             way = self._guide(start).way_of("train", losses[:steps])
             self.turned += [f"{FIRST_LOSSES}{words}" for words in way.words]
-            judged, growths = way.losses, [way.growth(step) for step in range(steps)]
+            judged = way.losses[: way.says(steps)]
+            growths = [way.growth(step) for step in range(steps)]
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
             name = f"{FIRST_LOSSES}loss of step {step + 1}"
             self.comparisons.append(self._loss(name, mine, theirs, growths[step]))
@@ -387,6 +390,21 @@ def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
 
 def _prefixed(comparisons: Sequence[Comparison], prefix: str) -> list[Comparison]:
     return [one.model_copy(update={"tensor": prefix + one.tensor}) for one in comparisons]
+
+
+def _forced(observations: Sequence[Observation], plain: Plain) -> list[float]:
+    """The losses of the first steps of the same stream from the initial values, each looked into."""
+    found: list[float] = []
+    for seen in observations:
+        is_next = seen.step == seen.row == len(found) and seen.fresh == (not found)
+        if is_next and seen.stream == plain.stream and seen.after is not None and seen.loss is not None:
+            found.append(seen.loss)
+    return found
+
+
+def _way(end: Tensors, start: Tensors) -> NDArray[np.float64]:
+    """Of all parameters, one behind the other."""
+    return np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
 
 
 def _wide(tensors: Tensors) -> Tensors:

@@ -4,6 +4,10 @@ From the second step on a relu's input may lie so close to 0 that f32 decides ot
 no batch was chosen for the weights of those steps. Whoever's losses leave the judge's way behind such a step
 must show it, as in flips.py: the unit is found where the judge passes it, the judge goes on with it turned,
 and all losses from there must be the contender's. Nothing is excused by its size.
+
+Where images depend on each other no single image can be told apart in a way, and what last places do to one
+step the next ones magnify, until a way says nothing any more. How soon, the judge's own ways show, from
+parameters whose last places are others.
 """
 
 from __future__ import annotations
@@ -22,8 +26,8 @@ from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.rule import Rule, follow, norm
 
-MOST_DOUBT = 0.05  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
-MOST_LEAD = 0.25  # the same of where a way ends
+TURNED = 1e-3  # of the loss behind a step in which decisions of coupled images may have turned
+MOST_DOUBT = 0.01  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
 MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
 
@@ -37,12 +41,21 @@ class Way:
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
     doubts: Sequence[float] = ()  # of each loss, absolute: what rounding makes of coupled images
-    lead: float = 0.0  # of the way: how far rounding may lead from its end
+    is_coupled: bool = False  # images depend on each other
+    lead: float = 0.0  # as a part of the way: how far rounding may lead from its end
 
-    def growth(self, step: int) -> float:
-        """How many times the tolerance the loss of a step may be off."""
-        doubt = TIMES * self.doubts[step] / (abs(self.losses[step]) or 1.0) if self.doubts else 0.0
-        return max(GROWTH**step, min(doubt, MOST_DOUBT) / self.tolerance)
+    def growth(self, step: int, *, seen: bool = False) -> float:
+        """How many times the tolerance the loss of a step may be off. `seen`: it was looked into besides, and
+        decisions that turned there are known."""
+        turned = TURNED if step and self.is_coupled and not seen else 0.0
+        return max(GROWTH**step, turned / self.tolerance, self._doubt(step) / self.tolerance)
+
+    def says(self, steps: int) -> int:
+        """Of how many of so many steps it says what they lead to."""
+        return next((step for step in range(steps) if self._doubt(step) > MOST_DOUBT), steps)
+
+    def _doubt(self, step: int) -> float:
+        return TIMES * self.doubts[step] / (abs(self.losses[step]) or 1.0) if self.doubts else 0.0
 
     def errors(self, losses: Sequence[float]) -> list[float]:
         """Of a contender's losses, as parts of what each step may differ by."""
@@ -93,14 +106,14 @@ class Guide:
                 gradient = _added(gradient, every_tie(self._judge, now, batch).difference)
             gradients.append(gradient)
             now = {**follow(self._start, gradients, self._rule), **answer.state}
-        return Way(losses, before, now, tolerance=self._tolerance)
+        return Way(losses, before, now, tolerance=self._tolerance, is_coupled=bool(self._states))
 
     def way_of(self, stream: str, losses: Sequence[float]) -> Way:
         """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
         if self._states:  # what a single image turned cannot be told apart in a way
-            return own if _first_off(own, losses) is None else self._doubted(own, stream)
+            return own if _first_off(own, losses) is None else self.doubted(own, stream)
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
@@ -127,15 +140,15 @@ class Guide:
             return own
         return replace(way, words=words)
 
-    def _doubted(self, own: Way, stream: str) -> Way:
-        """With how far its losses lead apart where last places of the parameters are others at the start."""
+    def doubted(self, own: Way, stream: str) -> Way:
+        """Its own way, with how far losses and end lie apart where last places of the start are others."""
         start, doubts, lead = self._start, np.zeros(len(own.losses)), 0.0
         size = math.sqrt(sum(norm(own.end[name] - start[name]) ** 2 for name in start)) or 1.0
         for self._start in shifted(start):
             other = self.way(stream, len(own.losses))
             doubts = np.maximum(doubts, np.abs(np.subtract(other.losses, own.losses)))
             apart = math.sqrt(sum(norm(other.end[name] - own.end[name]) ** 2 for name in start))
-            lead = max(lead, min(TIMES * apart / size, MOST_LEAD))
+            lead = max(lead, TIMES * apart / size)
         self._start = start
         return replace(own, doubts=doubts.tolist(), lead=lead)
 

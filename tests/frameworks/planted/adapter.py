@@ -17,7 +17,8 @@ import planted_sequences as along_time
 JOINS = ("add", "concat")
 # Those with a colon name a layer behind it: "stale_weight:fc2".
 DEFECTS = (
-    "none", "ignored_bias:", "stale_weight:", "initial_weight:", "frozen:", "ignored_decay", "doubled_rate",
+    "none", "ignored_bias:", "stale_weight:", "initial_weight:", "frozen:", "frozen_later:",
+    "gradient_off:", "ignored_decay", "doubled_rate",
     "nesterov", "dampened", "decayed_late", "skipped_later", "bf16_later", "constant", "cached_loss",
     "other_order", "stale_batch", "ahead", "wrong_stride", "swapped_padding", "transposed_weight",
     "transposed_square", "missing_bias", "forgotten_mean", "zero_gradient_through_pool", "no_update",
@@ -90,6 +91,8 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         if self.defect != "kept_velocity" or not hasattr(self, "velocity"):
             self.velocity = {name: np.zeros_like(values) for name, values in self.parameters.items()}
         self.states = {name: np.array(values) for name, values in self.job.states.items()}
+        self.states_before = dict(self.states)
+        self.statistics = {}
         self.moved = {}
         self.gradients = {}
         self.stale = dict(self.parameters)
@@ -180,7 +183,10 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         if self.defect == "doubled_rate" or (self.defect == "early_rate" and self.since_reset == 1):
             rate *= 2
         for name, gradient in self.gradients.items():
-            if self.defect == "frozen" and name.startswith(self.target + "."):
+            is_named = name == self.target or name.startswith(self.target + ".")
+            if is_named and self.defect == "frozen":
+                continue
+            if is_named and self.defect == "frozen_later" and self.since_reset > 50:
                 continue
             weight, velocity = self.parameters[name], self.velocity[name]
             if self.defect == "second_bias" and self._is_recurrent_bias(name):
@@ -395,7 +401,10 @@ class Adapter(normalization.Normalization, along_time.Sequences):
 
     def _forward_backward(self):
         values = self._forward(self.parameters)
-        if self.defect != "running_unmoved":
+        if self.defect != "running_unmoved" and not (
+            self.defect == "running_unmoved_later" and self.since_reset > 50
+        ):
+            self.states_before = dict(self.states)
             self.states.update(self.moved)
         logits = values[self.job.output].astype(np.float64)
         rows = np.arange(len(self.labels))
@@ -427,6 +436,8 @@ class Adapter(normalization.Normalization, along_time.Sequences):
                 part = dx[k] if node.kind in JOINS else dx
                 known = None if self.defect == "overwritten_part" else parts.get(name)
                 parts[name] = part if known is None else known + part
+        if self.defect == "gradient_off":  # by one part in a thousand
+            self.gradients[self.target] = self.gradients[self.target] * 1.001
         self.gradients = {name: self.gradients[name].astype(np.float32) for name in self.parameters}
         self._accumulate()
         return loss

@@ -5,12 +5,18 @@ Syntax and modules of Python 3.6.
 
 import numpy as np
 
-# In this order: no gradient through mean and variance; the unbiased variance kept; nothing kept; the
-# statistics of the batch in inference; running values that inference moves; momentum as the weight of the
-# old; alpha instead of alpha / n; no edge at 6; a slope of 0.
+# In this order: no gradient through mean and variance, through one of them; the unbiased variance kept, or
+# used; nothing kept, nothing more kept after 50 steps, twice as much, by a momentum that is off by a tenth;
+# the statistics of the batch in inference, or the running ones of the step before; running values that
+# inference moves; momentum as the weight of the old; another epsilon; no bias; the weights of the step before
+# in the backward pass; the statistics of the step before, or those of half a batch; alpha instead of
+# alpha / n; no edge at 6; a slope of 0.
 DEFECTS = (
-    "norm_gradient", "unbiased_running", "running_unmoved", "batch_in_inference", "moved_in_inference",
-    "momentum_of_the_old", "lrn_whole_alpha", "relu6_open", "slope_ignored",
+    "norm_gradient", "mean_without_gradient", "variance_without_gradient", "unbiased_running",
+    "unbiased_variance", "running_unmoved", "running_unmoved_later", "running_twice", "momentum_off",
+    "batch_in_inference", "running_of_before", "moved_in_inference", "momentum_of_the_old", "other_epsilon",
+    "norm_bias_ignored", "stale_norm_weight", "statistics_of_before", "statistics_of_half",
+    "lrn_whole_alpha", "relu6_open", "slope_ignored",
 )  # fmt: skip
 LAYERS = ("batch_norm", "local_response_norm", "leaky_relu", "relu6", "global_avg_pool2d")
 
@@ -23,22 +29,42 @@ class Normalization:
         shape = (1, -1) + (1,) * (x.ndim - 2)
         names = [node.name + ".running_mean", node.name + ".running_var"]
         wide, count = x.astype(np.float64), x.size // x.shape[1]
-        now = [wide.mean(axis=axes), wide.var(axis=axes)]
-        share = node.attributes["momentum"]
+        now = self._statistics(node, wide, axes)
+        share = node.attributes["momentum"] * (1.1 if self.defect == "momentum_off" else 1)
         if self.defect == "momentum_of_the_old":
             share = 1 - share
+        if self.defect == "running_twice":
+            share = 1 - (1 - share) ** 2
         for k, name in enumerate(names):
             value = now[k]
             if self.defect == "unbiased_running" and name == names[1]:
                 value = value * count / (count - 1)
             self.moved[name] = ((1 - share) * self.states[name] + share * value).astype(np.float32)
         if not self.learns and self.defect != "batch_in_inference":
-            now = [self.states[name].astype(np.float64) for name in names]
-        slope = 1 / np.sqrt(now[1] + node.attributes["epsilon"]).reshape(shape)
+            states = self.states_before if self.defect == "running_of_before" else self.states
+            now = [states[name].astype(np.float64) for name in names]
+        if self.defect == "unbiased_variance" and self.learns:
+            now[1] = now[1] * count / (count - 1)
+        epsilon = 1e-3 + 1e-5 - node.attributes["epsilon"] if self.defect == "other_epsilon" else None
+        slope = 1 / np.sqrt(now[1] + (epsilon or node.attributes["epsilon"])).reshape(shape)
         weight = p[node.name + ".weight"].reshape(shape)
         normalized = (wide - now[0].reshape(shape)) * slope
-        self._saved[node.name] = (normalized, weight * slope, axes)
-        return weight * normalized + p[node.name + ".bias"].reshape(shape)
+        stale = self.defect == "stale_norm_weight"
+        behind = self.previous[node.name + ".weight"].reshape(shape) if stale else weight
+        self._saved[node.name] = (normalized, behind * slope, axes)
+        bias = p[node.name + ".bias"].reshape(shape)
+        return weight * normalized + (0 if self.defect == "norm_bias_ignored" else bias)
+
+    def _statistics(self, node, x, axes):
+        """Mean and variance of a batch."""
+        if self.defect == "statistics_of_half":
+            x = x[: max(1, len(x) // 2)]
+        now = [x.mean(axis=axes), x.var(axis=axes)]
+        if self.defect == "statistics_of_before" and self.learns:
+            before = self.statistics.get(node.name, now)
+            self.statistics[node.name] = now
+            return list(before)
+        return now
 
     def _back_batch_norm(self, node, dy):
         normalized, slope, axes = self._saved[node.name]
@@ -47,6 +73,10 @@ class Normalization:
         if self.defect == "norm_gradient":
             return slope * dy
         means = [part.mean(axis=axes, keepdims=True) for part in (dy, dy * normalized)]
+        if self.defect == "mean_without_gradient":
+            means[0] = 0
+        if self.defect == "variance_without_gradient":
+            means[1] = 0
         return slope * (dy - means[0] - normalized * means[1])
 
     def _local_response_norm(self, node, x, _):
