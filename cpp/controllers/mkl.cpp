@@ -6,8 +6,8 @@
 namespace timetrial {
 namespace {
 
-// The branches of MKL's conditional numerical reproducibility, as mkl_types.h numbers them: the instruction
-// set that its dispatcher found best.
+// The branches of MKL's conditional numerical reproducibility, as mkl_types.h numbers them: instruction sets.
+// "" for the numbers that leave the choice to its dispatcher (off, auto).
 const char* branch(int code) {
     switch (code) {
         case 3:
@@ -51,10 +51,14 @@ class Mkl final : public Library {
     }
 
     std::string kernel() const override {
+        const std::string told = told_branch();
+        if (!told.empty()) return told;
         auto* getter = may_ask_ ? file().function<int()>("MKL_CBWR_Get_Auto_Branch") : nullptr;
         return getter ? branch(getter()) : "";
     }
-    std::string kernel_getter() const override { return "MKL_CBWR_Get_Auto_Branch()"; }
+    std::string kernel_getter() const override {
+        return told_branch().empty() ? "MKL_CBWR_Get_Auto_Branch()" : "MKL_CBWR_Get(MKL_CBWR_BRANCH)";
+    }
     std::string threading() const override { return threading_; }
 
     std::optional<int> threads() const override {
@@ -73,6 +77,13 @@ class Mkl final : public Library {
     }
 
   private:
+    // What MKL_CBWR or mkl_cbwr_set() asked for; "" if nobody did.
+    std::string told_branch() const {
+        constexpr int kBranch = 1;  // MKL_CBWR_BRANCH
+        auto* getter = may_ask_ ? file().function<int(int)>("MKL_CBWR_Get") : nullptr;
+        return getter ? branch(getter(kBranch)) : "";
+    }
+
     bool may_ask_;
     std::string threading_;
 };

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gradients import gradient
 from launching import make_plan, small_network, words
 from numpy.typing import NDArray
 
@@ -286,6 +287,21 @@ def test_settings_are_read_back(libtorch: Path) -> None:
     for word in ("channels_last", "contiguous"):
         backend.configure("torch.memory_format", word)
         assert backend.read_setting("torch.memory_format").effective == word
+
+
+@pytest.mark.effect("torch.memory_format")
+@pytest.mark.effect("torch.mkldnn")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    # What was asked last stays in force for the process: in the end as it was.
+    [("torch.memory_format", ("channels_last", "contiguous")), ("torch.mkldnn", ("false", "true"))],
+)
+def test_a_setting_has_bits_of_its_own(libtorch: Path, name: str, words: tuple[str, str]) -> None:
+    """Of another algorithm, whose sums are taken in another order."""
+    beside = {"threads": "1", "torch.mkldnn": "false"}
+    one, other = (gradient(libtorch, {**beside, name: word}) for word in words)
+    np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+    assert (one != other).any()
 
 
 @pytest.mark.parametrize(

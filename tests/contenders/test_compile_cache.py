@@ -103,6 +103,7 @@ def test_other_work_has_a_cache_of_its_own(framework: Path) -> None:
     assert state(seed) == "warm"  # other values of the same shapes
 
 
+@pytest.mark.effect("cache")
 def test_cold_as_a_setting(framework: Path) -> None:
     launch(framework, "proof", "proof")
     for name in ("one", "two"):

@@ -22,6 +22,7 @@ def check(word: str, *, spanned: bool = False) -> None:
     validate_settings(case, resolve(case), spanned=[allocator.NAME] if spanned else [])
 
 
+@pytest.mark.effect("malloc.library")
 @pytest.mark.parametrize("purpose", ["proof", "speed"])
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_it_takes_the_place_of_malloc(tmp_path: Path, name: str, purpose: str) -> None:

@@ -42,6 +42,7 @@ def test_bits_that_repeat_are_determinism(tmp_path: Path, backend: str) -> None:
     assert found(alone, "determinism") == (None, "unverifiable")
 
 
+@pytest.mark.effect("determinism")
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     ("asked", "reading", "proven", "effective", "status"),
@@ -64,6 +65,7 @@ def test_bits_decide_whatever_a_getter_says(
     assert (judged.effective, judged.status) == (effective, status)
 
 
+@pytest.mark.effect("onednn.math_mode")
 @pytest.mark.parametrize("mode", ["strict", "bf16"])
 def test_the_math_mode_is_in_force_and_its_class_is_said(tmp_path: Path, mode: str) -> None:
     """Where the CPU multiplies in bf16, errors show it; elsewhere that it changes nothing."""

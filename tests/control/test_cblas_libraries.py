@@ -30,6 +30,7 @@ def setting(record: LaunchRecord, name: str) -> Setting:
     return next(one for one in record.settings if one.name == name)
 
 
+@pytest.mark.effect("blas.library")
 @pytest.mark.parametrize("name", BLAS)
 @pytest.mark.parametrize("parallel", ["images", pytest.param("product", marks=pytest.mark.full)])
 def test_every_library_computes_the_network(tmp_path: Path, name: str, parallel: str) -> None:

@@ -71,6 +71,7 @@ def setting(record_settings: list[Setting]) -> Setting:
     return next(one for one in record_settings if one.name == "flush_to_zero")
 
 
+@pytest.mark.effect("flush_to_zero")
 @pytest.mark.parametrize("backend", ["eigen", "onednn", "cblas", PLANTED])
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_asked_is_in_force(tmp_path: Path, backend: str, word: str) -> None:

@@ -63,6 +63,7 @@ def faults(folder: Path, monkeypatch: pytest.MonkeyPatch, maker: str, word: str)
     return counted
 
 
+@pytest.mark.effect("memory.huge_pages")
 @pytest.mark.skipif(not GIVES, reason="machine: no huge pages for anyone")
 def test_malloc_asks_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = faults(tmp_path / "never", monkeypatch, "make", "never")

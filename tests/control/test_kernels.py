@@ -122,6 +122,7 @@ def test_a_core_type_that_does_not_exist_is_refused(on_openblas: Path, core: str
         validate_settings(case, resolve(case), spanned={"blas.core_type"})
 
 
+@pytest.mark.effect("blas.core_type")
 def test_a_core_type_takes_effect_and_is_read_back(tmp_path: Path, on_openblas: Path) -> None:
     """NumPy's wheels bring an OpenBLAS with a choice of kernels."""
     pytest.importorskip("numpy", minversion="2")

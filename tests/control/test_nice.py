@@ -32,6 +32,7 @@ def check(word: str, *, spanned: bool = False) -> None:
     validate_settings(case, resolve(case), spanned=["nice"] if spanned else [])
 
 
+@pytest.mark.effect("nice")
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_every_thread_has_it(tmp_path: Path, threads: str) -> None:
     if int(threads) > len(os.sched_getaffinity(0)):

@@ -31,6 +31,7 @@ def test_the_default_is_opened_and_recorded(tmp_path: Path) -> None:
     assert library.version == record.facts["onednn.version"]
 
 
+@pytest.mark.effect("onednn.library")
 def test_a_path_is_opened_instead(tmp_path: Path) -> None:
     copy = tmp_path / "libdnnl.so.3"
     copy.write_bytes(find("onednn-pypi").read_bytes())

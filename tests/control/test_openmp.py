@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,11 @@ from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
 from timetrial.control import openmp
 from timetrial.control.openmp import displayed
+from timetrial.environments import environments_folder
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
 from timetrial.records.model import LaunchRecord
+from timetrial.records.store import read_losses
 
 GNU = """OPENMP DISPLAY ENVIRONMENT BEGIN
   _OPENMP = '201511'
@@ -30,7 +34,7 @@ LLVM = "   [host] OMP_WAIT_POLICY='ACTIVE'\n   [host] KMP_BLOCKTIME='200ms'\n"
 WAITING = """
 import ctypes, time
 
-gomp, libc = ctypes.CDLL("libgomp.so.1"), ctypes.CDLL(None)
+gomp, libc = ctypes.CDLL("{runtime}"), ctypes.CDLL(None)
 
 def make():
     def step():
@@ -55,6 +59,8 @@ def test_the_runtime_says_how_it_waits(tmp_path: Path, policy: str) -> None:
     assert found["openmp.dynamic"] == ("false", "applied")
 
 
+@pytest.mark.effect("openmp.proc_bind")
+@pytest.mark.effect("openmp.places")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="machine: one CPU")
 def test_threads_stay_at_their_places(tmp_path: Path) -> None:
     settings = {"threads": "2", "openmp_proc_bind": "close", "openmp_places": "threads"}
@@ -67,28 +73,85 @@ def test_threads_stay_at_their_places(tmp_path: Path) -> None:
     assert len({one.allowed_cpus for one in record.threads if one.allowed_cpus.isdecimal()}) >= 2
 
 
-def waited(folder: Path, monkeypatch: pytest.MonkeyPatch, count: str) -> float:
-    """The CPU time per step of the region's second thread, which has nothing to do, in nanoseconds."""
+# Whether OpenMP may use fewer threads, by its own answer in the process.
+DYNAMIC = """
+import ctypes
+
+gomp = ctypes.CDLL("libgomp.so.1")
+
+def make():
+    return lambda: float(gomp.omp_get_dynamic())
+"""
+
+
+def stepped(folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, name: str, word: str) -> LaunchRecord:
+    """A launch of a step in which the setting is applied, by its judge."""
     folder.mkdir()
-    (folder / "mine.py").write_text(WAITING)
+    (folder / "mine.py").write_text(step)
     monkeypatch.chdir(folder)
-    settings = {openmp.SPIN_COUNT: count}
-    record = run_launch(make_plan(folder / "launch", "mine:make", network="none", settings=settings))
+    # LLVM's threads that spin let others go first, which leaves them nothing on a busy machine.
+    plan = make_plan(folder / "launch", "mine:make", network="none", settings={name: word})
+    record = run_launch(replace(plan, environment={"KMP_USE_YIELD": "0"}))
     assert record.outcome == "ok", words(record)
-    [found] = [one for one in record.settings if one.name == openmp.SPIN_COUNT]
+    [found] = [one for one in record.settings if one.name == name]
     assert found.status == "applied"
+    return record
+
+
+def waited(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, word: str, runtime: str = "libgomp.so.1"
+) -> float:
+    """The CPU time per step of the region's second thread, which has nothing to do, in nanoseconds."""
+    record = stepped(folder, monkeypatch, WAITING.format(runtime=runtime), name, word)
     # Not NumPy's, which are older, and spin after the import.
     youngest = max(record.threads, key=lambda one: one.tid)
     return youngest.cpu_ns / sum(one.steps for one in record.segments)
 
 
-def test_threads_that_wait_spin_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.effect("openmp.spin_count")
+@pytest.mark.effect("openmp.wait_policy")
+@pytest.mark.parametrize(
+    ("name", "short", "long"),
+    [(openmp.SPIN_COUNT, "0", openmp.FOREVER), ("openmp.wait_policy", "passive", "active")],
+)
+def test_threads_that_wait_spin_for_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, short: str, long: str
+) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("machine: one CPU")
-    asleep = waited(tmp_path / "none", monkeypatch, "0")
-    spinning = waited(tmp_path / "infinite", monkeypatch, openmp.FOREVER)
+    asleep = waited(tmp_path / "short", monkeypatch, name, short)
+    spinning = waited(tmp_path / "long", monkeypatch, name, long)
     # Microseconds against most of 10 ms; a machine with ten others leaves a millisecond.
     assert spinning > 10 * asleep
+
+
+@pytest.mark.effect("openmp.dynamic")
+@pytest.mark.parametrize(("word", "answer"), [("true", 1.0), ("false", 0.0)])
+def test_openmp_may_use_fewer_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, answer: float
+) -> None:
+    stepped(tmp_path / "one", monkeypatch, DYNAMIC, "openmp.dynamic", word)
+    assert set(read_losses(tmp_path / "one" / "launch")) == {answer}
+
+
+# LLVM's and Intel's runtimes have GNU's functions as well.
+@pytest.mark.effect("openmp.blocktime")
+def test_threads_of_llvms_runtime_spin_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = llvm_openmp()
+    if path is None:
+        pytest.skip("machine: no OpenMP runtime of LLVM's or Intel's")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("machine: one CPU")
+    asleep = waited(tmp_path / "short", monkeypatch, openmp.BLOCKTIME, "0", str(path))
+    spinning = waited(tmp_path / "long", monkeypatch, openmp.BLOCKTIME, openmp.FOREVER, str(path))
+    assert spinning > 10 * asleep
+
+
+def llvm_openmp() -> Path | None:
+    """In the running interpreter's environment, or one of a framework's."""
+    places = [Path(sys.prefix) / "lib", environments_folder()]
+    patterns = ("libiomp5.so", "libomp.so*", "*/lib/python*/site-packages/paddle/libs/libiomp5.so")
+    return next((one for place in places for pattern in patterns for one in place.glob(pattern)), None)
 
 
 @pytest.mark.attempt

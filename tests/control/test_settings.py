@@ -200,6 +200,7 @@ def test_sets_of_cores() -> None:
     assert format_cpus(parse_cpus("0,2")) == "0+2"
 
 
+@pytest.mark.effect("affinity")
 @pytest.mark.parametrize("backend", ["eigen", "null", "reference"])
 def test_affinity_takes_effect(tmp_path: Path, backend: str) -> None:
     core = str(max(os.sched_getaffinity(0)))
@@ -210,6 +211,7 @@ def test_affinity_takes_effect(tmp_path: Path, backend: str) -> None:
     assert found["threads"].status == "applied"
 
 
+@pytest.mark.effect("threads")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_two_threads_work(tmp_path: Path) -> None:
     record = run_launch(make_plan(tmp_path / "launch", "eigen", settings={"threads": "2"}))

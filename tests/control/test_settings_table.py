@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import timetrial
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import PARENT_SETTINGS, SETTINGS
 from timetrial.contenders import resolve, validate_settings
-from timetrial.control import allocator, huge_pages, malloc, niceness, openmp
+from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp
 from timetrial.control.judging import JUDGES, Evidence, judge_settings
 from timetrial.control.libraries import LIBRARY_SETTINGS
 from timetrial.errors import InputError
@@ -43,7 +44,40 @@ def test_a_setting_without_a_judge_is_judged_by_what_the_contender_says() -> Non
 
 def test_what_the_parent_applies_is_in_one_list() -> None:
     others = {allocator.NAME, huge_pages.NAME, niceness.NAME, *malloc.NAMES, *openmp.NAMES}
+    others |= set(blas_variables.VARIABLES)
     assert {"affinity", "isa", "python", "cache", *others} == set(PARENT_SETTINGS)
+
+
+def effects(folder: Path) -> dict[str, list[str]]:
+    """Setting -> the tests below a folder that are marked as showing its effect; constants are looked up."""
+    found: dict[str, list[str]] = {}
+    for file in folder.rglob("test_*.py"):
+        for test in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(test, ast.FunctionDef):
+                continue
+            for one in test.decorator_list:
+                if isinstance(one, ast.Call) and ast.unparse(one.func) == "pytest.mark.effect":
+                    [name] = one.args
+                    word = name.value if isinstance(name, ast.Constant) else CONSTANTS[ast.unparse(name)]
+                    found.setdefault(str(word), []).append(f"{file.name}::{test.name}")
+    return found
+
+
+CONSTANTS = {"TIMEOUT": blas_variables.TIMEOUT, "BRANCH": blas_variables.BRANCH}
+
+
+def test_every_setting_has_a_test_that_would_fail_if_it_were_ignored() -> None:
+    shown = effects(Path(__file__).parents[1])
+    known = {*SETTINGS, *(one.name for one in LIBRARY_SETTINGS)}
+    missing = known - set(shown)
+    assert not missing, f"no test is marked with pytest.mark.effect({missing.pop()!r})"
+    assert set(shown) <= known
+
+
+def test_a_setting_without_such_a_test_is_missed(tmp_path: Path) -> None:
+    text = '@pytest.mark.effect("threads")\ndef test_one(): ...\n\ndef test_nice(): ...\n'
+    (tmp_path / "test_some.py").write_text(text)
+    assert effects(tmp_path) == {"threads": ["test_some.py::test_one"]}
 
 
 def test_no_other_file_has_a_list_of_settings() -> None:

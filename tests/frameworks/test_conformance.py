@@ -261,6 +261,7 @@ def test_a_timed_forward_pass(tmp_path: Path, backend: str, mode: str) -> None:
     assert record.outcome == "ok", words(record)
 
 
+@pytest.mark.effect("mode")
 @KNOWN_WRONG
 def test_a_defect_of_the_library_is_caught(tmp_path: Path, backend: str, mode: str) -> None:
     plan = partial(make_plan, backend=backend, network="lenet5", purpose="proof", settings=_settings(mode))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from launching import make_plan, small_network, words
+from launching import make_plan, small_network, words, workload
 
+import timetrial
+from timetrial.cases.case import Case
 from timetrial.contenders import resolve
 from timetrial.launch import run_launch
 from timetrial.launch.job import make_job, write_job
@@ -28,6 +33,41 @@ def test_the_record_names_its_getters_and_libraries(tmp_path: Path) -> None:
     assert {"onednn.version", "torch.cpu_capability"} <= record.facts.keys()
     assert any("libtorch_cpu" in library.path for library in record.libraries)
     assert {"detailed", "steady"} <= {segment.kind for segment in record.segments}
+
+
+# What it makes side by side, its pool does: as many threads as were asked, by the kernel.
+FORKED = """
+import os, sys
+sys.path[:0] = sys.argv[2:]
+from loading import load_adapter
+adapter = load_adapter(sys.argv[1])
+adapter.load({"inter_op_threads": os.environ["ASKED"], "threads": "1"})
+import torch
+before = len(os.listdir("/proc/self/task"))
+@torch.jit.script
+def double(x: torch.Tensor):
+    return x + x
+@torch.jit.script
+def fork(x: torch.Tensor):
+    return torch.jit.wait(torch.jit.fork(double, x))
+fork(torch.ones(2))
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.effect("inter_op_threads")
+def test_as_many_operations_at_a_time_as_were_asked(tmp_path: Path) -> None:
+    program = tmp_path / "forked.py"
+    program.write_text(FORKED)
+    adapter = resolve(Case("pytorch", workload("mlp"))).path
+    folder = Path(timetrial.__file__).parent / "runtime"
+    made = []
+    for asked in ("1", "3"):
+        script = [sys.executable, "-W", "ignore", program, adapter, folder]
+        environment = {**os.environ, "ASKED": asked}
+        done = subprocess.run(script, env=environment, capture_output=True, text=True, check=True)
+        made.append(int(done.stdout))
+    assert made[1] - made[0] == 2
 
 
 def test_a_profiled_step_trains_as_a_step_does(tmp_path: Path, runtime: Any) -> None:

@@ -20,7 +20,7 @@ import timetrial as tt
 load = lambda path: ctypes.CDLL(path)
 """
 
-# An OpenMP runtime, or an OpenBLAS, of a few lines. DEAF: it keeps nothing of what it is told.
+# An OpenMP runtime, an MKL, or an OpenBLAS, of a few lines. DEAF: it keeps nothing of what it is told.
 FAKE = """
 static int threads = 2;
 #ifdef DEAF
@@ -32,6 +32,14 @@ static int threads = 2;
 int omp_get_max_threads(void) { return threads; }
 void omp_set_num_threads(int n) { KEEP(n); }
 void GOMP_parallel(void) {}
+#elif defined(MKL)
+#include <stdlib.h>
+#include <string.h>
+int MKL_Get_Max_Threads(void) { return threads; }
+void MKL_Set_Num_Threads(int n) { KEEP(n); }
+int MKL_CBWR_Get(int what) { return what == 1 && getenv("MKL_CBWR") ? 10 : 1; }
+int MKL_CBWR_Get_Auto_Branch(void) { return 12; }
+void MKL_Get_Version_String(char* text, int size) { strncpy(text, "Math Kernel Library 0.0", size); }
 #else
 const char* openblas_get_config(void) { return "OpenBLAS 0.0"; }
 int openblas_get_parallel(void) { return PARALLEL; }

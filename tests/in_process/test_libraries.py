@@ -79,6 +79,12 @@ def test_onednn_and_its_openmp() -> None:
     assert any(one["kind"] == "openmp" for one in found.values())
 
 
+def test_mkl_computes_by_the_branch_that_was_asked(tmp_path: Path) -> None:
+    path = fake(tmp_path, "libfake.so", "MKL")
+    assert seen(path)[0]["libfake.so"]["kernel"] == "AVX512"  # its own choice
+    assert seen(path, MKL_CBWR="AVX2")[0]["libfake.so"]["kernel"] == "AVX2"
+
+
 def test_two_openmp_runtimes(tmp_path: Path) -> None:
     one = [fake(tmp_path, "libgomp-1.so", "OPENMP")]
     assert seen(*one)[1] == []

@@ -54,6 +54,7 @@ def check_left_nothing(folder: Path, record: LaunchRecord) -> None:
     assert not (folder / "tmp").exists()
 
 
+@pytest.mark.effect("null.fail")
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     ("fail", "outcome", "said"),
@@ -77,6 +78,7 @@ def test_failures_of_a_step_are_typed(tmp_path: Path, fail: str, outcome: str, s
     check_left_nothing(tmp_path / "launch", record)
 
 
+@pytest.mark.effect("null.fail_at")
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     ("fail", "outcome", "said"),

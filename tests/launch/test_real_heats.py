@@ -87,6 +87,7 @@ def test_a_hang_ends_and_one_that_starts_slowly_is_waited_for(tmp_path: Path) ->
     assert took_all_its_turns(late, ENOUGH_ROUNDS)
 
 
+@pytest.mark.effect("null.work_units")
 def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
     units = ("600", "1200", "600")
     plans = [

@@ -141,6 +141,7 @@ def test_a_proof_and_a_timed_launch(version: str, tmp_path: Path) -> None:
     assert setting.effective == str(python)
 
 
+@pytest.mark.effect("python")
 @pytest.mark.parametrize("version", _launched())
 def test_a_step_of_the_users_own(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(

@@ -269,6 +269,22 @@ def test_the_command(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert (refused.exit_code, "memory='lots'" in refused.stderr) == (2, True)
 
 
+def test_what_it_would_do(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("timetrial.tuning.forecast.real_engine", engine.engine)
+    words = ["tune", "network=mlp", "backend=slow,fast,absent", "threads=1,2", "--dry-run"]
+    done = CliRunner().invoke(app, [*words, "--budget", "160s"])
+    assert done.exit_code == 0, done.output
+    assert "4 candidates that differ in backend (2), threads (2); the base is slow 1." in done.output
+    assert "First looks 80 s, about 4 of 4; finals 20 s; race 60 s" in done.output
+    short = json.loads(CliRunner().invoke(app, [*words, "--budget", "61s", "--json"]).stdout)
+    assert (short["candidates"], short["looks"], short["race_s"]) == (4, 2, 60.0)
+    assert not engine.log
+    assert not list(tmp_path.iterdir())
+    refused = CliRunner().invoke(app, ["tune", "network=mlp", "backend=fast", "--dry-run"])
+    assert "there is nothing to tune" in refused.stderr
+
+
 @pytest.mark.alone
 def test_for_real(tmp_path: Path) -> None:
     """Half of the work is faster, and a race says so."""

@@ -124,13 +124,17 @@ void open(const std::string& path, int threads, const std::string& core_type) {
     found.sgemm = function<Gemm<float>>(handle, path, found.names);
     found.dgemm = function<Gemm<double>>(handle, path, names->of("cblas_dgemm"));
     found.integer_bits = probe_integers(function<Isamax>(handle, path, names->of("cblas_isamax")), path);
-    found.control = blas_named(std::make_shared<File>(handle), *names, {mapped_objects()});
+    const auto file = std::make_shared<File>(handle);
+    found.control = blas_named(file, *names, {mapped_objects()});
     if (!core_type.empty() && found.control->vendor() != std::string_view("OpenBLAS"))
         throw Unsupported("blas.core_type = '" + core_type + "', blas.library = '" + path +
                           "': only OpenBLAS has core types");
     found.control->set_threads(1);
     check_product(found.sgemm, path, found.names);
     check_product(found.dgemm, path, names->of("cblas_dgemm"));
+    // MKL's dispatcher has loaded its parts for the products, and can be asked and told now.
+    found.control = blas_named(file, *names, {mapped_objects()});
+    found.control->set_threads(1);
     found.path = file_of(reinterpret_cast<void*>(found.sgemm));
     opened = std::move(found);
     static_cast<void>(loaded.release());  // open for as long as the process lives

@@ -9,7 +9,7 @@ from typing import Any
 
 from timetrial.cases.case import NO_NETWORK
 from timetrial.cases.keys import is_callable_word
-from timetrial.control import huge_pages, malloc, openmp
+from timetrial.control import blas_variables, huge_pages, malloc, openmp
 from timetrial.control.kernels import CORE_TYPE
 from timetrial.optimizers import flat_keys
 from timetrial.records.model import CaseRecord, Setting
@@ -19,7 +19,11 @@ _READ_FROM = {
     "threads": ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
     CORE_TYPE: ("OPENBLAS_CORETYPE",),
     "onednn.max_cpu_isa": ("ONEDNN_MAX_CPU_ISA",),
-    **{name: (variable,) for name, variable in {**malloc.VARIABLES, **openmp.VARIABLES}.items()},
+    **{
+        name: (variable,)
+        for source in (malloc, openmp, blas_variables)
+        for name, variable in source.VARIABLES.items()
+    },
 }
 _LEFT_OUT = (None, NO_NETWORK)  # of a step of one's own
 

@@ -39,7 +39,8 @@ SETTINGS: dict[str, SettingKind] = {
     ),
     "inter_op_threads": SettingKind(
         "how many operations of a framework may run at a time: inter_op_threads=1,2",
-        "the framework's getter",
+        "the framework's getter alone: threads that work do not show it, because the operations of a step "
+        "follow each other",
     ),
     "parallel": SettingKind(
         "what threads share: the images of a batch, or each product of matrices: parallel=images,product",
@@ -189,6 +190,23 @@ SETTINGS: dict[str, SettingKind] = {
         "the CPU whose kernels OpenBLAS takes: blas.core_type=Haswell,SkylakeX",
         "every copy's openblas_get_corename(), and what each announces as it is loaded",
         default="OpenBLAS's choice",
+    ),
+    "blas.thread_timeout": SettingKind(
+        "for how long threads of OpenBLAS's own wait until they sleep, as a power of two, in turns of the "
+        "processor's clock: blas.thread_timeout=4 (at once) to 30",
+        "the variables that the process was started with; that OpenBLAS has threads of its own, by its "
+        "configuration",
+        default="OpenBLAS's, 26",
+        by="parent",
+        of="all",
+    ),
+    "mkl.cbwr": SettingKind(
+        "the instruction set by which MKL computes, and so its results to the bit: mkl.cbwr=COMPATIBLE,AVX2",
+        "MKL_CBWR_Get(); a copy inside a framework does not tell",
+        ("COMPATIBLE", "SSE4_2", "AVX2", "AVX512", "AVX512_E1"),
+        default="MKL's choice",
+        by="parent",
+        of="all",
     ),
     "onednn.max_cpu_isa": SettingKind(
         "the newest ISA that oneDNN may use: onednn.max_cpu_isa=avx2,avx512_core",

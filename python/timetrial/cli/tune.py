@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,10 @@ def tune(
     memory: Annotated[
         str | None, typer.Option(help="The most that a candidate may hold: 2GB. What holds more is out.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how far the time goes, measure nothing."),
+    ] = False,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with a search that was ended: its folder (tune-...).")
     ] = None,
@@ -39,17 +44,26 @@ def tune(
     from timetrial.cases.budget import seconds_of
     from timetrial.cli.console import tell
     from timetrial.experiment.experiment import load_words
+    from timetrial.tuning.forecast import forecast_tuning
     from timetrial.tuning.trials import bytes_of
     from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
     if resume is not None:
-        given = [*(words or []), *([f"--memory {memory}"] if memory else [])]
+        given = [
+            *(words or []),
+            *([f"--memory {memory}"] if memory else []),
+            *(["--dry-run"] if dry_run else []),
+        ]
         if given:
             raise InputError(
                 f"--resume goes on with what '{resume}' asked for, and {' '.join(given)} was given as well. "
                 "Leave that out; or tune anew, without --resume."
             )
         found = resume_tuning(resume, quiet=as_json)
+    elif dry_run:
+        expected = forecast_tuning(load_words(words or []), seconds_of(budget))
+        typer.echo(json.dumps(expected.to_json(), indent=1) if as_json else expected.sentences())
+        return
     else:
         experiment = load_words(words or [])
         most = None if memory is None else bytes_of(memory)

@@ -15,7 +15,7 @@ from timetrial.cases.settings import (
 )
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
-from timetrial.control import allocator, huge_pages, malloc, niceness, openmp
+from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp
 from timetrial.control.cpus import allowed_cpus, format_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import blas_problem, link_libraries, loaded_first
@@ -42,6 +42,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     malloc.check(case.settings)
     openmp.check(case.settings)
+    blas_variables.check(case.settings)
     _check_on_this_machine(case, spanned)
     allowed = allowed_cpus()
     for name in ("threads", "inter_op_threads"):
@@ -151,7 +152,7 @@ def setting_environment(
     folder to make, where libraries are found under other names than their own."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
-    for source in (malloc, openmp, huge_pages):
+    for source in (malloc, openmp, huge_pages, blas_variables):
         variables |= source.variables_of(case.settings)
     variables |= loaded_first(_first_of_all(case, contender))
     version = contender.version

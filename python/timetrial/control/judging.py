@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.cases.case import Case
-from timetrial.control import allocator, arithmetic, float_mode, huge_pages, malloc, niceness, openmp
+from timetrial.control import (
+    allocator,
+    arithmetic,
+    blas_variables,
+    float_mode,
+    huge_pages,
+    malloc,
+    niceness,
+    openmp,
+)
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
@@ -33,6 +42,7 @@ class Evidence:
     libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
     sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
     loaded: Sequence[LoadedLibrary] = ()  # what the contender says of its BLAS and OpenMP libraries
+    facts: Mapping[str, str] = field(default_factory=dict)  # what a plug-in says of what it built
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
     displayed: Mapping[str, list[str]] = field(default_factory=dict)  # what OpenMP runtimes printed there
     cache: Setting | None = None
@@ -121,6 +131,15 @@ def _openmp(name: str, asked: str, evidence: Evidence) -> Setting:
     return openmp.judge(name, asked, evidence.displayed)
 
 
+def _thread_timeout(name: str, asked: str, evidence: Evidence) -> Setting:
+    copies = blas_variables.copies_of(evidence.loaded, evidence.facts)
+    return blas_variables.judge_timeout(asked, evidence.environment, copies)
+
+
+def _branch(name: str, asked: str, evidence: Evidence) -> Setting:
+    return blas_variables.judge_branch(asked, blas_variables.copies_of(evidence.loaded, evidence.facts))
+
+
 # What shows that a setting took effect; of those in cases/settings.py that are not here, what the contender
 # says of itself.
 JUDGES: dict[str, Judge] = {
@@ -136,6 +155,8 @@ JUDGES: dict[str, Judge] = {
     niceness.NAME: _nice,
     arithmetic.DETERMINISM: _determinism,
     arithmetic.MATH_MODE: _math_mode,
+    blas_variables.TIMEOUT: _thread_timeout,
+    blas_variables.BRANCH: _branch,
     **dict.fromkeys(malloc.NAMES, _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }

@@ -57,6 +57,7 @@ def judged_settings(
     evidence = replace(
         evidence,
         loaded=loaded,
+        facts=said.ready.facts if said.ready else {},
         announced=words,
         displayed=displayed(printed),
         cache=cache,

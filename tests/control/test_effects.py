@@ -1,0 +1,89 @@
+"""Settings that change what is computed: seen in the numbers, whatever a getter says.
+
+Of the others the tests lie beside their judges. Each is marked `effect`, and test_settings_table.py looks
+that no setting is without.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gradients
+import numpy as np
+import pytest
+from fake_cblas import fake_cblas
+from gradients import SGD, gradient, network
+from launching import make_plan, words
+
+from timetrial.core import Backend, BackendError
+from timetrial.core.cpu import cpu_flags
+from timetrial.core.native import native_dir
+from timetrial.launch import run_launch
+
+
+@pytest.mark.effect("convolution")
+def test_an_algorithm_has_bits_of_its_own() -> None:
+    backend = "eigen-avx2" if "avx2" in cpu_flags() else "eigen-sse2"
+    one, other = (gradient(backend, {"threads": "1", "convolution": word}) for word in ("im2col", "winograd"))
+    np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+    assert (one != other).any()
+
+
+@pytest.mark.effect("reference.ties")
+def test_equal_maxima_share_a_gradient_or_do_not() -> None:
+    """Pixels that are all the same: each window of the pooling has four maxima, but at the border."""
+    one, other = (gradient("reference", {"reference.ties": word}, flat=True) for word in ("first", "all"))
+    assert np.abs(one - other).max() > 1e-3 * np.abs(one).max()
+
+
+@pytest.mark.effect("null.fail_after")
+@pytest.mark.effect("null.step_us")
+def test_null_does_what_it_is_told() -> None:
+    one = Backend(native_dir() / "backends" / "null.so")
+    for name, value in {"null.fail": "throw", "null.fail_after": "3", "null.step_us": "2000"}.items():
+        one.configure(name, value)
+    net = network()
+    one.build(net, {p["name"]: np.zeros(p["shape"], np.float32) for p in net.parameters}, SGD)
+    batch = {"images": np.zeros((8, 4, 12, 12), np.float32), "labels": np.zeros(8, np.int64)}
+    began = time.monotonic()
+    for _ in range(3):
+        one.step("train", batch)
+    assert time.monotonic() - began > 0.006
+    with pytest.raises(BackendError, match="an exception, as asked"):
+        one.step("train", batch)
+
+
+# It can be told once in a process.
+@pytest.mark.effect("onednn.max_cpu_isa")
+def test_an_isa_has_bits_of_its_own() -> None:
+    if "avx2" not in cpu_flags():
+        pytest.skip("machine: a CPU without AVX2")
+    seen = set()
+    for isa in ("sse41", "avx2"):
+        script = [sys.executable, gradients.__file__, "onednn", "threads=1", f"onednn.max_cpu_isa={isa}"]
+        done = subprocess.run(script, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        seen.add(done.stdout)
+    assert len(seen) == 2
+
+
+@pytest.mark.effect("isa")
+def test_the_variant_is_the_file_that_the_kernel_has_mapped(tmp_path: Path) -> None:
+    record = run_launch(make_plan(tmp_path / "launch", "eigen", settings={"isa": "sse2", "threads": "1"}))
+    assert record.outcome == "ok", words(record)
+    ours = {Path(one.path).name for one in record.libraries if one.kind == "backend" or "eigen" in one.path}
+    assert ours == {"eigen-sse2.so"}
+
+
+@pytest.mark.effect("parallel")
+@pytest.mark.parametrize(("parallel", "working"), [("images", 2), ("product", 1)])
+def test_what_threads_share(tmp_path: Path, parallel: str, working: int) -> None:
+    """A library that has no threads: two work where they share images, and one where products have them."""
+    settings = {"blas.library": fake_cblas(tmp_path), "threads": "2", "parallel": parallel}
+    record = run_launch(make_plan(tmp_path / "launch", "cblas", settings=settings))
+    assert record.outcome == ("ok" if working == 2 else "mismatch"), words(record)
+    most = max(one.cpu_ns for one in record.threads)
+    assert len([one for one in record.threads if one.cpu_ns > 0.1 * most]) == working
