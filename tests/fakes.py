@@ -163,7 +163,7 @@ class FakeEngine:
             check_training=lambda: None,
             multiply_accumulates=lambda task: 1_000_000,
             parameter_count=10,
-            least_bytes=lambda task, states: LeastBytes(0, 1_000 * workload.batch_size),
+            least_bytes=lambda task, states: LeastBytes(0, 0, 0, 1_000 * workload.batch_size),
             nodes=NODES,
             work=WORK.__getitem__,
         )

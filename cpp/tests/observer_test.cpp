@@ -13,11 +13,13 @@
 #include <csignal>
 #include <ctime>
 #include <limits>
+#include <string>
 #include <system_error>
 #include <thread>
 
 #include "libraries/known.h"
 #include "metrics/score.h"
+#include "support/temporary_file.h"
 
 namespace timetrial {
 namespace {
@@ -65,6 +67,52 @@ TEST(Observer, SeesAPeakThatIsOverAndForgetsIt) {
     EXPECT_LT(after.rss_bytes, before.rss_bytes + 8 * mebibyte);
     self.reset_peak();
     EXPECT_LT(self.read().peak_rss_bytes, before.peak_rss_bytes + 8 * mebibyte);
+}
+
+TEST(Observer, TellsApartWhatIsBehindPages) {
+    const Observer self(getpid());
+    const Observation before = self.read();
+    void* const shared = mmap(nullptr, 32 * mebibyte, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* const own = mmap(nullptr, 64 * mebibyte, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    const test::TemporaryFile file(std::string(8 * mebibyte, 'x'));
+    void* const mapped = mmap(nullptr, 8 * mebibyte, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.fd(), 0);
+    const Observation after = self.read();
+    const double allowed = 2.0 * mebibyte;
+    EXPECT_NEAR(static_cast<double>(after.anonymous_bytes) - static_cast<double>(before.anonymous_bytes),
+                64.0 * mebibyte, allowed);
+    const auto mapped_bytes = [](const Observation& seen) {
+        return static_cast<double>(seen.shared_rss_bytes) + static_cast<double>(seen.file_rss_bytes);
+    };
+    EXPECT_NEAR(static_cast<double>(after.shared_rss_bytes) - static_cast<double>(before.shared_rss_bytes),
+                32.0 * mebibyte, allowed + 8.0 * mebibyte)
+        << "a file of /tmp may be shared memory";
+    EXPECT_NEAR(mapped_bytes(after) - mapped_bytes(before), 40.0 * mebibyte, allowed);
+    EXPECT_NEAR(static_cast<double>(after.anonymous_bytes) + mapped_bytes(after),
+                static_cast<double>(after.rss_bytes), allowed);
+    munmap(shared, 32 * mebibyte);
+    munmap(own, 64 * mebibyte);
+    munmap(mapped, 8 * mebibyte);
+}
+
+TEST(Observer, CountsWhatAForkSharesOnceWhereItIsAsked) {
+    constexpr std::size_t size = 64 * mebibyte;
+    void* const own =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    const Observer self(getpid());
+    const auto before = static_cast<double>(self.read(Counting::kOnce).anonymous_bytes);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (;;) pause();
+    }
+    const auto once = static_cast<double>(self.read(Counting::kOnce).anonymous_bytes);
+    const auto in_each = static_cast<double>(self.read().anonymous_bytes);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    munmap(own, size);
+    EXPECT_NEAR(once, before, 4.0 * mebibyte);
+    EXPECT_GE(in_each, before + 0.9 * size);
 }
 
 TEST(Observer, SumsOverChildrenAndSeesThemStopped) {

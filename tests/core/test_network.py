@@ -142,8 +142,10 @@ def test_bytes_that_nobody_can_do_without() -> None:
     ]
     network = core.Network(nodes, 2, core.images_and_labels((3,)))
     weights = 4 * (4 * 3 + 4 + 2 * 4)
-    assert network.least_bytes("gradient") == core.LeastBytes(2 * weights, 4 * 2 * (3 + 4))
-    assert network.least_bytes("train", states=1) == core.LeastBytes(3 * weights, 4 * 2 * (3 + 4))
-    assert network.least_bytes("forward") == core.LeastBytes(weights, 4 * 2 * (4 + 4))
+    assert network.least_bytes("gradient") == core.LeastBytes(weights, weights, 0, 4 * 2 * (3 + 4))
+    assert network.least_bytes("train", states=1) == core.LeastBytes(
+        weights, weights, weights, 4 * 2 * (3 + 4)
+    )
+    assert network.least_bytes("forward") == core.LeastBytes(weights, 0, 0, 4 * 2 * (4 + 4))
     assert network.least_bytes("train", states=2).total == 4 * weights + 56
     assert network.least_bytes("train").activations <= network.activation_bytes + 4 * 2 * 3

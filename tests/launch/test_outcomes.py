@@ -318,6 +318,14 @@ def test_the_recorders_window_is_not_the_contenders_memory(tmp_path: Path) -> No
     assert memory.steady_anonymous_peak is not None
     assert 0 < memory.steady_anonymous_peak < memory.steady_peak, "its program is a mapped file"
     assert memory.held == memory.steady_anonymous_peak
+    by_phase = {one.phase: one for one in memory.phases}
+    assert list(by_phase) == ["start", "import", "build", "first step", "steady", "after"]
+    assert by_phase["steady"].anonymous_peak_bytes == memory.held
+    for one in memory.phases:
+        assert 0 <= one.anonymous_bytes < one.resident_bytes, "its program is a mapped file"
+        if one.phase not in ("start", "import"):
+            parts = (one.anonymous_bytes, one.shared_bytes, one.file_bytes)
+            assert sum(part or 0 for part in parts) == pytest.approx(one.resident_bytes, abs=1_000_000)
 
 
 def test_the_job_is_what_the_protocol_says(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from timetrial.analysis.steps import steps_of
 from timetrial.launch import Measure, run_launch
 from timetrial.launch.decisions import SEGMENT_NS, Order, Progress, SpeedRule
 from timetrial.observing import observe
+from timetrial.observing.held import anonymous_peak
 from timetrial.observing.observe import Watch
 from timetrial.records import store
 from timetrial.records.model import LaunchRecord, Segment
@@ -209,13 +211,14 @@ class FakeObserver:
         self.shared = 0
         self.cpu_ns = 0
 
-    def read(self) -> Any:
+    def read(self, *, once: bool) -> Any:
         thread = SimpleNamespace(
             tid=1, name="one", cpu_ns=self.cpu_ns, wait_ns=0, allowed_cpus="0", nice=0, policy=0
         )
         return SimpleNamespace(
             peak_rss_bytes=self.peak,
             rss_bytes=self.peak,
+            anonymous_bytes=self.peak - self.files - self.shared,
             file_rss_bytes=self.files,
             shared_rss_bytes=self.shared,
             threads=(thread,),
@@ -253,7 +256,13 @@ def test_peak_and_threads_are_those_of_the_steady_part(
 
 
 def seen(peak: int, now: int, files: int, shared: int = 0) -> Any:
-    return SimpleNamespace(peak_rss_bytes=peak, rss_bytes=now, file_rss_bytes=files, shared_rss_bytes=shared)
+    return SimpleNamespace(
+        peak_rss_bytes=peak,
+        rss_bytes=now,
+        anonymous_bytes=now - files - shared,
+        file_rss_bytes=files,
+        shared_rss_bytes=shared,
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,11 +272,12 @@ def seen(peak: int, now: int, files: int, shared: int = 0) -> Any:
         ([seen(0, 500, 0), seen(5500, 5500, 5000)], 0, 500),  # a data set that is read counts nothing
         ([seen(0, 500, 0), seen(5500, 700, 200), seen(900, 700, 200)], 0, 5300),  # the peak of either part
         ([seen(0, 600, 200, 100), seen(700, 600, 200, 100)], 100, 400),  # the recorder's window
-        ([seen(0, 600, 200), seen(700, 600, 200)], 100, 500),  # a window outside /dev/shm is a mapped file
+        ([seen(0, 600, 200), seen(700, 600, 200)], 100, 400),  # a window that no look has seen
+        ([seen(0, 600, 200), seen(900, 850, 200, 250)], 0, 450),  # memory that is shared is told apart
     ],
 )
 def test_pages_of_mapped_files_are_not_held(looks: list[Any], window: int, held: int) -> None:
-    assert observe.anonymous_peak(looks, window) == held
+    assert anonymous_peak(itertools.pairwise(looks), window) == held
 
 
 def test_too_short_a_time_says_nothing_about_threads() -> None:

@@ -105,7 +105,7 @@ def test_a_step_that_sleeps_is_named(launch: Callable[[str], LaunchRecord]) -> N
 
 def look(time_ns: int, cpu_ns: dict[int, int], wait_ns: int = 0) -> Observation:
     threads = tuple(Thread(1, tid, "", cpu, wait_ns, "0", 0, 0, 0, 0) for tid, cpu in cpu_ns.items())
-    return Observation(time_ns, sum(cpu_ns.values()), 0, 0, 0, 0, 0, 0, 1, False, threads)
+    return Observation(time_ns, sum(cpu_ns.values()), 0, 0, 0, 0, 0, 0, 0, 1, False, threads)
 
 
 SECOND = 1_000_000_000

@@ -23,6 +23,7 @@ from timetrial.core.cpu import (
 )
 from timetrial.core.observer import Observer, tree_cpu_ns
 from timetrial.errors import InputError
+from timetrial.observing.held import anonymous_peak
 
 MEBIBYTE = 1 << 20
 
@@ -39,6 +40,15 @@ for line in sys.stdin:
         room = mmap.mmap(-1, int(number) << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         for at in range(0, len(room), 4096): room[at] = 1
         room.close()
+    if word in ("hold", "share"):
+        flags = mmap.MAP_ANONYMOUS | (mmap.MAP_PRIVATE if word == "hold" else mmap.MAP_SHARED)
+        kept.append(mmap.mmap(-1, int(number) << 20, flags=flags))
+        for at in range(0, len(kept[-1]), 4096): kept[-1][at] = 1
+    if word in ("map", "copy"):
+        file = open("data", "rb")
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        kept.append(bytearray(mapped) if word == "copy" else mapped)
+        sum(kept[-1][at] for at in range(0, len(kept[-1]), 4096))
     if word == "burn":
         before = time.process_time()
         threads = [threading.Thread(target=burn, args=[0.2]) for _ in range(int(number))]
@@ -52,6 +62,8 @@ for line in sys.stdin:
             burn(0.2)
             os._exit(0)
         os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+    if word == "split" and os.fork() == 0:
+        time.sleep(1000)
     if word == "reap":
         os.waitpid(ended, 0)
     if word == "child":
@@ -76,9 +88,10 @@ class Actor:
 
 
 @contextmanager
-def actor() -> Iterator[Actor]:
+def actor(folder: Path | None = None) -> Iterator[Actor]:
     with subprocess.Popen(
         [sys.executable, "-c", ACTOR],
+        cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -133,6 +146,46 @@ def test_priority_is_the_kernels_word() -> None:
         os.setpriority(os.PRIO_PROCESS, other.pid, 19)
         (thread,) = Observer(other.pid).read().threads
     assert (thread.nice, thread.policy) == (19, os.sched_getscheduler(0))
+
+
+def test_private_memory_and_what_is_shared_are_told_apart() -> None:
+    with actor() as other:
+        observer = Observer(other.pid)
+        before = observer.read()
+        other.act("hold", 24)
+        other.act("share", 40)
+        after = observer.read()
+        other.act("touch", 256)
+        freed = observer.read()
+    assert after.anonymous_bytes - before.anonymous_bytes == pytest.approx(24 * MEBIBYTE, abs=2 * MEBIBYTE)
+    assert after.shared_rss_bytes - before.shared_rss_bytes == pytest.approx(40 * MEBIBYTE, abs=2 * MEBIBYTE)
+    assert anonymous_peak([(after, freed)], 0) - after.anonymous_bytes == pytest.approx(
+        256 * MEBIBYTE, abs=2 * MEBIBYTE
+    )
+
+
+def test_who_maps_the_data_and_who_copies_it_differ_by_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(bytes(48 * MEBIBYTE))
+    held = {}
+    for word in ("map", "copy"):
+        with actor(tmp_path) as other:
+            before = Observer(other.pid).read()
+            other.act(word, 0)
+            held[word] = Observer(other.pid).read().anonymous_bytes - before.anonymous_bytes
+    assert held["map"] == pytest.approx(0, abs=2 * MEBIBYTE)
+    assert held["copy"] - held["map"] == pytest.approx(48 * MEBIBYTE, abs=2 * MEBIBYTE)
+
+
+def test_what_a_fork_leaves_to_both_counts_once_where_it_is_asked() -> None:
+    with actor() as other:
+        other.act("hold", 64)
+        observer = Observer(other.pid)
+        alone = observer.read(once=True)
+        other.act("split", 0)
+        together, summed = observer.read(once=True), observer.read()
+    assert together.processes == 2
+    assert together.anonymous_bytes == pytest.approx(alone.anonymous_bytes, abs=8 * MEBIBYTE)
+    assert summed.anonymous_bytes >= alone.anonymous_bytes + 60 * MEBIBYTE
 
 
 def test_peak_is_seen_after_it_is_over_and_forgotten_on_reset() -> None:

@@ -66,6 +66,7 @@ void register_metrics(py::module_& module) {
         .def_readonly("cpu_ns", &Observation::cpu_ns)
         .def_readonly("rss_bytes", &Observation::rss_bytes)
         .def_readonly("peak_rss_bytes", &Observation::peak_rss_bytes)
+        .def_readonly("anonymous_bytes", &Observation::anonymous_bytes)
         .def_readonly("file_rss_bytes", &Observation::file_rss_bytes)
         .def_readonly("shared_rss_bytes", &Observation::shared_rss_bytes)
         .def_readonly("minor_faults", &Observation::minor_faults)
@@ -75,7 +76,13 @@ void register_metrics(py::module_& module) {
         .def_readonly("threads", &Observation::threads);
     py::class_<Observer>(module, "Observer")
         .def(py::init<pid_t, pid_t>(), py::arg("pid"), py::arg("reaper") = 0)
-        .def("read", [](const Observer& observer) { return with_os_errors([&] { return observer.read(); }); })
+        .def(
+            "read",
+            [](const Observer& observer, bool once) {
+                return with_os_errors(
+                    [&] { return observer.read(once ? Counting::kOnce : Counting::kInEach); });
+            },
+            py::arg("once") = false)
         .def("reset_peak", [](const Observer& observer) { with_os_errors([&] { observer.reset_peak(); }); })
         .def("libraries", &libraries);
     module.def("tree_cpu_ns", &tree_cpu_ns, py::arg("pid"));

@@ -8,6 +8,22 @@
 #include "process/small_file.h"
 
 namespace timetrial {
+namespace {
+
+// /proc/self/statm counts pages: of address space, resident, of them mapped, ...
+std::uint64_t statm_bytes(int place) {
+    const std::string statm = read_small_file("/proc/self/statm");
+    const char* next = statm.c_str();
+    std::uint64_t pages = 0;
+    for (int i = 0; i <= place; ++i) {
+        char* end = nullptr;
+        pages = std::strtoull(next, &end, 10);
+        next = end;
+    }
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
 
 void Events::send(const nlohmann::ordered_json& event) const {
     const std::string line =
@@ -20,12 +36,8 @@ void Events::send(const nlohmann::ordered_json& event) const {
     }
 }
 
-std::uint64_t resident_bytes() {
-    const std::string statm = read_small_file("/proc/self/statm");  // pages: total, resident, ...
-    const std::size_t second = statm.find(' ');
-    if (second == std::string::npos) return 0;
-    return std::strtoull(statm.c_str() + second, nullptr, 10) *
-           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
+std::uint64_t resident_bytes() { return statm_bytes(1); }
+
+std::uint64_t mapped_bytes() { return statm_bytes(2); }
 
 }  // namespace timetrial

@@ -19,5 +19,7 @@ class Events {
 
 // Resident memory of this process, from the kernel.
 std::uint64_t resident_bytes();
+/// Of these, pages of mapped files and shared memory.
+std::uint64_t mapped_bytes();
 
 }  // namespace timetrial

@@ -30,7 +30,10 @@ constexpr int commands_fd = 3;
 constexpr int events_fd = 4;
 constexpr int recorder_fd = 5;
 
-Json phase(const char* name) { return {{"name", name}, {"ns", now_ns()}, {"rss_bytes", resident_bytes()}}; }
+Json phase(const char* name) {
+    return {
+        {"name", name}, {"ns", now_ns()}, {"rss_bytes", resident_bytes()}, {"mapped_bytes", mapped_bytes()}};
+}
 
 std::string outcome_of(tt_status status) {
     if (status == TT_UNSUPPORTED) return "unavailable";

@@ -22,7 +22,7 @@ struct ThreadObservation {
     std::uint64_t involuntary_switches = 0;
 };
 
-// Sums over the tree. Memory that processes share is counted in each of them.
+// Sums over the tree. Memory that processes share is counted in each of them, unless kOnce was asked for.
 struct Observation {
     std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC, before the first reading
     // Threads and unreaped children that have ended included, to the nanosecond; reaped ones to the tick
@@ -30,6 +30,7 @@ struct Observation {
     std::uint64_t cpu_ns = 0;
     std::uint64_t rss_bytes = 0;         // VmRSS
     std::uint64_t peak_rss_bytes = 0;    // VmHWM: since the start or reset_peak()
+    std::uint64_t anonymous_bytes = 0;   // RssAnon and VmSwap: private, backed by no file; swapped out or not
     std::uint64_t file_rss_bytes = 0;    // RssFile: pages of mapped files, data sets among them
     std::uint64_t shared_rss_bytes = 0;  // RssShmem: shared memory, the recorder's window among it
     std::uint64_t minor_faults = 0;
@@ -38,6 +39,11 @@ struct Observation {
     bool stopped = false;  // the root: by SIGSTOP or a tracer
     std::vector<ThreadObservation> threads;
 };
+
+// What becomes of a page that several processes of the tree have: fork() leaves them all that a parent had
+// written. kOnce walks the page tables of trees of several processes (13 ms a GiB), so it is for moments in
+// which nothing is timed; each page then counts by the share of those who map it (Pss).
+enum class Counting { kInEach, kOnce };
 
 struct MappedLibrary {
     std::string path;
@@ -53,7 +59,7 @@ class Observer {
     // below it belongs to the root's tree, also after a double fork; it does not itself. 0: none.
     explicit Observer(pid_t root, pid_t reaper = 0) : root_(root), reaper_(reaper) {}
 
-    Observation read() const;
+    Observation read(Counting counting = Counting::kInEach) const;
     // The peak of each process becomes what it holds now (clear_refs; the `ru_maxrss` of getrusage would
     // still be the parent's at the time of the fork).
     void reset_peak() const;

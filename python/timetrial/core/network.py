@@ -80,12 +80,19 @@ class Work(TypedDict):
 class LeastBytes:
     """Bytes on paper."""
 
-    parameters: int  # with their gradients and the optimizer's states
+    weights: int
+    gradients: int
+    states: int  # of the optimizer
     activations: int  # of a batch
 
     @property
+    def parameters(self) -> int:
+        """Weights, with their gradients and the optimizer's states."""
+        return self.weights + self.gradients + self.states
+
+    @property
     def total(self) -> int:
-        """Both."""
+        """All of them."""
         return self.parameters + self.activations
 
 
@@ -181,20 +188,21 @@ class Network:
         """What a contender cannot do without, however it goes about it: `states` of the optimizer for each
         parameter. To learn it keeps the input of every layer with products until the gradient of its weights;
         otherwise there is at least the largest layer, what it reads and what it gives."""
+        weights = self.parameter_bytes
         sizes = {node["name"]: 4 * math.prod(node["shape"]) for node in self._nodes}
         if task == "forward":
             largest = max(
                 sizes[node["name"]] + sum(sizes[name] for name in {*node["inputs"]}) for node in self._nodes
             )
-            return LeastBytes(self.parameter_bytes, largest)
+            return LeastBytes(weights, 0, 0, largest)
         read = {
             name
             for node in self._nodes
             for name in node["inputs"]
             if self._native.multiply_accumulates(node["name"])["forward"]
         }
-        copies = 2 + (states if task == "train" else 0)
-        return LeastBytes(copies * self.parameter_bytes, sum(sizes[name] for name in read))
+        kept = states * weights if task == "train" else 0
+        return LeastBytes(weights, weights, kept, sum(sizes[name] for name in read))
 
     @property
     def output(self) -> str:

@@ -6,7 +6,7 @@ import datetime
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from timetrial.cases.case import NO_NETWORK
@@ -17,6 +17,7 @@ from timetrial.contenders.functions import short_names
 from timetrial.experiment.effort import planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.memory import on_paper
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
 
@@ -114,6 +115,7 @@ def measured_peaks(
 
 def _case_record(one: ReadyCase, called: Mapping[str, str], *, shared: bool) -> CaseRecord:
     case, network = one.case, one.checked.network if one.checked else None
+    needed = on_paper(one)
     return CaseRecord(
         id=case.id,
         axes=dict(case.axes),
@@ -127,6 +129,7 @@ def _case_record(one: ReadyCase, called: Mapping[str, str], *, shared: bool) -> 
         training=case.training_id if shared else None,
         multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
         parameters=network.parameter_count if network else None,
+        least_bytes=asdict(needed) if needed else None,
         layers=_layer_work(network) if network else [],
         unavailable=one.unavailable,
         called=called.get(case.backend),

@@ -11,6 +11,7 @@ from timetrial.optimizers import kept_states
 from timetrial.records.store import read_launch
 
 if TYPE_CHECKING:
+    from timetrial.core.network import LeastBytes
     from timetrial.experiment.validate import ReadyCase
 
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
@@ -44,9 +45,9 @@ def _value_of(name: str, file: Path) -> int:
     return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
 
 
-def too_large(one: ReadyCase, free: int) -> str | None:
-    """Why a contender cannot have the memory that it needs on paper; None: it may have. A step of the user's
-    own computes what it likes, and a backend that reads no data nothing."""
+def on_paper(one: ReadyCase) -> LeastBytes | None:
+    """What the case needs at least; None: nobody can say. A step of the user's own computes what it likes,
+    and a backend that reads no data nothing."""
     network = one.checked.network if one.checked else None
     if network is None or one.contender is None:
         return None
@@ -54,8 +55,13 @@ def too_large(one: ReadyCase, free: int) -> str | None:
         return None
     case = one.case
     states = len(kept_states(case.workload.optimizer)) if case.task == "train" else 0
-    needed = network.least_bytes(case.task, states)
-    if needed.total <= free:
+    return network.least_bytes(case.task, states)
+
+
+def too_large(one: ReadyCase, free: int) -> str | None:
+    """Why a contender cannot have the memory that it needs on paper; None: it may have."""
+    case, needed = one.case, on_paper(one)
+    if needed is None or needed.total <= free:
         return None
     what = {"forward": "weights", "gradient": "weights and gradients"}.get(
         case.task, "weights, gradients and the optimizer's states"

@@ -164,9 +164,12 @@ CASES_AND_LAUNCHES = [
     _found("launches", "after_import_bytes", "bytes", "resident after import", _OLDER, "integer"),
     _found("launches", "after_build_bytes", "bytes", "resident after building", _OLDER, "integer"),
     _found("launches", "after_first_step_bytes", "bytes", "resident after the first step", _OLDER, "integer"),
-    _found(_BOTH, "peak_memory_bytes", "bytes", "most held while steady, without mapped files where records "
-           "know", _OLDER, "integer"),
-    _found(_BOTH, "resident_peak_bytes", "bytes", "the same with mapped files", _OLDER, "integer"),
+    _found(_BOTH, "peak_memory_bytes", "bytes", "most private memory held while steady, in older records "
+           "with what is shared or mapped", _OLDER, "integer"),
+    _found(_BOTH, "resident_peak_bytes", "bytes", "the same with pages of mapped files and shared memory",
+           _OLDER, "integer"),
+    _found("cases", "on_paper_bytes", "bytes", "weights, gradients, states and activations: the least that "
+           "a step needs", "nobody can say, or an older record", "integer"),
     _found(_BOTH, "cpus_used", "CPUs", "CPU time over wall time while steady", _OLDER),
     _found(_BOTH, "accuracy", "1", "of the last evaluation, on test images, 0 to 1", "it did not learn"),
     _found("cases", "accuracy_low", "1", "lower end of the 95 % interval of accuracy", "accuracy is null"),

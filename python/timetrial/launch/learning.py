@@ -25,13 +25,15 @@ def run_learning(channel: Channel, found: Found) -> None:
     runner, watch, plan = channel.runner, channel.watch, channel.plan
     steps = 0
     if not channel.unprovable:
-        found.untrained, answers = _evaluate(channel.ask, plan, steps, epoch=0)
+        with watch.evaluation(steps):
+            found.untrained, answers = _evaluate(channel.ask, plan, steps, epoch=0)
         found.warnings += beyond_chance(found.untrained.accuracy, answers[1])
     watch.begin_steady()
     for epoch, stage in enumerate(learning_stages(plan.measure, plan.prepared.steps_per_epoch), start=1):
         steps += runner.run_stage(stage).steps
         if stage.evaluate and not channel.unprovable:
-            evaluation, answers = _evaluate(channel.ask, plan, steps, epoch)
+            with watch.evaluation(steps):
+                evaluation, answers = _evaluate(channel.ask, plan, steps, epoch)
             found.files[ANSWERS_FILE] = write_answers(plan.folder, answers)
             found.evaluations.append(evaluation)
     watch.end_steady(runner.segments)

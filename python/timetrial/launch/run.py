@@ -201,7 +201,7 @@ class Launch:
             supervisor=process.supervisor,
             pins=pins_of(plan.case),
         )
-        found.watch.after_ready(next((p.rss_bytes for p in found.phases if p.name == "import"), None))
+        found.watch.after_ready(found.phases)
         found.runner = SegmentRunner(
             process,
             recorder,

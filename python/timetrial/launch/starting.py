@@ -36,5 +36,8 @@ def phases(started_ns: int, said: Sequence[SaidPhase], now_ns: int) -> list[Phas
         )
     return [
         Phase(name="exec", ns=started_ns),
-        *(Phase(name=one.name, ns=one.ns, rss_bytes=one.rss_bytes) for one in said),
+        *(
+            Phase(name=one.name, ns=one.ns, rss_bytes=one.rss_bytes, mapped_bytes=one.mapped_bytes)
+            for one in said
+        ),
     ]

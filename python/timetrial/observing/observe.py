@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +20,13 @@ from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
 from timetrial.library_files import version_of
+from timetrial.observing.held import Held, anonymous_peak
 from timetrial.observing.programs import Programs, busiest, read_programs
 from timetrial.observing.turn_watch import TurnWatch
 from timetrial.observing.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.processes.environment import environment_of
 from timetrial.processes.events import LoadedLibrary, Reading
-from timetrial.records.model import Library, Memory, Segment, Thread
+from timetrial.records.model import Library, Memory, Phase, Segment, Thread
 
 FEWEST_COUNTED_NS = 50_000_000
 # Less than this share of a CPU is not worth a name.
@@ -33,12 +35,14 @@ FEWEST_NAMED_CPUS = 0.02
 
 @dataclass(frozen=True)
 class _Border:
-    """A look at the contender while it was measured, and the peak since the look before; the machine too."""
+    """A look at the contender while it was measured, and the peak since the look before; the machine too.
+    `apart`: since the look before it did something else than its steps."""
 
     steps: int
     time_ns: int
     seen: Observation
     machine: Look
+    apart: bool = False
 
 
 class Watch:
@@ -62,7 +66,9 @@ class Watch:
         self._pins = pins  # processors of which each thread that works gets one
         self._lifetime_peak = 0
         self._borders: list[_Border] = []
-        self.memory = Memory()
+        self._memory = Memory()
+        self._held = Held()
+        self._last: Observation | None = None
         self.threads: list[Thread] = []
         self.steady_wall_ns = 0
         self.steady_cpu_ns = 0  # of all threads and processes that are no helpers, ended ones included
@@ -75,17 +81,27 @@ class Watch:
         self._environment: dict[str, str] = {}
         self._pages = huge_pages.Seen()
 
-    def after_ready(self, import_bytes: int | None) -> None:
-        """The backend is built; `import_bytes` is what the contender said at the end of its import."""
+    @property
+    def memory(self) -> Memory:
+        """As far as it came."""
+        return self._held.on(self._memory)
+
+    def after_ready(self, phases: Sequence[Phase]) -> None:
+        """The backend is built; `phases` are what the contender said of itself on the way."""
+        self._held.said(phases)
         seen = self._read()
-        self.memory = self.memory.model_copy(
-            update={"after_import": import_bytes, "after_build": seen.rss_bytes}
+        self._held.ends("build", seen, anonymous_peak([(seen, seen)], 0))
+        imported = next((one.rss_bytes for one in phases if one.name == "import"), None)
+        self._memory = self._memory.model_copy(
+            update={"after_import": imported, "after_build": seen.rss_bytes}
         )
+        self._observer.reset_peak()
 
     def after_first_step(self) -> None:
         """One step was taken."""
-        seen = self._read()
-        self.memory = self.memory.model_copy(update={"after_first_step": seen.rss_bytes})
+        before, seen = self._last, self._read()
+        self._held.ends("first step", seen, anonymous_peak([(before or seen, seen)], 0))
+        self._memory = self._memory.model_copy(update={"after_first_step": seen.rss_bytes})
         self._pin(seen)
 
     def begin_steady(self) -> None:
@@ -96,13 +112,26 @@ class Watch:
         self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
         self.border(0)
 
-    def border(self, steps: int) -> None:
+    @contextlib.contextmanager
+    def evaluation(self, steps: int) -> Iterator[None]:
+        """Around an evaluation, after so many steps: what it holds is not held by the steps."""
+        before = self._read()
+        if self._borders:
+            self.border(steps)
+        self._observer.reset_peak()
+        yield
+        seen = self._read()
+        self._held.ends("evaluation", seen, anonymous_peak([(before, seen)], 0))
+        if self._borders:
+            self.border(steps, apart=True)
+
+    def border(self, steps: int, *, apart: bool = False) -> None:
         """Looks, after so many steps, while the contender goes on or waits. What is counted may begin at any
         border, because each has a peak of its own."""
         now_ns = time.monotonic_ns()
         seen = self._read()
         self.habits.add(seen.threads, self._helpers)
-        self._borders.append(_Border(steps, now_ns, seen, self._machine.look(self.habits.cpus)))
+        self._borders.append(_Border(steps, now_ns, seen, self._machine.look(self.habits.cpus), apart))
         self._observer.reset_peak()
 
     def first_and_last(self) -> tuple[Observation, Observation] | None:
@@ -164,14 +193,17 @@ class Watch:
             where = cores if len(cores) < (os.cpu_count() or 1) else None
             used_s = busiest(self._programs, read_programs(), os.getpid(), where)
             self.others = {name: seconds / wall_s for name, seconds in used_s.items()}
-        counted = [one.seen for one in self._borders[first:]]
-        peak = max(one.peak_rss_bytes or 0 for one in counted[1:])
+        counted = [
+            (one.seen, other.seen)
+            for one, other in itertools.pairwise(self._borders[first:])
+            if not other.apart
+        ]
+        peak = max(after.peak_rss_bytes or 0 for _, after in counted)
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
-        self.memory = self.memory.model_copy(
-            update={
-                "steady_peak": max(0, peak - window_bytes),
-                "steady_anonymous_peak": anonymous_peak(counted, window_bytes),
-            }
+        held = anonymous_peak(counted, window_bytes)
+        self._held.ends("steady", last.seen, held)
+        self._memory = self._memory.model_copy(
+            update={"steady_peak": max(0, peak - window_bytes), "steady_anonymous_peak": held}
         )
 
     def read_float_modes(self) -> None:
@@ -180,9 +212,9 @@ class Watch:
 
     def end(self, segments: Iterable[Segment]) -> None:
         """The last look, while the contender is still there."""
-        self._read()
+        self._held.ends("after", self._read(), None)
         window_bytes = max((segment.window_bytes for segment in segments), default=0)
-        self.memory = self.memory.model_copy(
+        self._memory = self._memory.model_copy(
             update={"lifetime_peak": max(0, self._lifetime_peak - window_bytes)}
         )
 
@@ -191,7 +223,7 @@ class Watch:
             pin(seen.threads, self._helpers, self._pins)
 
     def _read(self) -> Observation:
-        seen = self._observer.read()
+        seen = self._last = self._observer.read(once=True)
         self._lifetime_peak = max(self._lifetime_peak, seen.peak_rss_bytes or 0)
         self.tasks = sum(not is_helper(thread.name, self._helpers) for thread in seen.threads)
         return seen
@@ -238,23 +270,6 @@ class Watch:
             mapped=self._mapped,
             pages=self._pages,
         )
-
-
-def anonymous_peak(seen: Sequence[Observation], window_bytes: int) -> int:
-    """The most that was held between looks, without pages of mapped files and the recorder's window.
-
-    The kernel keeps a peak of all resident pages only. When it was reached, no more pages of files were there
-    than at the look before or after, as long as these become only more or fewer between two looks: so it is
-    at least the peak without the larger of the two, and exactly that where the files' pages stay.
-    """
-    most = 0
-    for before, after in itertools.pairwise(seen):
-        files = max(before.file_rss_bytes, after.file_rss_bytes)
-        at_peak = after.peak_rss_bytes - files
-        at_looks = max(one.rss_bytes - one.file_rss_bytes for one in (before, after))
-        window = min(window_bytes, after.shared_rss_bytes)  # elsewhere than in /dev/shm it is a mapped file
-        most = max(most, max(at_peak, at_looks) - window)
-    return max(0, most)
 
 
 def _mapped_files(pid: int) -> frozenset[Path]:

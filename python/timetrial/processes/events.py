@@ -48,6 +48,7 @@ class SaidPhase(Said):
     name: Literal["start", "import", "build"]
     ns: Natural
     rss_bytes: Natural | None = None
+    mapped_bytes: Natural | None = None
 
 
 class Reading(Said):

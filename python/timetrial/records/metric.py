@@ -57,7 +57,8 @@ METRICS: dict[str, MetricKind] = {
         more="more memory",
         column="peak_memory_bytes",
         slug="peak-memory",
-        definition="most that was held while steady, without mapped files, from the kernel",
+        definition="most private memory that was held while steady, without mapped files and what is shared, "
+        "from the kernel",
     ),
     "accuracy": MetricKind(
         title="accuracy",

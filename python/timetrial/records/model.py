@@ -39,6 +39,7 @@ class Phase(Model):
     name: str
     ns: int
     rss_bytes: int | None = None
+    mapped_bytes: int | None = None  # of these, pages of files and shared memory; None: an older record
 
 
 class Setting(Model):
@@ -111,6 +112,21 @@ class Evaluation(Model):
     duration_ns: int
 
 
+MemoryPhase = Literal["start", "import", "build", "first step", "steady", "evaluation", "after"]
+
+
+class MemoryAt(Model):
+    """What the whole process tree held at the end of a phase, each page once, and at most since the end of
+    the one before. None: only the contender itself could look, which tells of less."""
+
+    phase: MemoryPhase
+    resident_bytes: int  # all of it
+    anonymous_bytes: int  # private, backed by no file
+    shared_bytes: int | None = None  # memory that processes can share; without the recorder's window
+    file_bytes: int | None = None  # pages of mapped files: programs, libraries, data sets
+    anonymous_peak_bytes: int | None = None
+
+
 class Memory(Model):
     """From the kernel, in bytes resident; the recorder's window is taken off the peaks. None: not reached."""
 
@@ -119,12 +135,14 @@ class Memory(Model):
     after_first_step: int | None = None
     steady_peak: int | None = None
     lifetime_peak: int | None = None
-    # Of the steady peak, without pages of mapped files (the data set, libraries). None: an older record.
+    # Of the steady peak, without pages of mapped files (the data set, libraries) and shared memory. None: an
+    # older record.
     steady_anonymous_peak: int | None = None
+    phases: list[MemoryAt] = Field(default_factory=list)  # those it came to, in order; []: an older record
 
     @property
     def held(self) -> int | None:
-        """What the contender held while steady, at most: without mapped files where that is known."""
+        """What the contender held while steady, at most: private memory where that is known."""
         return self.steady_peak if self.steady_anonymous_peak is None else self.steady_anonymous_peak
 
 
@@ -312,9 +330,17 @@ class CaseRecord(Model):
     training: str | None = None  # the same for cases of which one learns for all; None: each for itself
     multiply_accumulates: int | None = None  # of one step of the task, whole batch
     parameters: int | None = None
+    # What a step needs on paper: weights, gradients, states, activations. None: nobody can say, or an older
+    # record.
+    least_bytes: dict[str, int] | None = None
     layers: list[LayerWork] = Field(default_factory=list)  # the nodes of the network, in order
     unavailable: str | None = None  # why this case could not be launched at all
     called: str | None = None  # what tables call the backend; None: `backend`
+
+    @property
+    def on_paper_bytes(self) -> int | None:
+        """All of `least_bytes`."""
+        return sum(self.least_bytes.values()) if self.least_bytes else None
 
     @property
     def who(self) -> str:

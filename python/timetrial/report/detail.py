@@ -14,7 +14,16 @@ from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
-from timetrial.records.model import TIMED, Comparison, ExperimentRecord, LaunchRecord, Library, Setting
+from timetrial.records.model import (
+    TIMED,
+    CaseRecord,
+    Comparison,
+    ExperimentRecord,
+    LaunchRecord,
+    Library,
+    Memory,
+    Setting,
+)
 from timetrial.report.columns import Grid, Pairs, heading
 from timetrial.report.datasets import facts_in_words
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
@@ -122,12 +131,7 @@ class CaseDetail:
             yield "phases", ", ".join(f"{one.name} +{duration(one.ns - start)}" for one in first.phases[1:])
         yield from _repeated(first)
         yield from self._before_steady()
-        sizes = {name: value for name, value in first.memory.model_dump().items() if value is not None}
-        if sizes:
-            yield (
-                "memory",
-                ", ".join(f"{name.replace('_', ' ')} {memory(value)}" for name, value in sizes.items()),
-            )
+        yield from memory_facts(row.case, first.memory)
         if first.libraries:
             yield (
                 "libraries",
@@ -239,6 +243,26 @@ class CaseDetail:
             "memory", "faults", "accuracy", "took", "",
         )  # fmt: skip
         return Grid(titles, map(_launch_cells, self._row.launches))
+
+
+def memory_facts(case: CaseRecord, held: Memory) -> Iterator[tuple[str, str]]:
+    """Resident, then by phase what was private, shared or of files; and what the network needs on paper."""
+    sizes = {name: value for name, value in held.model_dump(exclude={"phases"}).items() if value is not None}
+    if sizes:
+        words = [f"{name.replace('_', ' ')} {memory(value)}" for name, value in sizes.items()]
+        yield "memory", ", ".join(words)
+    by_phase = []
+    for one in held.phases:
+        parts = {"private": one.anonymous_bytes, "shared": one.shared_bytes, "of files": one.file_bytes}
+        said = ", ".join(f"{memory(size)} {name}" for name, size in parts.items() if size is not None)
+        if one.anonymous_peak_bytes is not None:
+            said += f"; at most {memory(one.anonymous_peak_bytes)} private"
+        by_phase.append(f"{one.phase}: {said}")
+    if by_phase:
+        yield "memory by phase", "\n".join(by_phase)
+    if case.least_bytes:
+        needed = ", ".join(f"{memory(size)} of {name}" for name, size in case.least_bytes.items() if size)
+        yield "memory on paper", f"{memory(sum(case.least_bytes.values()))} at least: {needed}"
 
 
 def _launch_cells(launch: Launch) -> list[str]:

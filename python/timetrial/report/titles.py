@@ -14,7 +14,8 @@ RUN_TITLES = {
     "interval; `inconclusive`: it holds 1; `unproven`: one of both was not shown to compute the network",
     "alike": "rows that share a letter cannot be told apart, all rows against each other",
     "of peak": "nominal work of a step over the f32 multiply-add peak that was measured just before",
-    "memory": "most that was held while steady, without mapped files, from the kernel",
+    "memory": "most private memory that was held while steady, without mapped files and what is shared, from "
+    "the kernel",
     "CPUs": "CPU time over wall time while steady (`--cpus`)",
     "accuracy": "on test images after training, for new seeds and new images, with half of its 95 % interval",
 }

@@ -46,6 +46,7 @@ def _case(row: Row) -> dict[str, Any]:
         "percent_of_peak": row.percent_of_peak,
         "peak_memory_bytes": row.peak_memory_bytes,
         "resident_peak_bytes": row.resident_peak_bytes,
+        "on_paper_bytes": row.case.on_paper_bytes,
         "cpus_used": row.cpus_used,
         **phases(row),
         "accuracy": accuracy.estimate if accuracy else None,

@@ -49,6 +49,7 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "percent_of_peak",
         "peak_memory_bytes",
         "resident_peak_bytes",
+        "on_paper_bytes",
         "cpus_used",
         "mean_over_median",
         "import_s",

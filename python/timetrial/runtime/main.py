@@ -78,6 +78,7 @@ def phase(name, ns=None):
         "name": name,
         "ns": _now_ns() if ns is None else ns,
         "rss_bytes": timed.resident_bytes(),
+        "mapped_bytes": timed.mapped_bytes(),
     }
 
 

@@ -96,8 +96,17 @@ def apply_float_mode(runtime, word):
 
 def resident_bytes():
     """Of this process, from the kernel."""
+    return _statm_bytes(1)
+
+
+def mapped_bytes():
+    """Of these, pages of mapped files and shared memory."""
+    return _statm_bytes(2)
+
+
+def _statm_bytes(place):
     with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * PAGE
+        return int(file.read().split()[place]) * PAGE
 
 
 def _cpu_ns():

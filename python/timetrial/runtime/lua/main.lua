@@ -18,7 +18,8 @@ end
 
 -- A border of a phase, with the memory at that moment.
 local function phase(name, ns)
-  return { name = name, ns = ns or system.now_ns(), rss_bytes = system.resident_bytes() }
+  local resident, mapped = system.resident_bytes()
+  return { name = name, ns = ns or system.now_ns(), rss_bytes = resident, mapped_bytes = mapped }
 end
 
 -- One command; the fields of its answer.

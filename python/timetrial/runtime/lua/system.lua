@@ -66,12 +66,12 @@ function system.cpu_ns()
   return clock_ns(2)
 end
 
--- Memory of this process, from the kernel.
+-- Resident memory of this process, from the kernel; and of it pages of mapped files and shared memory.
 function system.resident_bytes()
   local file = assert(io.open("/proc/self/statm"))
-  local _, pages = file:read("*n", "*n")
+  local _, resident, mapped = file:read("*n", "*n", "*n")
   file:close()
-  return pages * PAGE_SIZE
+  return resident * PAGE_SIZE, mapped * PAGE_SIZE
 end
 
 -- Writes all of a text to a descriptor.
