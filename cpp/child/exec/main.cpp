@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* usage =
     "usage: timetrial-exec [--affinity 0-1] [--nice N] [--huge-pages never] [--memory BYTES] [--processes N] "
+    "[--samples FOLDER --sample-hz N] "
     "--control FD --status FD -- program arguments...";
 
 template <typename Number>
@@ -44,6 +45,10 @@ void parse_option(timetrial::SupervisorPlan& plan, const std::string& option, co
         plan.limits.memory_bytes = parse_number<std::uint64_t>(option, value, 1, UINT64_MAX);
     } else if (option == "--processes") {
         plan.limits.processes = parse_number<std::uint64_t>(option, value, 1, UINT32_MAX);
+    } else if (option == "--samples") {
+        plan.samples_folder = value;
+    } else if (option == "--sample-hz") {
+        plan.sample_hz = parse_number(option, value, 1, 1000);
     } else {
         throw std::invalid_argument("unknown option '" + option + "'. " + usage);
     }
@@ -62,7 +67,10 @@ void parse_command_line(timetrial::SupervisorPlan& plan, int argc, char** argv) 
         parse_option(plan, argv[i], argv[i + 1]);
     }
     for (++i; i < argc; ++i) plan.argv.emplace_back(argv[i]);
-    if (plan.argv.empty() || plan.control_fd < 0 || plan.status_fd < 0) throw std::invalid_argument(usage);
+    const bool is_half_sampled = plan.samples_folder.empty() != (plan.sample_hz == 0);
+    if (plan.argv.empty() || plan.control_fd < 0 || plan.status_fd < 0 || is_half_sampled) {
+        throw std::invalid_argument(usage);
+    }
 }
 
 void write_line(int fd, const std::string& line) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +111,7 @@ Supervisor::Supervisor(SupervisorPlan plan) : plan_(std::move(plan)) {
 }
 
 Supervisor::~Supervisor() {
-    for (const int fd : {signal_fd_, exec_pipe_}) {
+    for (const int fd : {signal_fd_, exec_pipe_, sample_timer_}) {
         if (fd >= 0) close(fd);
     }
 }
@@ -148,8 +149,9 @@ void Supervisor::close_inherited() const {
 int Supervisor::run() {
     start();
     while (!ending_) {
-        std::array<pollfd, 3> waits = {pollfd{plan_.control_fd, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
-                                       pollfd{exec_pipe_, POLLIN, 0}};  // -1 is skipped
+        std::array<pollfd, 4> waits = {pollfd{plan_.control_fd, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
+                                       pollfd{exec_pipe_, POLLIN, 0},  // -1 is skipped
+                                       pollfd{sample_timer_, POLLIN, 0}};
         if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
         if (waits[2].revents != 0) read_exec_pipe();
         if (waits[1].revents != 0) {
@@ -160,6 +162,7 @@ int Supervisor::run() {
             reap();
         }
         if (waits[0].revents != 0) read_control();
+        if (waits[3].revents != 0) take_sample();
     }
     end_everything();
     report("gone");
@@ -180,7 +183,38 @@ void Supervisor::read_exec_pipe() {
         started_ = true;
         report("started " + std::to_string(contender_) + " " +
                exec_words_.substr(time + 8, exec_words_.find('\n', time) - time - 8));
+        begin_samples();
     }
+}
+
+void Supervisor::begin_samples() {
+    if (plan_.sample_hz <= 0) return;
+    try {
+        sampler_ = std::make_unique<Sampler>(getpid(), plan_.samples_folder);
+        sample_timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (sample_timer_ < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
+        const long every_ns = 1'000'000'000 / plan_.sample_hz;
+        const timespec every{every_ns / 1'000'000'000, every_ns % 1'000'000'000};
+        const itimerspec times{every, {0, 1}};  // the first one at once
+        timerfd_settime(sample_timer_, 0, &times, nullptr);
+    } catch (const std::exception& error) {
+        end_samples(error.what());
+    }
+}
+
+void Supervisor::take_sample() {
+    std::uint64_t due = 0;
+    if (read(sample_timer_, &due, sizeof due) != static_cast<ssize_t>(sizeof due)) return;
+    errno = 0;
+    if (!sampler_->take()) end_samples(std::strerror(errno));
+}
+
+/// The contender goes on without.
+void Supervisor::end_samples(const std::string& why) {
+    report("unsampled " + why);
+    sampler_.reset();
+    if (sample_timer_ >= 0) close(sample_timer_);
+    sample_timer_ = -1;
 }
 
 void Supervisor::read_control() {

@@ -3,9 +3,11 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "metrics/sampler.h"
 #include "process/limits.h"
 
 namespace timetrial {
@@ -14,14 +16,16 @@ struct SupervisorPlan {
     Limits limits;
     int control_fd = -1;            // control lines from the parent; its end means that the parent is gone
     int status_fd = -1;             // our reports
+    std::string samples_folder;     // that gets what it uses as it goes on; "": nobody looks
+    int sample_hz = 0;              // how often
     std::vector<std::string> argv;  // of the contender; argv[0] is the program
 };
 
 /// One contender from start to end; the protocol is on processes/PROTOCOL.md. Single-threaded, asleep in
-/// poll() except when something happens. Being a child subreaper, it inherits whatever a contender
-/// leaves behind, also after setsid() and a double fork, and ends it.
-/// If the supervisor itself is killed with SIGKILL, the contender dies too (parent-death signal); only
-/// processes that the contender had started would be left then.
+/// poll() except when something happens, or a sample is due. Being a child subreaper, it inherits whatever a
+/// contender leaves behind, also after setsid() and a double fork, and ends it. If the supervisor itself is
+/// killed with SIGKILL, the contender dies too (parent-death signal); only processes that the contender had
+/// started would be left then.
 class Supervisor {
   public:
     explicit Supervisor(SupervisorPlan plan);
@@ -38,6 +42,9 @@ class Supervisor {
     void read_exec_pipe();
     void read_control();
     void obey(const std::string& line);
+    void begin_samples();
+    void take_sample();
+    void end_samples(const std::string& why);
     bool reap();
     void kill_once() const;
     void end_everything();
@@ -48,6 +55,8 @@ class Supervisor {
     int exec_pipe_ = -1;      // what the contender says before exec; its end is the exec
     std::string exec_words_;  // read from it so far
     std::string control_words_;
+    std::unique_ptr<Sampler> sampler_;
+    int sample_timer_ = -1;
     pid_t contender_ = 0;  // 0 when reaped. Also its process group: the number is ours until then
     bool started_ = false;
     bool refused_ = false;  // a limit or the program: reported as error
