@@ -3,6 +3,7 @@
 #include "metrics/observer.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <ctime>
 #include <limits>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -51,6 +53,27 @@ TEST(Observer, NamesThreadsWhateverTheyAreCalled) {
                             [](const ThreadObservation& thread) { return thread.name == "a) b (R 1"; }));
     EXPECT_EQ(seen.processes, 1u);
     EXPECT_FALSE(seen.threads.front().allowed_cpus.empty());
+}
+
+TEST(Observer, CountsHowOftenAThreadChangedItsProcessor) {
+    const Observer self(getpid());
+    const std::optional<std::uint64_t> before = self.migrations();
+    if (!before) GTEST_SKIP() << "the kernel does not tell";
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    std::uint64_t moves = 0;
+    int place = sched_getcpu();
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed)) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        moves += sched_getcpu() != place ? 1u : 0u;
+        place = sched_getcpu();
+    }
+    EXPECT_GE(self.migrations().value_or(0), *before + moves);
+    sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 TEST(Observer, SeesAPeakThatIsOverAndForgetsIt) {

@@ -52,6 +52,10 @@ class Caution(Enum):
         "its resets took {resets_ms} ms and its steps {steps_ms} ms: work in a reset is outside the clock",
         "Move work of the training from `reset` into the step.",
     )
+    UNSAMPLED = (
+        "the supervisor could not go on writing what it used: {why}",
+        "Its curves end there, or are missing; give the results folder more room.",
+    )
     WROTE_HOME = (
         "it wrote {total} bytes into its home folder, which every launch gets anew: {files}",
         "If that is a cache to be kept, name a folder for it under [environment].",

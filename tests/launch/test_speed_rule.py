@@ -213,7 +213,15 @@ class FakeObserver:
 
     def read(self, *, once: bool) -> Any:
         thread = SimpleNamespace(
-            tid=1, name="one", cpu_ns=self.cpu_ns, wait_ns=0, allowed_cpus="0", nice=0, policy=0
+            tid=1,
+            name="one",
+            cpu_ns=self.cpu_ns,
+            wait_ns=0,
+            allowed_cpus="0",
+            nice=0,
+            policy=0,
+            voluntary_switches=0,
+            involuntary_switches=0,
         )
         return SimpleNamespace(
             peak_rss_bytes=self.peak,
@@ -224,7 +232,11 @@ class FakeObserver:
             threads=(thread,),
             cpu_ns=self.cpu_ns,
             minor_faults=0,
+            major_faults=0,
         )
+
+    def migrations(self) -> int:
+        return 4
 
     def reset_peak(self) -> None:
         self.peak = 1

@@ -13,8 +13,8 @@ from liars import liar_plan
 from test_outcomes import PLANTED, processes_of
 
 from timetrial.errors import MeasurementError
-from timetrial.launch import folder as launch_folder
 from timetrial.launch import run_launch
+from timetrial.processes import launch_folder
 from timetrial.processes.output import KEPT_BYTES, MOST_BYTES, OutputFile, head, tail
 from timetrial.records.model import LaunchRecord
 from timetrial.records.store import read_launch

@@ -36,6 +36,9 @@ class Observer:
             major_faults=0,
         )
 
+    def migrations(self) -> None:
+        return None
+
     def reset_peak(self) -> None:
         self.peak = self.now
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from launching import make_plan
 
 from timetrial.launch.contact import LaunchContact
-from timetrial.launch.folder import written_to_home
+from timetrial.processes.launch_folder import written_to_home
 from timetrial.processes.left import IN_MEMORY_BYTES, empty, files_below, printable, read_array, remove
 from timetrial.processes.outcome import LaunchError
 

@@ -61,7 +61,7 @@ def test_cpus_used_are_a_column_on_demand(measure, fake: FakeEngine) -> None:  #
     assert "CPUs" not in to_text(results, width=200)
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(results.table(cpus=True))
+        console.print(results.table(columns=["cpus"]))
     lines = capture.get().splitlines()
     titles = next(line for line in lines if line.startswith("backend"))
     row = next(line for line in lines if line.startswith("slow"))

@@ -83,6 +83,7 @@ void register_metrics(py::module_& module) {
                     [&] { return observer.read(once ? Counting::kOnce : Counting::kInEach); });
             },
             py::arg("once") = false)
+        .def("migrations", &Observer::migrations)
         .def("reset_peak", [](const Observer& observer) { with_os_errors([&] { observer.reset_peak(); }); })
         .def("libraries", &libraries);
     module.def("tree_cpu_ns", &tree_cpu_ns, py::arg("pid"));

@@ -119,6 +119,23 @@ Observation Observer::read(Counting counting) const {
     return seen;
 }
 
+std::optional<std::uint64_t> Observer::migrations() const {
+    std::optional<std::uint64_t> sum;
+    for (const pid_t pid : tree()) {
+        const std::string folder = proc_folder(pid) + "/task";
+        const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir(folder.c_str()), closedir);
+        while (const dirent* entry = tasks ? readdir(tasks.get()) : nullptr) {
+            if (entry->d_name[0] == '.') continue;
+            const std::string sched = read_small_file(folder + "/" + entry->d_name + "/sched");
+            const std::string_view line = proc_field(sched, "se.nr_migrations");
+            const std::size_t digit = line.find_first_of("0123456789");
+            if (digit == std::string_view::npos) continue;
+            sum = sum.value_or(0) + std::strtoull(std::string(line.substr(digit)).c_str(), nullptr, 10);
+        }
+    }
+    return sum;
+}
+
 void Observer::reset_peak() const {
     for (const pid_t pid : tree()) {
         const int fd = open((proc_folder(pid) + "/clear_refs").c_str(), O_WRONLY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ class Observer {
     explicit Observer(pid_t root, pid_t reaper = 0) : root_(root), reaper_(reaper) {}
 
     Observation read(Counting counting = Counting::kInEach) const;
+    // How often its living threads have gone on on another processor; nothing where the kernel does not tell
+    // (CONFIG_SCHED_DEBUG).
+    std::optional<std::uint64_t> migrations() const;
     // The peak of each process becomes what it holds now (clear_refs; the `ru_maxrss` of getrusage would
     // still be the parent's at the time of the fork).
     void reset_peak() const;

@@ -15,7 +15,7 @@ NO_NETWORK = "none"  # the network, and the data set, of a callable that was giv
 # Settings that cannot change what a proven contender learns: those of when and where it computes.
 # And what begins so: malloc.top_pad.
 WITHOUT_INFLUENCE = (
-    "threads", "inter_op_threads", "affinity", "nice", "cache", "malloc", "memory", "openmp",
+    "threads", "inter_op_threads", "affinity", "nice", "cache", "malloc", "memory", "openmp", "samples",
 )  # fmt: skip
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 

@@ -54,6 +54,8 @@ EXPERIMENT_KEYS = {
     "measure.launches": ("measure", "launches"),
     "learning_seeds": ("measure", "learning_seeds"),
     "measure.learning_seeds": ("measure", "learning_seeds"),
+    "resource_launches": ("measure", "resource_launches"),
+    "measure.resource_launches": ("measure", "resource_launches"),
     "learning": ("measure", "learning"),
     "measure.learning": ("measure", "learning"),
     "isolated": ("measure", "isolated"),

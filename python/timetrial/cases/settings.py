@@ -145,6 +145,14 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "samples.hz": SettingKind(
+        "how often a second the supervisor looks at memory and processors, for curves: samples.hz=20; 0: "
+        "never",
+        "the lines of samples.tsv",
+        default="20 in learning and resource launches, 0 in those that are timed",
+        by="parent",
+        of="all",
+    ),
     "openmp.wait_policy": SettingKind(
         "whether OpenMP's threads spin while they wait: openmp.wait_policy=passive,active",
         _OPENMP,

@@ -67,6 +67,13 @@ class Measure(_Table):
         le=1000,
         description="how many seeds each contender learns with; otherwise `effort` decides",
     )
+    resource_launches: StrictInt = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="launches of each case for curves of memory and processors: steps for two seconds and "
+        "more, then an evaluation; nothing of them is timed",
+    )
     learning: Literal["once", "every"] = Field(
         default="once",
         description="who learns: one of the cases that differ only in what cannot change it, or every case",

@@ -15,7 +15,8 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="csv, parquet, google-benchmark, bencher, github-action, history, mlflow or tensorboard.",
+            help="csv, parquet, perfetto, google-benchmark, bencher, github-action, history, mlflow or "
+            "tensorboard.",
         ),
     ],
     output: Annotated[

@@ -28,7 +28,12 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
     ] = False,
-    cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="More columns of the table, a comma list: cpus, faults, waiting, busiest, on_paper, ..."
+        ),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
     ] = None,
@@ -45,7 +50,10 @@ def run(
     from timetrial.cli.resuming import resumed_folder
     from timetrial.experiment.experiment import load_words
     from timetrial.experiment.runner import Interrupted, RunStoppedError, resume_experiment, run_experiment
+    from timetrial.report.more_columns import chosen_columns, column_names
 
+    named = column_names(columns)
+    chosen_columns(named)  # before anything is measured
     words = [*(words or []), *([f"budget={budget}"] if budget else [])]
     given = [*words, *(["--dry-run"] if dry_run else [])]
     folder = resumed_folder(resume, results, "run", given) if resume is not None else None
@@ -58,16 +66,21 @@ def run(
         else:
             measured = run_experiment(load_words(words), results, quiet=as_json)
     except (Interrupted, RunStoppedError) as ended:
-        _print(ended.results, as_json=as_json, cpus=cpus)
+        _print(ended.results, as_json=as_json, columns=named)
         raise
-    _print(measured, as_json=as_json, cpus=cpus)
+    _print(measured, as_json=as_json, columns=named)
     raise typer.Exit(0 if all(row.outcome in ("ok", "unavailable") for row in measured.rows) else 1)
 
 
-def _print(results: Results, *, as_json: bool, cpus: bool) -> None:
+def _print(results: Results, *, as_json: bool, columns: list[str]) -> None:
     from timetrial.cli.console import shown_later, tell
 
-    tell(lambda: results.table(cpus=cpus), results.to_json, as_json=as_json, later=shown_later(results.path))
+    tell(
+        lambda: results.table(columns=columns),
+        results.to_json,
+        as_json=as_json,
+        later=shown_later(results.path),
+    )
 
 
 def _forecast(experiment: Experiment, *, as_json: bool) -> None:
@@ -88,7 +101,8 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
         return
     typer.echo(
         f"{experiment.spec.name}: {len(ready)} cases, {expected.launches} launches "
-        f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning), "
+        f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning"
+        f"{f', {expected.resources} resources' if expected.resources else ''}), "
         f"about {seconds(expected.seconds)}."
     )
     sizes = experiment.sizes

@@ -14,7 +14,12 @@ def show(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON of the command that made it and nothing else.")
     ] = False,
-    cpus: Annotated[bool, typer.Option("--cpus", help="Show how many CPUs each case used.")] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="More columns of the table, a comma list: cpus, faults, waiting, busiest, on_paper, ..."
+        ),
+    ] = None,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
     """Show an earlier run, profile or race: the table, then the details.
@@ -23,8 +28,11 @@ def show(
     """
     from timetrial.records import store
     from timetrial.records.race import is_race
+    from timetrial.report.more_columns import chosen_columns, column_names
     from timetrial.results.results import Results
 
+    named = column_names(columns)
+    chosen_columns(named)
     folder = store.find(record, results)
     if is_race(folder):
         _show_race(folder, as_json=as_json)
@@ -39,7 +47,7 @@ def show(
     from timetrial.report.detail import CaseDetail, ExperimentDetail
 
     console = stdout()
-    console.print(found.profile.table() if profiled else found.table(cpus=cpus))
+    console.print(found.profile.table() if profiled else found.table(columns=named))
     console.print(ExperimentDetail(found))
     for row in found.rows:
         console.print(CaseDetail(row))

@@ -15,7 +15,7 @@ from timetrial.cases.settings import (
 )
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
-from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp
+from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp, sampling
 from timetrial.control.cpus import allowed_cpus, format_cpus
 from timetrial.control.kernels import ANNOUNCE, CORE_TYPE
 from timetrial.control.libraries import blas_problem, link_libraries, loaded_first
@@ -41,6 +41,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
         if values and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
     malloc.check(case.settings)
+    sampling.check(case.settings)
     openmp.check(case.settings)
     blas_variables.check(case.settings)
     _check_on_this_machine(case, spanned)

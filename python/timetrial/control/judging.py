@@ -20,6 +20,7 @@ from timetrial.control import (
     malloc,
     niceness,
     openmp,
+    sampling,
 )
 from timetrial.control.cpus import parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
@@ -51,6 +52,7 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
     pages: huge_pages.Seen = field(default_factory=huge_pages.Seen)
+    looks: sampling.Looks = field(default_factory=sampling.Looks)
     proven: arithmetic.Proven = field(default_factory=arithmetic.Proven)
 
 
@@ -119,6 +121,10 @@ def _nice(name: str, asked: str, evidence: Evidence) -> Setting:
     return niceness.judge(asked, evidence.threads.habits)
 
 
+def _samples(name: str, asked: str, evidence: Evidence) -> Setting:
+    return sampling.judge(asked, evidence.looks)
+
+
 def _determinism(name: str, asked: str, evidence: Evidence) -> Setting:
     return arithmetic.judge_determinism(asked, evidence.readings.get(name, Reading()), evidence.proven)
 
@@ -153,6 +159,7 @@ JUDGES: dict[str, Judge] = {
     allocator.NAME: _allocator,
     huge_pages.NAME: _huge_pages,
     niceness.NAME: _nice,
+    sampling.NAME: _samples,
     arithmetic.DETERMINISM: _determinism,
     arithmetic.MATH_MODE: _math_mode,
     blas_variables.TIMEOUT: _thread_timeout,

@@ -107,6 +107,10 @@ class Observer:
             threads=threads,
         )
 
+    def migrations(self) -> int | None:
+        """How often its living threads have gone on on another processor; None: the kernel does not tell."""
+        return self._native.migrations()
+
     def reset_peak(self) -> None:
         """From here on the peak of each process counts anew, from what it holds now."""
         self._native.reset_peak()

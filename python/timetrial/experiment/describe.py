@@ -86,6 +86,7 @@ def experiment_record(
         launches=speed.fewest,
         half_width=speed.half_width,
         learning_seeds=experiment.sizes.learning_seeds if spec.train else 0,
+        resource_launches=spec.measure.resource_launches,
         workloads=list(workloads.values()),
         machine=machine,
         warnings=[

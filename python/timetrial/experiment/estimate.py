@@ -19,6 +19,7 @@ from timetrial.statistics.scatter import degrees_of
 
 # Rough by nature: only for the estimate, never for a result.
 _START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}
+_RESOURCES_S = 2.5  # of a resource launch, behind its first step
 _PROOF_S = 1.5
 _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
@@ -34,6 +35,7 @@ class Forecast:
     proof: int
     speed: int
     learning: int
+    resources: int
     unavailable: int
     seconds: float
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
@@ -43,7 +45,7 @@ class Forecast:
     @property
     def launches(self) -> int:
         """All of them."""
-        return self.proof + self.speed + self.learning
+        return self.proof + self.speed + self.learning + self.resources
 
 
 def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
@@ -62,12 +64,15 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     for one in pupils:
         assert train is not None
         seconds += sizes.learning_seeds * (start_s(one) + _learning_s(one, train)) / at_once
+    resources = experiment.spec.measure.resource_launches
+    seconds += resources * sum(start_s(one) + _RESOURCES_S for one in live)
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     return Forecast(
         proof=len(proofs),
         speed=len(live) * n,
         learning=len(pupils) * sizes.learning_seeds,
+        resources=len(live) * resources,
         unavailable=len(ready) - len(live),
         seconds=seconds,
         visible_difference=visible,

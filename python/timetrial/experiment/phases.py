@@ -1,4 +1,4 @@
-"""What a run launches: proofs first, then speed, then learning; or a profile. A failure is data.
+"""What a run launches: proofs first, then speed, learning and resources; or a profile. A failure is data.
 
 A case that has no proof, or failed too often, is left out of what follows.
 
@@ -90,7 +90,8 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     learning = len(learners(run.experiment, live)) * learning_seeds
     speed = _planned(run, live)
     blocks = speed.fewest
-    run.progress.total(len(distinct) + len(live) * blocks + learning)
+    resources = run.record.resource_launches
+    run.progress.total(len(distinct) + len(live) * (blocks + resources) + learning)
     budget = Budget(run.experiment.spec.measure.budget)
     _prove(run, distinct)
     budget.begin()
@@ -108,6 +109,8 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
     for block in range(learning_seeds):
         _learn(run, pupils, block)
+    for block in range(resources):
+        _block(run, live, "resources", block, run.experiment.spec.seed)
 
 
 def _planned(run: Run, live: Sequence[ReadyCase]) -> Planned:

@@ -56,14 +56,15 @@ def _interval(tables: str, name: str, unit: str, meaning: str, null_when: str, n
 
 
 _BOTH = "cases launches"
-_ALL = "cases launches steps"
+_ALL = "cases launches steps samples"
+_RAN = "launches steps samples"
 _NO_STEPS = "it has no steady steps"
 _ONE_LAUNCH = "there is one launch only"
 _NO_CACHE = "it has no proof launch, or nothing was compiled"
 _OLDER = "the kernel does not tell, or the record is older"
 
 CASES_AND_LAUNCHES = [
-    _text("launches steps", "launch", "name of the launch's folder; of a proof, the id of its case"),
+    _text(_RAN, "launch", "name of the launch's folder; of a proof, the id of its case"),
     _text(_ALL, "case", "id of the case: 12 hex digits of its content; -2, -3 for repetitions"),
     _text(_ALL, "backend", "who computes"),
     _text(_ALL, "network", "what is trained; none: a step of the user's own without a network"),
@@ -72,16 +73,16 @@ CASES_AND_LAUNCHES = [
     _text(_ALL, "device", "where it computes"),
     _text(_ALL, "dtype", "type of the numbers"),
     _text(_ALL, "semantics", "equal: all contenders do the same arithmetic"),
-    _text("launches steps", "purpose", "proof, speed, learning, profile or race"),
-    _fact("launches steps", "block", "integer", "ratios pair launches of a block"),
+    _text(_RAN, "purpose", "proof, speed, learning, profile, resources or race"),
+    _fact(_RAN, "block", "integer", "ratios pair launches of a block"),
     _fact("launches", "position", "integer", "place in its block, in a shuffled order"),
-    _fact("launches steps", "seed", "integer", "of weights and data order"),
+    _fact(_RAN, "seed", "integer", "of weights and data order"),
     _text("cases", "reference", "case it is compared with; itself: it is a reference", "there is none"),
     _text(
-        "cases launches steps",
+        _ALL,
         "outcome",
         "ok, or what failed: mismatch, wrong, nan, oom, crash, hang, capped, unavailable, damaged; "
-        "in steps, of their launch",
+        "in steps and samples, of their launch",
         "no launch of the case finished",
     ),
     _text(_BOTH, "reason", "why it is not ok, in words", "ok, or nothing is to be said"),
@@ -188,6 +189,40 @@ STEPS = [
     _fact("steps", "loss", "number", "of the step", "the step gave none, or it is no number"),
 ]
 
+SAMPLES = [
+    _fact("samples", "time_ns", "integer", "of the look, on CLOCK_MONOTONIC", unit="ns"),
+    _fact(
+        "samples", "cpu_ns", "integer", "CPU time so far, of threads and processes that ended too", unit="ns"
+    ),
+    _fact(
+        "samples",
+        "wait_ns",
+        "integer",
+        "its threads ready while others had the processors, so far",
+        unit="ns",
+    ),
+    _fact("samples", "slices", "integer", "how often a thread was put on a processor, so far"),
+    _fact("samples", "threads_alive", "integer", "threads of all its processes"),
+    _fact("samples", "processes_alive", "integer", "its processes"),
+    _fact(
+        "samples", "anonymous_bytes", "integer", "private memory, in every process that has it", unit="bytes"
+    ),
+    _fact("samples", "shared_bytes", "integer", "shared memory, of the process that has most", unit="bytes"),
+    _fact(
+        "samples",
+        "file_bytes",
+        "integer",
+        "pages of mapped files, of the process that has most",
+        unit="bytes",
+    ),
+    _fact("samples", "peak_bytes", "integer", "most that was resident so far, by the kernel", unit="bytes"),
+    _fact("samples", "minor_faults", "integer", "page faults without reading, so far"),
+    _fact("samples", "major_faults", "integer", "page faults that had to read, so far"),
+    _fact("samples", "read_bytes", "integer", "through system calls so far, from caches too", unit="bytes"),
+    _fact("samples", "written_bytes", "integer", "through system calls so far", unit="bytes"),
+    _fact("samples", "own_cpu_ns", "integer", "CPU time of the supervisor, who looks", unit="ns"),
+]
+
 RACES = [
     _fact("pairs rounds", "pair", "integer", "number of the pair, from 0"),
     _text("pairs rounds", "stage", "judge, or confirm for the second race of a verdict"),
@@ -207,4 +242,4 @@ RACES = [
           "whether the side was shown to compute what it should; of a pair, whether both were"),
 ]  # fmt: skip
 
-COLUMNS = [*CASES_AND_LAUNCHES, *STEPS, *RACES]
+COLUMNS = [*CASES_AND_LAUNCHES, *STEPS, *SAMPLES, *RACES]

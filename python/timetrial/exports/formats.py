@@ -6,9 +6,10 @@ from timetrial.errors import InputError, nearest
 
 FOLDERS = ("csv", "parquet")  # several files each
 WITHOUT_FAILED = ("bencher", "github-action")  # no place for a row without a number
+TRACE = "perfetto"  # curves and phases, for viewers of traces
 HISTORY = "history"  # lines that are appended to a file
 STORES = ("mlflow", "tensorboard")  # folders of those tools, that several records share
-FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED, HISTORY, *STORES)
+FORMATS = (*FOLDERS, "google-benchmark", *WITHOUT_FAILED, TRACE, HISTORY, *STORES)
 
 
 def check_format(name: str) -> None:

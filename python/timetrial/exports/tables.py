@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from timetrial.errors import Unavailable
 from timetrial.exports.dictionary import BY_TABLE, column_of
+from timetrial.records.samples import SAMPLES_FILE
 from timetrial.report.table import shown
 from timetrial.results.results import Results
 
@@ -29,6 +30,13 @@ def tables_of(found: Results | Race) -> dict[str, pd.DataFrame]:
     return {name: _typed(name, frame) for name, frame in frames.items()}
 
 
+def was_looked_at(found: Results | Race) -> bool:
+    """Whether the supervisor has left samples of some launch."""
+    return isinstance(found, Results) and any(
+        (one.folder / SAMPLES_FILE).is_file() and one.record.outcome != "damaged" for one in found.launches
+    )
+
+
 def _of_run(results: Results) -> dict[str, pd.DataFrame]:
     cases, launches = results.to_pandas("cases"), results.to_pandas("launches")
     steps = results.to_pandas("steps")
@@ -40,6 +48,9 @@ def _of_run(results: Results) -> dict[str, pd.DataFrame]:
     if len(steps):
         steps["outcome"] = steps["launch"].map({name: one.outcome for name, one in records.items()})
     tables = {"cases": cases, "launches": launches, "steps": steps}
+    if was_looked_at(results):
+        tables["samples"] = samples = results.to_pandas("samples")
+        samples["outcome"] = samples["launch"].map({name: one.outcome for name, one in records.items()})
     for name, frame in tables.items():
         if len(frame):
             # A repetition (A/A) shares the proof of the first, which may lie outside of a selection.

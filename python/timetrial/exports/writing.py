@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from timetrial.errors import InputError, Unavailable
 from timetrial.exports import bencher, github_action, google_benchmark
 from timetrial.exports.dictionary import dictionary
-from timetrial.exports.formats import FOLDERS, HISTORY, STORES, check_format
+from timetrial.exports.formats import FOLDERS, HISTORY, STORES, TRACE, check_format
 from timetrial.exports.lines import sheet_of
-from timetrial.exports.tables import tables_of
+from timetrial.exports.tables import tables_of, was_looked_at
+from timetrial.exports.trace import trace_of
 from timetrial.paths import user_path
 from timetrial.records.store import ROOT_FILES
 from timetrial.results.results import Results
@@ -52,12 +53,14 @@ def export(
     if format not in FOLDERS:
         target = None if path is None else user_path(path)
         file = None if target is None else _file(target, record, force)
-        text = json.dumps(_DOCUMENTS[format](sheet_of(found)), indent=1, allow_nan=False) + "\n"
+        document = trace_of(found) if format == TRACE else _DOCUMENTS[format](sheet_of(found))
+        text = json.dumps(document, indent=None if format == TRACE else 1, allow_nan=False) + "\n"
         return text if target is None or file is None else _written({file: text.encode()}, target)
     if path is None:
         raise InputError(f"{format} is several files: give the folder that they go into, -o FOLDER.")
     folder = user_path(path)
-    names = [f"{table}.{format}" for table in _TABLES["run" if isinstance(found, Results) else "race"]]
+    wanted = _TABLES["run" if isinstance(found, Results) else "race"]
+    names = [f"{table}.{format}" for table in (*wanted, *(["samples"] if was_looked_at(found) else []))]
     if folder.exists() and not folder.is_dir():
         raise InputError(f"'{folder}' is a file; {format} is several: give a folder.")
     targets = [_file(folder / name, record, force) for name in (*names, "dictionary.csv")]

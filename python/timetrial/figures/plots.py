@@ -56,5 +56,12 @@ class Plots:
 
         return overhead_figure(overheads(self._results.rows), batch_size, self._title("overhead"))
 
+    def resources(self) -> Figure:
+        """Memory and processors along the launches that were looked at: resource launches, or those that
+        learn."""
+        from timetrial.figures.plots_resources import resource_cases, resources_figure
+
+        return resources_figure(resource_cases(self._results), self._title("resources"))
+
     def _title(self, figure: str) -> str:
         return figure_title(self._results.experiment, self._results.rows, QUESTIONS[figure])

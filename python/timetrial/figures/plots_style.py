@@ -23,6 +23,7 @@ QUESTIONS = {
     "loss": "How does the training loss fall?",
     "accuracy": "How does accuracy on test images rise?",
     "overhead": "How much of a step is overhead?",
+    "resources": "What does it hold and use, and when?",
     "profile": "Where does a step's time go?",
     "roofline": "How near is each layer to what the machine allows?",
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from timetrial.launch.folder import remove_unfinished
 from timetrial.launch.heat import Course, Round, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together
+from timetrial.processes.launch_folder import remove_unfinished
 from timetrial.processes.lock import MeasurementLock
 
 __all__ = [

@@ -195,6 +195,11 @@ def profiled_steps(plain: Progress) -> int:
     return min(plain.steps, MAX_PROFILED_STEPS)
 
 
+def resource_stages(measure: Measure) -> tuple[Stage, Stage]:
+    """The first step, and those behind it."""
+    return Stage("first", 1), Stage("steady", measure.max_steps, measure.resource_ns, SEGMENT_NS)
+
+
 def learning_stages(measure: Measure, steps_per_epoch: int) -> Iterator[Stage]:
     """Whole epochs, each followed by an evaluation; the last one may be cut short."""
     left = measure.epochs * steps_per_epoch

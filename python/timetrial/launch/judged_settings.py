@@ -18,6 +18,7 @@ from timetrial.control.libraries import ChosenLibrary
 from timetrial.control.openmp import displayed
 from timetrial.launch.plan import LaunchPlan
 from timetrial.observing.observe import Watch
+from timetrial.observing.sampled import looks_in
 from timetrial.processes.events import Ready
 from timetrial.processes.output import head
 from timetrial.records.model import CompileCache, Setting
@@ -61,6 +62,7 @@ def judged_settings(
         announced=words,
         displayed=displayed(printed),
         cache=cache,
+        looks=looks_in(plan.folder),
         proven=said.proven,
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )

@@ -37,6 +37,7 @@ class Measure:
     warmup_ns: int = 500_000_000  # of a profile launch; at most, of a launch in a heat
     steady_ns: int = 1_000_000_000  # of a profile launch: its plain steps
     max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
+    resource_ns: int = 2_000_000_000  # of the steps of a resource launch: 40 looks
     epochs: int = 1  # of a learning launch
     most_learning_steps: int | None = None  # where it ends at the latest; None: after its epochs
     passes: bool = True  # False: steps go on and on; only to see what passes are for
@@ -67,6 +68,16 @@ class LaunchPlan:
     environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names
     processors: frozenset[int] | None = None  # of this launch, where its case names none; as many as threads
     contender: Contender | None = None  # found by resolve(case) where None
+
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether it trains, and there are test samples with labels."""
+        job, network = self.prepared.job, self.prepared.job["network"]
+        if network is None or self.case.task != "train" or "test" not in job["streams"]:
+            return False
+        nodes = {node["name"]: node for node in network["nodes"]}
+        loss = nodes[network.get("output_loss", network["loss"])]
+        return bool(nodes[loss["inputs"][1]].get("dtype") == "i64")
 
     @property
     def id(self) -> str:

@@ -17,7 +17,7 @@ from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
-from timetrial.launch.learning import run_learning
+from timetrial.launch.learning import run_learning, run_resources
 from timetrial.launch.profile import run_profile
 from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
@@ -41,6 +41,8 @@ def purpose_of(contender: Contender, gate: Gate, purpose: str, seat: Seat | None
         return Proving(contender, gate)
     if purpose == "learning":
         return Timed(contender, gate, Learning())
+    if purpose == "resources":
+        return Timed(contender, gate, Using())
     if purpose == "profile":
         return Timed(contender, gate, Profiling())
     return Timed(contender, gate, Riding(gate, seat))
@@ -179,6 +181,15 @@ class Learning:
         measure = channel.plan.measure
         whole = measure.epochs * channel.plan.prepared.steps_per_epoch
         found.stop = "epochs" if (measure.most_learning_steps or whole) >= whole else "max_steps"
+
+
+class Using:
+    """Steps and an evaluation, looked at by the supervisor."""
+
+    def run(self, channel: Channel, found: Found) -> None:
+        """For some time."""
+        run_resources(channel, found)
+        found.stop = "time"
 
 
 class Profiling:

@@ -18,10 +18,10 @@ from timetrial.control.arithmetic import Proven
 from timetrial.control.huge_pages import refused
 from timetrial.control.judging import mismatch
 from timetrial.control.niceness import nice_of
+from timetrial.control.sampling import hz_of
 from timetrial.errors import Unavailable
 from timetrial.launch.channel import Channel, patience_s
 from timetrial.launch.explained import in_segment, with_libraries
-from timetrial.launch.folder import make_folder, remove_own_folders, write_record, written_to_home
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
@@ -35,11 +35,13 @@ from timetrial.observing.observe import Watch
 from timetrial.processes.contender_process import Command, ContenderProcess
 from timetrial.processes.environment import build_environment
 from timetrial.processes.events import Ready
+from timetrial.processes.launch_folder import make_folder, remove_own_folders, write_record, written_to_home
 from timetrial.processes.left import remove
 from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.sequence import Proof
 from timetrial.records.model import LaunchRecord
+from timetrial.records.samples import sample_marks
 
 
 def run_launch(
@@ -153,6 +155,8 @@ class Launch:
             huge_pages=not refused(plan.case.settings),
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
+            sample_hz=hz_of(plan.case.settings, plan.purpose),
+            samples=plan.folder.resolve(),
         )
         found.command = command.line()
         files = SampleFiles(plan.folder)
@@ -183,6 +187,7 @@ class Launch:
                 raise (failure if found.ready else with_libraries(failure, found.libraries)) from None
             finally:
                 self._last_look()
+                found.warnings += process.unsampled
 
     def _open(
         self, contender: Contender, process: ContenderProcess, recorder: int, files: SampleFiles
@@ -244,7 +249,7 @@ class Launch:
         except LaunchError:
             self.found.doubt_files()
             raise
-        self.found.files |= files.marks()
+        self.found.files |= files.marks() | sample_marks(self.plan.folder)
 
     # Judging, when the contender is gone --------------------------------------------------------------
 

@@ -68,6 +68,7 @@ class Watch:
         self._borders: list[_Border] = []
         self._memory = Memory()
         self._held = Held()
+        self._migrations: int | None = None
         self._last: Observation | None = None
         self.threads: list[Thread] = []
         self.steady_wall_ns = 0
@@ -110,6 +111,7 @@ class Watch:
         if self._pins:
             self._pin(self._read())
         self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
+        self._migrations = self._observer.migrations()
         self.border(0)
 
     @contextlib.contextmanager
@@ -188,6 +190,10 @@ class Watch:
         if last.steps > begin.steps:
             faults = last.seen.minor_faults - begin.seen.minor_faults
             self.witnesses["page_faults_per_step"] = faults / (last.steps - begin.steps)
+            self.witnesses |= _in_a_step(begin.seen, last.seen, last.steps - begin.steps)
+            moved = self._observer.migrations()
+            if moved is not None and self._migrations is not None:  # of all steps since begin_steady()
+                self.witnesses["migrations_per_step"] = max(0, moved - self._migrations) / last.steps
         if (self.witnesses.get("others_cpus") or 0.0) > FEWEST_NAMED_CPUS:
             wall_s = (time.monotonic_ns() - self._programs_ns) / 1e9
             where = cores if len(cores) < (os.cpu_count() or 1) else None
@@ -270,6 +276,19 @@ class Watch:
             mapped=self._mapped,
             pages=self._pages,
         )
+
+
+def _in_a_step(begin: Observation, last: Observation, steps: int) -> dict[str, float | None]:
+    """What the kernel counts of threads that were there at both looks, over the steps in between."""
+    before = {thread.tid: thread for thread in begin.threads}
+    pairs = [(before[thread.tid], thread) for thread in last.threads if thread.tid in before]
+    given = sum(one.voluntary_switches - old.voluntary_switches for old, one in pairs)
+    lost = sum(one.involuntary_switches - old.involuntary_switches for old, one in pairs)
+    return {
+        "major_faults_per_step": (last.major_faults - begin.major_faults) / steps,
+        "voluntary_switches_per_step": given / steps,
+        "involuntary_switches_per_step": lost / steps,
+    }
 
 
 def _mapped_files(pid: int) -> frozenset[Path]:

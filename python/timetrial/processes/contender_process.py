@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from timetrial.cautions import Caution
 from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
@@ -45,6 +46,8 @@ class Command:
     huge_pages: bool = True
     memory_bytes: int | None = None
     processes: int | None = None
+    sample_hz: int | None = None  # looks at what it uses, a second
+    samples: Path | None = None  # the folder that gets them
 
     def line(self) -> list[str]:
         """The whole command line."""
@@ -59,6 +62,8 @@ class Command:
             options += ["--memory", str(self.memory_bytes)]
         if self.processes is not None:
             options += ["--processes", str(self.processes)]
+        if self.sample_hz is not None:
+            options += ["--samples", str(self.samples), "--sample-hz", str(self.sample_hz)]
         options += ["--control", str(CONTROL_FD), "--status", str(STATUS_FD), "--"]
         return [str(native.exec_path()), *options, *self.program]
 
@@ -262,6 +267,12 @@ class ContenderProcess:
         """Of a contender that has ended by itself; None: it runs, or a signal ended it."""
         codes = [report.split()[1] for report in self._reports if report.startswith("exited ")]
         return int(codes[0]) if codes else None
+
+    @property
+    def unsampled(self) -> list[str]:
+        """Why the supervisor stopped looking at it, if it did."""
+        reports = [report.partition(" ") for report in self._reports]
+        return [Caution.UNSAMPLED.words(why=why) for word, _, why in reports if word == "unsampled"]
 
     @contextlib.contextmanager
     def looked_at(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 SCHEMA_VERSION = 1
 
-Purpose = Literal["proof", "speed", "learning", "profile", "race"]
+Purpose = Literal["proof", "speed", "learning", "profile", "resources", "race"]
 TIMED: tuple[Purpose, ...] = ("speed", "profile")  # launches with steady, plain steps
 # `damaged` is in no record: the reader says it of a launch whose files do not agree with its record.
 Outcome = Literal[
@@ -110,6 +110,7 @@ class Evaluation(Model):
     loss: float
     samples: int
     duration_ns: int
+    ended_ns: int | None = None  # CLOCK_MONOTONIC; None: an older record
 
 
 MemoryPhase = Literal["start", "import", "build", "first step", "steady", "evaluation", "after"]
@@ -371,6 +372,7 @@ class ExperimentRecord(Model):
     half_width: float | None = None  # a fraction, of the median ratio: until then launches were added
     learning_seeds: int
     profiles: int = 0  # profile launches asked, per case
+    resource_launches: int = 0  # asked, per case
     workloads: list[dict[str, Any]] = Field(default_factory=list)  # datasets: recorded splits and hashes
     machine: dict[str, Any] = Field(default_factory=dict)
     peak_flops: dict[str, float] = Field(default_factory=dict)  # measured f32 peak, by number of threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from timetrial.cases.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
 from timetrial.report import columns
 from timetrial.report.columns import closing_lines, outcome_style
+from timetrial.report.more_columns import chosen_columns
 from timetrial.report.numbers import (
     OF_PEAK,
     accuracy_words,
@@ -50,9 +51,9 @@ class CasesTable:
     `titles` and `lines` are what it shows, for a page to show the same.
     """
 
-    def __init__(self, results: Results, *, cpus: bool = False):
+    def __init__(self, results: Results, *, columns: Sequence[str] = ()):
         self._results = results
-        self._cpus = cpus
+        self._more = chosen_columns(columns)
         rows = results.rows
         self._axes = _shown_axes(rows)
         self._sections = [axis for axis in SECTIONS if axis in self._axes]
@@ -97,7 +98,7 @@ class CasesTable:
         titles += ["alike"] if self._alike else []
         titles += ["of peak"] if self._of_peak else []
         titles += ["memory"]
-        titles += ["CPUs"] if self._cpus else []
+        titles += [one.title for one in self._more]
         return [*titles, "accuracy"] if self._accuracy else titles
 
     def _line(self, row: Row) -> Line:
@@ -119,8 +120,7 @@ class CasesTable:
             cells.append((row.alike or "", ""))
         cells += [(peak, "")] if self._of_peak else []
         cells += [(held, "")]
-        if self._cpus:
-            cells.append(("" if row.cpus_used is None else f"{row.cpus_used:.2f}", ""))
+        cells += [(one.cell(row), "") for one in self._more]
         if self._accuracy:
             cells.append((_accuracy(row), ""))
         return Line(section, axes, cells)

@@ -5,6 +5,8 @@ A title that ends in `...` begins so: what follows depends on the experiment.
 
 from __future__ import annotations
 
+from timetrial.report.more_columns import MORE_COLUMNS
+
 RUN_TITLES = {
     "backend": "who computes: a backend, or the function that makes a step",
     "threads": "threads asked",
@@ -16,7 +18,7 @@ RUN_TITLES = {
     "of peak": "nominal work of a step over the f32 multiply-add peak that was measured just before",
     "memory": "most private memory that was held while steady, without mapped files and what is shared, from "
     "the kernel",
-    "CPUs": "CPU time over wall time while steady (`--cpus`)",
+    **{one.title: f"{one.words} (`--columns {name}`)" for name, one in MORE_COLUMNS.items()},
     "accuracy": "on test images after training, for new seeds and new images, with half of its 95 % interval",
 }
 

@@ -10,7 +10,7 @@ from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.phases import Phases
 from timetrial.analysis.step_times import PERCENTILES, StepTimes, step_times_of
 from timetrial.errors import InputError, Unavailable, nearest
-from timetrial.records.model import TIMED
+from timetrial.records.model import TIMED, LaunchRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch
     from timetrial.results.results import PandasKind, Results
 
-KINDS = ("cases", "launches", "steps")
+KINDS = ("cases", "launches", "steps", "samples")
 
 
 def to_pandas(results: Results, kind: PandasKind) -> pd.DataFrame:
-    """One line per case, launch or step; axes are columns of their own."""
+    """One line per case, launch, step or look; axes are columns of their own."""
     if kind not in KINDS:
         raise InputError(f"There is no table '{kind}'.{nearest(kind, KINDS)}")
     try:
@@ -32,6 +32,8 @@ def to_pandas(results: Results, kind: PandasKind) -> pd.DataFrame:
     axes = {row.case.id: row.case.axes for row in results.rows}
     if kind == "steps":
         return _steps_frame(results, axes)
+    if kind == "samples":
+        return _samples_frame(results, axes)
     if kind == "cases":
         lines = [_case_line(case) for case in results.to_json()["cases"]]
     else:
@@ -183,12 +185,34 @@ def _steps_frame(results: Results, axes: dict[str, dict[str, Any]]) -> pd.DataFr
                 "loss": steps.loss,
             }
         )
-        first = {"launch": files.record.id, "case": files.record.case, **axes.get(files.record.case, {})}
-        first |= {"purpose": files.record.purpose, "block": files.record.block, "seed": files.record.seed}
-        for position, (name, value) in enumerate(first.items()):
-            frame.insert(
-                position, name, pd.Series([value] * len(frame), dtype=object if value is None else None)
-            )
-        frames.append(frame)
+        frames.append(_with_launch(frame, files.record, axes))
     together: pd.DataFrame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     return together
+
+
+def _samples_frame(results: Results, axes: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Every look of the supervisor."""
+    import pandas as pd
+
+    frames = []
+    for files in results.launches:
+        samples = files.samples()
+        if samples is not None:
+            alive = {
+                name: f"{name}_alive" for name in ("threads", "processes")
+            }  # `threads` is what was asked
+            frame = pd.DataFrame(samples.columns).rename(columns=alive)
+            frames.append(_with_launch(frame, files.record, axes))
+    together: pd.DataFrame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return together
+
+
+def _with_launch(frame: pd.DataFrame, record: LaunchRecord, axes: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """In front, the columns that say of which launch it is."""
+    import pandas as pd
+
+    first = {"launch": record.id, "case": record.case, **axes.get(record.case, {})}
+    first |= {"purpose": record.purpose, "block": record.block, "seed": record.seed}
+    for position, (name, value) in enumerate(first.items()):
+        frame.insert(position, name, pd.Series([value] * len(frame), dtype=object if value is None else None))
+    return frame

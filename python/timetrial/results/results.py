@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 
 from timetrial.analysis.heats import turn_times
 from timetrial.analysis.phases import phases_of
+from timetrial.analysis.resources import Curves, curves_of
 from timetrial.analysis.step_times import step_times_of
 from timetrial.analysis.steps import Steps, steady_before_turns, steps_of
 from timetrial.analysis.summary import Launch, Row, Summary, summarize
@@ -21,6 +22,7 @@ from timetrial.errors import InputError, nearest
 from timetrial.records import sessions, store
 from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 from timetrial.records.reference import facts_of
+from timetrial.records.samples import Samples, read_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from timetrial.results.choosing import Chosen
     from timetrial.results.profile import Profile
 
-PandasKind = Literal["cases", "launches", "steps"]
+PandasKind = Literal["cases", "launches", "steps", "samples"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,15 @@ class LaunchFiles:
         if not self.record.segments:
             return steps_of(self.record, np.empty(0, np.uint64), np.empty(0))
         return steps_of(self.record, store.read_stamps(self.folder), store.read_losses(self.folder))
+
+    def samples(self) -> Samples | None:
+        """What the supervisor saw, look by look; None: it did not look, or nothing of it is believed."""
+        return read_samples(self.folder) if self.record.outcome != "damaged" else None
+
+    def curves(self) -> Curves | None:
+        """Memory and processors along the launch; None: nobody looked, or too seldom."""
+        samples = self.samples()
+        return curves_of(self.record, self.steps(), samples) if samples else None
 
 
 class Results:
@@ -78,6 +89,14 @@ class Results:
         return [
             one for one in self.whole._read[0] if self._selected is None or one.record.case in self._selected
         ]
+
+    def launches_of(self, row: Row) -> list[LaunchFiles]:
+        """Those of one row, and where another case learned for it, that one's learning launches."""
+        own = [one for one in self.whole.launches if one.record.case == row.case.id]
+        if row.accuracy_from is None:
+            return own
+        lent = [one for one in self.whole.launches if one.record.case == row.accuracy_from]
+        return own + [one for one in lent if one.record.purpose == "learning"]
 
     @cached_property
     def _summary(self) -> Summary:
@@ -155,7 +174,7 @@ class Results:
         return to_json(self)
 
     def to_pandas(self, kind: PandasKind = "cases") -> pd.DataFrame:
-        """A table with one line per case, per launch or per step."""
+        """A table with one line per case, per launch, per step or per look of the supervisor (samples)."""
         from timetrial.results.frames import to_pandas
 
         return to_pandas(self, kind)
@@ -170,11 +189,12 @@ class Results:
 
         return export(self, format, path, force=force)
 
-    def table(self, *, cpus: bool = False) -> CasesTable:
-        """The table of the command line, for rich. `cpus`: with the CPUs that each case used."""
+    def table(self, *, columns: Sequence[str] = ()) -> CasesTable:
+        """The table of the command line, for rich. `columns`: more of them, such as cpus, faults, waiting.
+        InputError: there is no such column."""
         from timetrial.report.table import CasesTable
 
-        return CasesTable(self, cpus=cpus)
+        return CasesTable(self, columns=columns)
 
     @property
     def profile(self) -> Profile:

@@ -1,0 +1,90 @@
+"""Curves and phases of launches as a trace: the JSON that Chrome and Perfetto read ("Trace Event Format").
+
+A launch is a process, its phases are slices, what it uses are counters; times are microseconds since the
+first launch began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from timetrial.analysis.resources import thread_cores
+from timetrial.errors import InputError
+from timetrial.records.samples import read_thread_samples
+from timetrial.results.names import names_of
+from timetrial.results.results import LaunchFiles, Results
+
+if TYPE_CHECKING:
+    from timetrial.analysis.resources import Curves
+    from timetrial.results.race import Race
+
+Event = dict[str, Any]
+PHASES = 0  # the thread that has the phases
+_MB = float(1 << 20)
+
+
+def trace_of(found: Results | Race) -> dict[str, Any]:
+    """Of every launch that was looked at. InputError: none was."""
+    if not isinstance(found, Results):
+        raise InputError("A race has no curves: perfetto is a format of `timetrial run`'s results.")
+    looked_at = [(one, curves) for one in found.launches if (curves := one.curves())]
+    if not looked_at:
+        raise InputError(
+            "No launch of these results was looked at along its time: resource_launches=3 makes launches for "
+            "that."
+        )
+    names = names_of(found.whole.experiment.cases)
+    zero_ns = min(curves.begin_ns for _, curves in looked_at)
+    events: list[Event] = []
+    for number, (files, curves) in enumerate(looked_at, start=1):
+        title = f"{names[files.record.case]} · {files.record.purpose} {files.record.id}"
+        events.append(_named("process_name", title, number, PHASES))
+        events.append(_named("thread_name", "phases", number, PHASES))
+        events += _phases(curves, number, zero_ns)
+        events += _counters(curves, number, zero_ns)
+        events += _threads(files, number, zero_ns)
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _named(kind: str, name: str, process: int, thread: int) -> Event:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _phases(curves: Curves, process: int, zero_ns: int) -> Iterator[Event]:
+    for span in curves.spans:
+        yield {
+            "ph": "X",
+            "name": span.name,
+            "cat": "phase",
+            "pid": process,
+            "tid": PHASES,
+            "ts": (span.begin_ns - zero_ns) / 1e3,
+            "dur": (span.end_ns - span.begin_ns) / 1e3,
+        }
+
+
+def _counters(curves: Curves, process: int, zero_ns: int) -> Iterator[Event]:
+    """Each look has a point of every counter; those of memory are stacked by the viewer."""
+    for place, seconds in enumerate(curves.seconds):
+        at = (curves.begin_ns - zero_ns) / 1e3 + float(seconds) * 1e6
+        private = float(curves.private_bytes[place])
+        others = float(curves.whole_bytes[place]) - private
+        for name, values in {
+            "memory [MB]": {"private": private / _MB, "shared and files": others / _MB},
+            "processors": {"used": float(curves.cores[place])},
+            "waiting threads": {"waiting": float(curves.waiting[place])},
+            "page faults per second": {"faults": float(curves.faults_per_s[place])},
+        }.items():
+            yield _counter(name, values, process, PHASES, at)
+
+
+def _threads(files: LaunchFiles, process: int, zero_ns: int) -> Iterator[Event]:
+    for thread in read_thread_samples(files.folder):
+        name = f"processors of {thread.name or 'thread'} {thread.tid}"
+        for time_ns, cores in zip(thread.time_ns, thread_cores(thread), strict=True):
+            yield _counter(name, {"used": float(cores)}, process, thread.tid, (int(time_ns) - zero_ns) / 1e3)
+
+
+def _counter(name: str, values: dict[str, float], process: int, thread: int, at_us: float) -> Event:
+    return {"ph": "C", "name": name, "pid": process, "tid": thread, "ts": at_us, "args": values}

@@ -1,0 +1,120 @@
+"""Columns of the table of `run` that are shown on demand: what a case used while steady."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from timetrial.analysis import used
+from timetrial.analysis.summary import Row
+from timetrial.errors import InputError, nearest
+from timetrial.report.numbers import memory
+
+
+@dataclass(frozen=True)
+class MoreColumn:
+    """`cell`: its number as words; "" where no record tells."""
+
+    title: str
+    words: str
+    cell: Callable[[Row], str]
+
+
+def _number(
+    reading: used.Reading, form: str = ".2f", scale: float = 1.0, unit: str = ""
+) -> Callable[[Row], str]:
+    def cell(row: Row) -> str:
+        value = used.over_launches(row.launches, reading)
+        return "" if value is None else f"{scale * value:{form}}{unit}"
+
+    return cell
+
+
+def _bytes(of: Callable[[Row], float | None]) -> Callable[[Row], str]:
+    def cell(row: Row) -> str:
+        value = of(row)
+        return "" if value is None else memory(value)
+
+    return cell
+
+
+MORE_COLUMNS: dict[str, MoreColumn] = {
+    "cpus": MoreColumn(
+        "CPUs",
+        "CPU time over wall time while steady",
+        lambda row: "" if row.cpus_used is None else f"{row.cpus_used:.2f}",
+    ),
+    "waiting": MoreColumn(
+        "waiting",
+        "threads that were ready and had no processor, on average",
+        _number(used.waiting_threads),
+    ),
+    "busiest": MoreColumn(
+        "busiest",
+        "share of the CPU time that its busiest thread had: 50 % where two share the work",
+        _number(used.busiest_share, ".0f", 100, " %"),
+    ),
+    "working": MoreColumn(
+        "working",
+        "as how many threads of equal work its threads worked: (sum of CPU time)² over the sum of squares",
+        _number(used.working_threads, ".1f"),
+    ),
+    "faults": MoreColumn(
+        "faults", "minor page faults of a step", _number(used.witness("page_faults_per_step"), ",.1f")
+    ),
+    "major_faults": MoreColumn(
+        "major faults",
+        "page faults of a step that had to read",
+        _number(used.witness("major_faults_per_step"), ",.1f"),
+    ),
+    "sleeps": MoreColumn(
+        "sleeps",
+        "how often in a step a thread gave its processor away by itself",
+        _number(used.witness("voluntary_switches_per_step"), ",.1f"),
+    ),
+    "preempted": MoreColumn(
+        "preempted",
+        "how often in a step a thread lost its processor to others",
+        _number(used.witness("involuntary_switches_per_step"), ",.1f"),
+    ),
+    "migrations": MoreColumn(
+        "migrations",
+        "how often in a step a thread went on on another processor",
+        _number(used.witness("migrations_per_step"), ",.2f"),
+    ),
+    "throttled": MoreColumn(
+        "throttled",
+        "share of the steady part in which a quota of its control group stopped it",
+        _number(used.throttled_share, ".1f", 100, " %"),
+    ),
+    "shared": MoreColumn(
+        "shared",
+        "shared memory at the end of the steady part; not in `memory`",
+        _bytes(lambda row: used.over_launches(row.launches, used.shared_bytes)),
+    ),
+    "resident": MoreColumn(
+        "resident",
+        "the peak while steady with shared memory and pages of mapped files",
+        _bytes(lambda row: row.resident_peak_bytes),
+    ),
+    "on_paper": MoreColumn(
+        "on paper",
+        "weights, gradients, states and activations: the least that a step needs",
+        _bytes(lambda row: row.case.on_paper_bytes),
+    ),
+}
+
+
+def chosen_columns(names: Iterable[str]) -> list[MoreColumn]:
+    """In the order given. InputError: there is none of that name."""
+    found = {}
+    for name in names:
+        if name not in MORE_COLUMNS:
+            raise InputError(f"There is no column '{name}'.{nearest(name, MORE_COLUMNS)}")
+        found[name] = MORE_COLUMNS[name]
+    return list(found.values())
+
+
+def column_names(words: str | None) -> list[str]:
+    """Of a comma list."""
+    return [word.strip() for word in (words or "").split(",") if word.strip()]
