@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,8 @@ from timetrial.records.model import (
     Segment,
     Setting,
 )
+from timetrial.records.samples import COLUMNS as SAMPLED
+from timetrial.records.samples import SAMPLES_FILE
 
 STEP_NS = {"fast": 100_000, "slow": 200_000, "other": 150_000}
 FAILS: dict[str, Outcome] = {"crashes": "crash", "hangs": "hang", "is_nan": "nan"}
@@ -253,6 +256,14 @@ class FakeEngine:
         (plan.folder / "record.json").write_text(record.model_dump_json(indent=1), encoding="utf-8")
         np.array(times, "<u8").tofile(plan.folder / "layers.bin")
         return record
+
+
+def write_looks(folder: Path, looks: Sequence[Mapping[str, int]], end: str = "\n") -> Path:
+    """samples.tsv of a launch; what a look does not say is 0."""
+    rows = [[str(one.get(name, 0)) for name in SAMPLED] for one in looks]
+    text = "\n".join("\t".join(row) for row in [list(SAMPLED), *rows])
+    (folder / SAMPLES_FILE).write_text(text + end)
+    return folder
 
 
 def _settings(case: Case) -> list[Setting]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import fakes
 import numpy as np
 import pytest
 
@@ -19,10 +20,7 @@ MS = 1_000_000
 
 
 def written(folder: Path, looks: list[dict[str, int]], end: str = "\n") -> Path:
-    rows = [[str(one.get(name, 0)) for name in COLUMNS] for one in looks]
-    text = "\n".join("\t".join(row) for row in [list(COLUMNS), *rows])
-    (folder / "samples.tsv").write_text(text + end)
-    return folder
+    return fakes.write_looks(folder, looks, end)
 
 
 def record(**fields: Any) -> LaunchRecord:

@@ -31,16 +31,16 @@ class Span:
 class Curves:
     """One launch; a number for each look, at `seconds` since the program was started."""
 
-    begin_ns: int
-    seconds: Floats
-    private_bytes: Floats
+    begin_ns: int  # CLOCK_MONOTONIC, when it was started
+    seconds: Floats  # of each look
+    private_bytes: Floats  # of all processes, backed by no file
     whole_bytes: Floats  # with shared memory and pages of mapped files
     peak_bytes: Floats  # by the kernel's high-water mark, of all that was resident
     cores: Floats  # processors used since the look before
     waiting: Floats  # threads that waited for a processor since then, on average
-    faults_per_s: Floats
+    faults_per_s: Floats  # page faults since the look before
     own_cores: float  # used by the looking itself
-    spans: tuple[Span, ...] = ()
+    spans: tuple[Span, ...] = ()  # its phases
 
     def at(self, ns: int) -> float:
         """Seconds since the start."""

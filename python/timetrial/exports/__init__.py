@@ -4,7 +4,7 @@
 |--------------------|---------------|---------------------------------------------------------------|
 | `csv`              | a folder      | cases, launches, steps, looks; of a race its pairs and rounds |
 | `parquet`          | a folder      | the same, with types                                          |
-| `perfetto`         | one JSON file | a trace of curves and phases of launches that were looked at  |
+| `perfetto`         | one JSON file | a trace: phases of launches, and curves of those looked at    |
 | `google-benchmark` | one JSON file | step time of each case, in ns; failed cases as errors         |
 | `bencher`          | one JSON file | Bencher Metric Format: time in ns, samples/s, memory in bytes |
 | `github-action`    | one JSON file | github-action-benchmark, `customSmallerIsBetter`: time in ns  |

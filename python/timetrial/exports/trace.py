@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from timetrial.analysis.resources import thread_cores
+from timetrial.analysis.resources import Span, spans_of, thread_cores
 from timetrial.errors import InputError
 from timetrial.records.samples import read_thread_samples
 from timetrial.results.names import names_of
@@ -25,25 +25,22 @@ _MB = float(1 << 20)
 
 
 def trace_of(found: Results | Race) -> dict[str, Any]:
-    """Of every launch that was looked at. InputError: none was."""
+    """Of every launch; those that nobody looked at have phases and no counters. InputError: it is a race."""
     if not isinstance(found, Results):
         raise InputError("A race has no curves: perfetto is a format of `timetrial run`'s results.")
-    looked_at = [(one, curves) for one in found.launches if (curves := one.curves())]
-    if not looked_at:
-        raise InputError(
-            "No launch of these results was looked at along its time: resource_launches=3 makes launches for "
-            "that."
-        )
     names = names_of(found.whole.experiment.cases)
-    zero_ns = min(curves.begin_ns for _, curves in looked_at)
+    spans = [spans_of(one.record, one.steps()) for one in found.launches]
+    zero_ns = min((one[0].begin_ns for one in spans if one), default=0)
     events: list[Event] = []
-    for number, (files, curves) in enumerate(looked_at, start=1):
+    for number, files in enumerate(found.launches, start=1):
         title = f"{names[files.record.case]} · {files.record.purpose} {files.record.id}"
         events.append(_named("process_name", title, number, PHASES))
         events.append(_named("thread_name", "phases", number, PHASES))
-        events += _phases(curves, number, zero_ns)
-        events += _counters(curves, number, zero_ns)
-        events += _threads(files, number, zero_ns)
+        events += [_phase(one, number, zero_ns) for one in spans[number - 1]]
+        curves = files.curves()
+        if curves is not None:
+            events += _counters(curves, number, zero_ns)
+            events += _threads(files, number, zero_ns)
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -51,17 +48,16 @@ def _named(kind: str, name: str, process: int, thread: int) -> Event:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
 
 
-def _phases(curves: Curves, process: int, zero_ns: int) -> Iterator[Event]:
-    for span in curves.spans:
-        yield {
-            "ph": "X",
-            "name": span.name,
-            "cat": "phase",
-            "pid": process,
-            "tid": PHASES,
-            "ts": (span.begin_ns - zero_ns) / 1e3,
-            "dur": (span.end_ns - span.begin_ns) / 1e3,
-        }
+def _phase(span: Span, process: int, zero_ns: int) -> Event:
+    return {
+        "ph": "X",
+        "name": span.name,
+        "cat": "phase",
+        "pid": process,
+        "tid": PHASES,
+        "ts": (span.begin_ns - zero_ns) / 1e3,
+        "dur": (span.end_ns - span.begin_ns) / 1e3,
+    }
 
 
 def _counters(curves: Curves, process: int, zero_ns: int) -> Iterator[Event]:

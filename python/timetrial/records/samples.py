@@ -29,7 +29,7 @@ Integers = npt.NDArray[np.int64]
 class Samples:
     """By column, one number for each look."""
 
-    columns: dict[str, Integers]
+    columns: dict[str, Integers]  # name -> its numbers
 
     def __len__(self) -> int:
         return len(self.columns["time_ns"])
