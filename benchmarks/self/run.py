@@ -15,6 +15,7 @@ from heats import heats_figures
 from product import product_figures
 from rich.console import Console
 from rich.table import Table
+from sampling import sampling_figures
 from scaling import scaling_figures
 from size import size_figures
 from speed import speed_figures
@@ -27,6 +28,7 @@ GROUPS = {
     "scaling": scaling_figures,
     "heats": heats_figures,
     "size": size_figures,
+    "sampling": sampling_figures,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
@@ -14,11 +15,20 @@ from timetrial.core import native
 class Supervised:
     """A program under timetrial-exec, as a context: leaving it, or the death of this process, ends it."""
 
-    def __init__(self, command: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any):
-        """`options`: of subprocess.Popen. It has a session of its own: no key that ends us reaches it."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        pass_fds: Sequence[int] = (),
+        samples: tuple[Path, int] | None = None,
+        **options: Any,
+    ):
+        """`samples`: a folder that gets what it uses, and how often a second. `options`: of subprocess.Popen.
+        It has a session of its own: no key that ends us reaches it."""
         control, self._control = os.pipe()
         self._status, status = os.pipe()
-        words = ["--control", str(control), "--status", str(status), "--"]
+        looks = ["--samples", str(samples[0]), "--sample-hz", str(samples[1])] if samples else []
+        words = [*looks, "--control", str(control), "--status", str(status), "--"]
         try:
             self._process = subprocess.Popen(
                 [str(native.exec_path()), *words, *command],
