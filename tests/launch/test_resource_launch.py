@@ -45,6 +45,14 @@ def test_its_curve_begins_with_it_and_its_phases_lie_on_it(tmp_path: Path, purpo
     assert any(thread.pid == thread.tid for thread in read_thread_samples(files.folder))
 
 
+@pytest.mark.effect("samples.hz")
+def test_who_is_asked_is_looked_at_or_left_alone(tmp_path: Path) -> None:
+    launched(tmp_path / "asked", "speed", samples_hz="200")
+    launched(tmp_path / "alone", "resources", samples_hz="0")
+    assert read_samples(tmp_path / "asked") is not None
+    assert read_samples(tmp_path / "alone") is None
+
+
 def test_who_is_timed_is_not_looked_at(tmp_path: Path) -> None:
     record = launched(tmp_path / "launch", "speed")
     assert record.outcome == "ok", record.reason

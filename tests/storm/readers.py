@@ -22,6 +22,7 @@ from timetrial.environments import marker
 from timetrial.environments.catalog import framework_in
 from timetrial.experiment.experiment import load, load_words
 from timetrial.processes.events import Asked, Ready, read_event
+from timetrial.records.samples import COLUMNS, SAMPLES_FILE, read_samples
 from timetrial.records.store import read_launch
 from timetrial.results.results import Results
 from timetrial.texts.imdb_numbers import load_numbers
@@ -123,6 +124,11 @@ READERS: dict[str, Reader] = {
         lambda path: _whole(path.parents[2]),
         "launches/000/record.json",
         _RUN,
+    ),
+    "looks": Reader(
+        ("\t".join(COLUMNS) + "\n" + "\t".join("1" * len(COLUMNS)) + "\n").encode(),
+        lambda path: read_samples(path.parent),
+        SAMPLES_FILE,
     ),
     "stamps of a run": Reader(
         (_LAUNCH / "stamps.bin").read_bytes(),
