@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from timetrial.cases.case import Workload
@@ -24,6 +25,14 @@ def test_the_defaults_fit_and_lengths_are_an_input(network: str) -> None:
     roles = [one.role for one in prepared.network.inputs]
     assert roles[:3] == ["input", "lengths", "target"]
     assert set(prepared.job["streams"]["train"]["tensors"]) >= {"lengths", "labels"}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_proof_is_taken_on_a_batch_whose_last_bias_has_no_gradient(seed: int) -> None:
+    """Of sixteen samples of two classes eight of each are drawn in one batch of five."""
+    stream = prepare(workload("lstm-bahrampour"), seed=seed, epochs=1).job["streams"]["proof"]
+    labels, order = np.load(stream["tensors"]["labels"]), np.load(stream["order"])
+    assert 8 not in labels[order].sum(axis=1)
 
 
 def test_the_size_in_a_name_is_the_most_steps() -> None:
