@@ -19,6 +19,7 @@ class Adapter(BaseAdapter):
 
     layers = (*LAYERS, *LOSSES)
     several_inputs = True
+    sequences = True
     optimizers = (*_STATES, "nesterov", "decoupled", "schedule", "clip_norm")
 
     def load(self, settings):
@@ -48,7 +49,11 @@ class Adapter(BaseAdapter):
         """The functions; images are the batch's own memory."""
         self._job = job
         self.targets = {node.inputs[1]: batch[node.inputs[1]] for node, _ in job.losses}
-        shared = {name: jnp.from_dlpack(batch[name], copy=False) for name in job.sources}
+        # Whole numbers have 32 bits in JAX: they are converted in each call, as labels are.
+        shared = {
+            name: batch[name] if batch[name].dtype == np.int64 else jnp.from_dlpack(batch[name], copy=False)
+            for name in job.sources
+        }
         self.inputs = shared
         self.read = {name: values for name, values in shared.items() if name not in job.masks}
         self._optimizer = _optimizer(job)

@@ -1,5 +1,6 @@
 """The network in JAX's functions: what makes each kind of layer, and each loss."""
 
+import jax_sequences
 import numpy as np
 from timetrial_adapter import bias_name, borders, pair, response_alpha, weight_name
 
@@ -106,6 +107,7 @@ LAYERS = {
     "dropout": lambda _jax, _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _jax, _node, _values, x, *more: sum(more, x),
     "concat": lambda jax, _node, _values, *inputs: jax.numpy.concatenate(inputs, axis=1),
+    **jax_sequences.LAYERS,
 }
 
 
