@@ -61,13 +61,16 @@ def head(*behind: str) -> list[str]:
 
 
 FAMILIES = {
-    # Depthwise convolutions between narrow ones, relu6, and a sum around them.
+    # Depthwise convolutions between narrow ones, relu6, and a sum around them; what reads a normalized value
+    # has means of 0.
     "mobilenet": [
         *convolution(1, 6, stride=2, rectifier="relu6"),
         *convolution(2, 12, kernel=1, rectifier="relu6"),
         *convolution(3, 12, groups=12, rectifier="relu6"),
         *convolution(4, 6, kernel=1, rectifier=""),
-        layer("sum", "add", "relu1", "norm4"),
+        *convolution(6, 12, kernel=1, rectifier="relu6"),
+        *convolution(7, 6, kernel=1, rectifier=""),
+        layer("sum", "add", "norm4", "norm7"),
         *convolution(5, 8, stride=2, rectifier="relu6"),
         *head(layer("mean", "global_avg_pool2d")),
     ],
