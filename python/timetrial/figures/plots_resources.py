@@ -82,7 +82,12 @@ def resources_figure(cases: Sequence[CaseResources], title: str = "") -> Figure:
         text: line for panel in panels for line, text in zip(*panel.get_legend_handles_labels(), strict=True)
     }
     figure.legend(
-        list(names.values()), list(names), loc="outside lower center", ncols=5, fontsize=9, frameon=False
+        list(names.values()),
+        list(names),
+        loc="outside lower center",
+        ncols=2 if len(cases) < 3 else 4,
+        fontsize=9,
+        frameon=False,
     )
     return figure
 
@@ -123,7 +128,7 @@ def _draw_cores(panel: Axes, found: Aligned, place: int) -> None:
         color=MUTED,
         linestyle="dashed",
         linewidth=1.0,
-        label="threads that wait for a processor, on average",
+        label="threads waiting for a processor",
     )
 
 
