@@ -293,7 +293,7 @@ def test_for_real(tmp_path: Path) -> None:
         dataset="synthetic",
         backend="null",
         threads=1,
-        budget="30s",
+        budget="10m",  # three candidates are soon looked at; the race ends with its verdict
         results=tmp_path,
         quiet=True,
         **{"null.work_units": [2000, 1000, 2000 + 1]},
