@@ -156,3 +156,24 @@ def test_following_is_the_rule_repeated() -> None:
 def test_an_unknown_optimizer() -> None:
     with pytest.raises(InputError, match="no update rule is known for the optimizer 'lion'"):
         Rule.of({"name": "lion"})
+
+
+@pytest.mark.parametrize(("noise", "is_allowed"), [(1e-7, True), (1e-3, False)])
+def test_a_gradient_that_vanishes_may_be_noise_beside_velocity_and_decay(
+    noise: float, is_allowed: bool
+) -> None:
+    """The bias in front of a normalization: its gradient is 0 but for rounding, its velocity is not."""
+    rule, rng = sgd(0.05, 0.9, 0.1), np.random.default_rng(1)
+    weights = {"fc.weight": rng.normal(0, 1, (4, 4)), "fc.bias": rng.normal(0, 0.1, 4)}
+    gradient = {"fc.weight": rng.normal(0, 1, (4, 4)), "fc.bias": rng.normal(0, 1e-17, 4)}
+    states = {f"{name}.velocity": rng.normal(0, 0.05, one.shape) for name, one in weights.items()}
+    before, after = Look(weights, states), Look({}, {})
+    for name, one in weights.items():
+        fed = gradient[name] + (noise if name == "fc.bias" else 0.0) + 0.1 * one
+        after.state[f"{name}.velocity"] = 0.9 * states[f"{name}.velocity"] + fed
+        after.parameter[name] = one - 0.05 * after.state[f"{name}.velocity"]
+    seen = Observation("step 2", "proof", 1, before, step=1, after=after)
+    found = changes(seen, gradient, rule, TOLERANCE)
+    (bias,) = (one for one in found if (one.kind, one.name) == ("velocity", "fc.bias"))
+    assert (bias.error <= bias.limit) == is_allowed
+    assert all(one.error <= one.limit for one in found if one is not bias)

@@ -172,10 +172,13 @@ class _Update:
             0
         ]
 
-    def slopes(self, gradient: Doubles) -> tuple[dict[str, Doubles], Doubles]:
+    def slopes(self, gradient: Doubles, size: float) -> tuple[dict[str, Doubles], Doubles]:
         """By how much of a gradient's error each state is off, and the step. States are at most quadratic in
-        the gradient, so the difference of two values tells it exactly."""
-        width = 1e-3 * (np.abs(gradient) + (norm(gradient) / math.sqrt(gradient.size) or 1.0))
+        the gradient, so the difference of two values tells it exactly; but not that of values which a
+        vanishing gradient does not move. `size`: what errors of the gradient are measured by."""
+        own = norm(gradient)
+        typical = (own if own > VANISHING * size else size) / math.sqrt(gradient.size)
+        width = 1e-3 * (np.abs(gradient) + (typical or 1.0))
         above, below = self.outcome(gradient + width), self.outcome(gradient - width)
         states = {name: np.abs(above[0][name] - below[0][name]) / (2 * width) for name in above[0]}
         return states, np.abs(above[1] - below[1]) / (2 * width)
@@ -247,7 +250,7 @@ def _changes(
         fresh = scale * _wide(gradient[name])
         off = tolerance * scale * sizes[name] * (1 if scale == 1 else 2)
         expected, moved = update.outcome(fresh)
-        slopes, slope = update.slopes(fresh)
+        slopes, slope = update.slopes(fresh, scale * sizes[name])
         terms, (spread, step_spread) = update.magnitudes(fresh), update.rounded_numbers(fresh)
         weight, after = update.weight, _wide(seen.after.parameter[name])
         tiny = SMALLEST * math.sqrt(weight.size)
@@ -288,7 +291,7 @@ def _implied(seen: Observation, name: str, rule: Rule, gradient: Tensors, update
     scale = rule.scale(gradient)
     fresh = scale * _wide(gradient[name])
     expected, moved = update.outcome(fresh)
-    slopes, slope = update.slopes(fresh)
+    slopes, slope = update.slopes(fresh, scale * size_of(gradient, name))
     for state in rule.states:
         # What is linear in the gradient tells it in every element alike.
         if state in update.shown and np.ptp(slopes[state]) <= 1e-6 * np.max(slopes[state]):
