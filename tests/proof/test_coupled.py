@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -129,7 +128,11 @@ class Stage:
 
 @pytest.fixture(autouse=True)
 def wide_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coupled, "edges_of", partial(flips.edges_of, limit=LIMIT))
+    def wide(nodes: Any, activation: Any, limit: float, ties: Any) -> Any:
+        return flips.edges_of(nodes, activation, LIMIT, ties)
+
+    monkeypatch.setattr(coupled, "edges_of", wide)
+    monkeypatch.setattr(coupled, "margins_of", lambda *_: {})
 
 
 def off(mine: Tensors, theirs: Tensors) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,3 +102,27 @@ def doubt_of(
 
 def _smooth(distances: list[float]) -> float:
     return max(min(distances[pair : pair + 2]) for pair in range(0, len(distances), 2))
+
+
+def margins_of(
+    witness: Any, parameters: Arrays, images: Arrays, activation: Mapping[str, NDArray[Any]]
+) -> dict[str, float]:
+    """How far last places of the parameters move the values of each node that something decides by, at most,
+    as parts of their root mean square: in deep networks, the farther the deeper."""
+    sources = set()
+    for node in witness.nodes:
+        traits = layer_traits(node["kind"])
+        if traits.kinks or traits.picks_largest:
+            sources |= {*node["inputs"]} & activation.keys()
+    names = [
+        one["name"] for node in witness.nodes for one in node["parameters"] if one["role"] == "parameter"
+    ]
+    margins = dict.fromkeys(sources, 0.0)
+    for other in shifted({name: parameters[name] for name in names}, FINER):
+        witness.load({**parameters, **other})
+        shown = witness.gradient(images, {}).activation
+        for name in sources:
+            farthest = float(np.max(np.abs(shown[name] - activation[name]))) / FINER
+            rms = float(np.sqrt(np.mean(activation[name] ** 2))) or 1.0
+            margins[name] = max(margins[name], farthest / rms)
+    return margins

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.agreement.rounding import margins_of
 from timetrial.core import layer_traits
 from timetrial.proof.flips import BEYOND, NEARER, TURNED_MARGIN, Edge, edges_of
 from timetrial.proof.observed import Tensors, rows_of
@@ -94,7 +95,9 @@ class _Search:
         witness.load(parameters)
         plain = witness.gradient(images, {})
         self._now = plain.gradient
-        self._left = list(self._chances(plain.activation, times))
+        margins = margins_of(witness, parameters, images, plain.activation)
+        witness.load(parameters)
+        self._left = list(self._chances(plain.activation, times, margins))
         self.turned: list[_Chance] = []
 
     @property
@@ -140,10 +143,15 @@ class _Search:
         tie = ", a tie in f32" if edge.is_tied else ""
         return f"{edge.node} unit {edge.unit} of the batch (image {image}), margin {edge.margin:.1g}{tie}"
 
-    def _chances(self, activation: Mapping[str, NDArray[Any]], times: int) -> Iterator[_Chance]:
+    def _chances(
+        self, activation: Mapping[str, NDArray[Any]], times: int, margins: Mapping[str, float]
+    ) -> Iterator[_Chance]:
         tied = defaultdict(list)
         shares = tuple((count + 1) / times for count in range(times))
-        edges = edges_of(self._witness.nodes, activation, ties=self._witness.ties)
+        edges: list[Edge] = []
+        for node in self._witness.nodes:
+            limit = max([TURNED_MARGIN, *(margins.get(source, 0.0) for source in node["inputs"])])
+            edges += edges_of([node], activation, limit=limit, ties=self._witness.ties)
         for edge in sorted(edges, key=lambda edge: edge.margin):
             shape = self._nodes[edge.source]["shape"]
             if edge.margin == 0:
