@@ -93,13 +93,14 @@ TEST(Observer, SeesAPeakThatIsOverAndForgetsIt) {
 }
 
 TEST(Observer, TellsApartWhatIsBehindPages) {
+    // Before the first look: sanitizers keep for a while what was freed.
+    const test::TemporaryFile file(std::string(8 * mebibyte, 'x'));
     const Observer self(getpid());
     const Observation before = self.read();
     void* const shared = mmap(nullptr, 32 * mebibyte, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     void* const own = mmap(nullptr, 64 * mebibyte, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    const test::TemporaryFile file(std::string(8 * mebibyte, 'x'));
     void* const mapped = mmap(nullptr, 8 * mebibyte, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.fd(), 0);
     const Observation after = self.read();
     const double allowed = 2.0 * mebibyte;
