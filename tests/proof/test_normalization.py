@@ -92,6 +92,22 @@ inputs = ["classes", "labels"]
 """
 
 
+@pytest.mark.parametrize("backend", ["eigen", "onednn"])
+def test_biases_in_front_of_normalized_features_are_no_error(cache: Path, backend: str) -> None:
+    """Their gradients are 0 but for rounding, beside momentum and decay."""
+    pytest.importorskip("sklearn")
+    text = '[[nodes]]\nname = "flat"\nkind = "flatten"\n'
+    for one in range(1, 3):
+        text += f'[[nodes]]\nname = "fc{one}"\nkind = "dense"\nattributes = {{ units = 16 }}\n'
+        text += f'[[nodes]]\nname = "norm{one}"\nkind = "batch_norm"\n'
+        text += f'[[nodes]]\nname = "relu{one}"\nkind = "relu"\n'
+    path = cache / "features.toml"
+    path.write_text(text + NORMALIZED_HEAD.partition("\n\n")[2])
+    of = Bench.of(str(path), "digits28", batch_size=8, learning_rate=0.05, weight_decay=1e-4)
+    parity = of.proof_of(lambda prepared: NativeTwin(prepared, "train", backend))
+    assert parity.status == "passed", seen(parity)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["eigen", "onednn"])
 def test_blocks_around_a_sum_keep_the_rounding_of_what_cancels(cache: Path, backend: str) -> None:
