@@ -51,7 +51,7 @@ class Mkl final : public Library {
     }
 
     std::string kernel() const override {
-        const std::string told = told_branch();
+        std::string told = told_branch();
         if (!told.empty()) return told;
         auto* getter = may_ask_ ? file().function<int()>("MKL_CBWR_Get_Auto_Branch") : nullptr;
         return getter ? branch(getter()) : "";
