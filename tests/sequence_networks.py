@@ -3,7 +3,7 @@
 # Two recurrent layers over tokens, the last state and the mean of them all.
 TEXTS = """
 nodes = [
-    { name = "embed", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 50, units = 6 } },
+    { name = "embed", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 6} },
     { name = "one", kind = "lstm", inputs = ["embed", "lengths"], attributes = { output = "all", MORE } },
     { name = "two", kind = "lstm", inputs = ["one", "lengths"], attributes = { MORE } },
     { name = "mean", kind = "mean_over_time", inputs = ["one", "lengths"] },
@@ -11,7 +11,7 @@ nodes = [
     { name = "fc", kind = "dense", attributes = { units = "classes" } },
     { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
 ]
-dataset = "synthetic-tokens"
+dataset = "synthetic-sentences@20"
 """
 
 # Series of numbers through a dense layer at each step.

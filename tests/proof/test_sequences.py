@@ -51,7 +51,7 @@ def _with_others(every_day: list[tuple[str, Any]], others: list[tuple[str, Any]]
 
 @pytest.mark.parametrize(("backend", "biases"), _with_others(EVERY_DAY, OTHERS))
 def test_texts_are_proven(tmp_path: Path, backend: str, biases: int) -> None:
-    _prove(tmp_path, backend, texts(biases), "synthetic-tokens", purpose="proof")
+    _prove(tmp_path, backend, texts(biases), "synthetic-sentences@20", purpose="proof")
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_series_are_proven(tmp_path: Path, backend: str, text: str) -> None:
 @pytest.mark.parametrize("task", ["train", "gradient", "forward"])
 @pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
 def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
-    _prove(tmp_path, backend, texts(), "synthetic-tokens", purpose="speed", task=task)
+    _prove(tmp_path, backend, texts(), "synthetic-sentences@20", purpose="speed", task=task)
 
 
 def test_the_numpy_framework_passes(tmp_path: Path) -> None:
-    parity = Bench.of(network(tmp_path, texts(2)), "synthetic-tokens", batch_size=6).proof()
+    parity = Bench.of(network(tmp_path, texts(2)), "synthetic-sentences@20", batch_size=6).proof()
     assert parity.status == "passed", parity.reason
 
 
@@ -90,7 +90,7 @@ def test_the_numpy_framework_passes(tmp_path: Path) -> None:
     ],
 )
 def test_a_defect_is_caught_and_named(tmp_path: Path, defect: str, tensor: str) -> None:
-    parity = Bench.of(network(tmp_path, texts()), "synthetic-tokens", batch_size=6).proof(defect)
+    parity = Bench.of(network(tmp_path, texts()), "synthetic-sentences@20", batch_size=6).proof(defect)
     assert parity.status == "failed"
     assert tensor in (parity.reason or ""), parity.reason
 
@@ -109,7 +109,7 @@ def test_who_takes_no_sequences_says_so(tmp_path: Path) -> None:
 
 
 def test_every_batch_of_the_proof_has_the_longest_and_the_shortest(tmp_path: Path) -> None:
-    for text, data, longest in ((texts(), "synthetic-tokens", 20), (SERIES, "synthetic-series", 24)):
+    for text, data, longest in ((texts(), "synthetic-sentences@20", 20), (SERIES, "synthetic-series", 24)):
         own = dataclasses.replace(workload(network(tmp_path, text), data), batch_size=5)
         batches = Batches(prepare(own, seed=1, epochs=1).job["streams"])
         for row in range(3):
@@ -121,6 +121,6 @@ def test_every_batch_of_the_proof_has_the_longest_and_the_shortest(tmp_path: Pat
 
 @pytest.mark.attempt
 def test_what_the_network_cannot_take_is_named(tmp_path: Path) -> None:
-    small = network(tmp_path, texts().replace("vocabulary = 50", "vocabulary = 40"))
-    with pytest.raises(InputError, match=r"takes tokens from 0 to 39\. Give 'embed' a vocabulary of"):
-        prepare(workload(small, "synthetic-tokens"), seed=1, epochs=1)
+    small = network(tmp_path, texts().replace("vocabulary = 5000", "vocabulary = 4000"))
+    with pytest.raises(InputError, match=r"takes tokens from 0 to 3999\. Give 'embed' a vocabulary of"):
+        prepare(workload(small, "synthetic-sentences@20"), seed=1, epochs=1)

@@ -36,12 +36,7 @@ class Lstm final : public Layer {
         weights_ = Value(alias(engine, parameters[0]->value.made(), as_outside(of.features)));
         recurrent_ = Value(alias(engine, parameters[1]->value.made(), as_outside(units_)));
         Form form{description.impl_info_str(),
-                  {{DNNL_ARG_SRC_LAYER, source_.desc()},
-                   {DNNL_ARG_SRC_ITER, start_.desc()},
-                   {DNNL_ARG_SRC_ITER_C, start_.desc()},
-                   {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
-                   {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
-                   {DNNL_ARG_BIAS, bias_.desc()}},
+                  ports(description),
                   {{DNNL_ARG_DST_LAYER, states_.desc()},
                    {DNNL_ARG_DST_ITER, end.desc},
                    {DNNL_ARG_DST_ITER_C, end_cell.desc}},
@@ -89,20 +84,16 @@ class Lstm final : public Layer {
         const Tensor of_recurrent = allocate(engine, description.diff_weights_iter_desc());
         const Tensor of_bias = parameters.size() > 2 ? alias(engine, parameters[2]->gradient, bias_.desc())
                                                      : allocate(engine, bias_.desc());
+        std::vector<Port> asked = ports(description);
+        asked.insert(asked.end(), {{DNNL_ARG_DST_LAYER, states_.desc()},
+                                   {DNNL_ARG_DST_ITER, start_.desc()},
+                                   {DNNL_ARG_DST_ITER_C, start_.desc()},
+                                   {DNNL_ARG_DIFF_DST_LAYER, states_.desc()},
+                                   {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
+                                   {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()},
+                                   {DNNL_ARG_WORKSPACE, workspace_.desc()}});
         Form form{description.impl_info_str(),
-                  {{DNNL_ARG_SRC_LAYER, source_.desc()},
-                   {DNNL_ARG_SRC_ITER, start_.desc()},
-                   {DNNL_ARG_SRC_ITER_C, start_.desc()},
-                   {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
-                   {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
-                   {DNNL_ARG_BIAS, bias_.desc()},
-                   {DNNL_ARG_DST_LAYER, states_.desc()},
-                   {DNNL_ARG_DST_ITER, start_.desc()},
-                   {DNNL_ARG_DST_ITER_C, start_.desc()},
-                   {DNNL_ARG_DIFF_DST_LAYER, states_.desc()},
-                   {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
-                   {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()},
-                   {DNNL_ARG_WORKSPACE, workspace_.desc()}},
+                  asked,
                   {{DNNL_ARG_DIFF_SRC_LAYER, of_source.desc},
                    {DNNL_ARG_DIFF_SRC_ITER, of_start.desc},
                    {DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc},
@@ -153,7 +144,16 @@ class Lstm final : public Layer {
     Desc bias_desc() const { return plain({1, 1, gates, units_}); }
     Desc state_desc(const Steps& of) const { return plain({1, 1, of.batch, units_}); }
 
-    // What both ways read.
+    // What both ways read: its formats, and where it lies.
+    template <typename Description>
+    std::vector<Port> ports(const Description& description) const {
+        return {{DNNL_ARG_SRC_LAYER, source_.desc()},
+                {DNNL_ARG_SRC_ITER, start_.desc()},
+                {DNNL_ARG_SRC_ITER_C, start_.desc()},
+                {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
+                {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
+                {DNNL_ARG_BIAS, bias_.desc()}};
+    }
     std::map<int, Value*> reads() {
         return {{DNNL_ARG_SRC_LAYER, &source_},       {DNNL_ARG_SRC_ITER, &start_},
                 {DNNL_ARG_SRC_ITER_C, &start_},       {DNNL_ARG_WEIGHTS_LAYER, &weights_},

@@ -90,12 +90,6 @@ struct Sampler::Line {
     std::uint64_t major_faults = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
-
-    void add(const ThreadCounters& one) {
-        threads.cpu_ns += one.cpu_ns;
-        threads.wait_ns += one.wait_ns;
-        threads.slices += one.slices;
-    }
 };
 
 Sampler::Sampler(pid_t reaper, const std::string& folder)
@@ -124,11 +118,7 @@ void Sampler::close_all(Process& process) {
 // Its counters stay in the sums.
 void Sampler::forget(Process& process) {
     close_all(process);
-    for (const auto& [tid, thread] : process.threads) {
-        ended_.cpu_ns += thread.seen.cpu_ns;
-        ended_.wait_ns += thread.seen.wait_ns;
-        ended_.slices += thread.seen.slices;
-    }
+    for (const auto& [tid, thread] : process.threads) ended_.add(thread.seen);
     ended_minor_faults_ += process.minor_faults;
     ended_major_faults_ += process.major_faults;
     ended_read_bytes_ += process.read_bytes;
@@ -173,9 +163,7 @@ void Sampler::find_threads(pid_t pid, Process& process) {
     }
     for (auto one = process.threads.begin(); one != process.threads.end();) {
         if (alive.count(one->first) == 0) {
-            ended_.cpu_ns += one->second.seen.cpu_ns;
-            ended_.wait_ns += one->second.seen.wait_ns;
-            ended_.slices += one->second.seen.slices;
+            ended_.add(one->second.seen);
             close_file(one->second.schedstat);
             one = process.threads.erase(one);
         } else {
@@ -230,7 +218,7 @@ void Sampler::look_at_threads(pid_t pid, Process& process, Line& line, std::stri
             }
             thread.seen = now;
         }
-        line.add(thread.seen);
+        line.threads.add(thread.seen);
     }
 }
 
@@ -238,7 +226,7 @@ bool Sampler::take() {
     if (looks_++ % looks_between_searches == 0) find_processes();
     Line line;
     std::string threads;
-    line.add(ended_);
+    line.threads.add(ended_);
     for (auto& [pid, process] : processes_) {
         if (!look_at(pid, process, line, threads)) looks_ = 0;  // who else is there now?
         line.minor_faults += process.minor_faults;

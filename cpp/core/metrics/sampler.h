@@ -15,6 +15,12 @@ struct ThreadCounters {
     std::uint64_t cpu_ns = 0;
     std::uint64_t wait_ns = 0;  // ready to run, while others had the processors
     std::uint64_t slices = 0;   // how often it was put on a processor
+
+    void add(const ThreadCounters& one) {
+        cpu_ns += one.cpu_ns;
+        wait_ns += one.wait_ns;
+        slices += one.slices;
+    }
 };
 
 // Looks at everything below the supervisor. Files of /proc are kept open, since opening them is what costs;

@@ -75,6 +75,17 @@ def read_file(file: Path) -> bytes:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from None
 
 
+def read_text(file: Path) -> str:
+    """The content as text; a mark of the order of bytes in front is no part of it. InputError: it is not in
+    UTF-8."""
+    try:
+        return read_file(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file} is no text in UTF-8 (byte {error.start}). Convert it, or take it out."
+        ) from None
+
+
 def file_hashes(files: Iterable[Path]) -> dict[str, str]:
     """sha256 of each file as it lies on disk, by name."""
     hashes: dict[str, str] = {}

@@ -17,7 +17,6 @@ from timetrial.datasets.folders import imagenet_key, images_key, load_imagenet, 
 from timetrial.datasets.mnist import load_mnist, mnist_files
 from timetrial.datasets.photographs import load_photographs, photographs_key
 from timetrial.datasets.regression import load_synthetic_regression
-from timetrial.datasets.sequences import load_synthetic_series, load_synthetic_tokens
 from timetrial.datasets.svhn import load_svhn, svhn_files
 from timetrial.datasets.synthetic import load_synthetic, load_synthetic_cifar, load_synthetic_imagenet
 from timetrial.texts.austen import austen_files, load_austen
@@ -27,6 +26,7 @@ from timetrial.texts.ptb import load_ptb, ptb_files
 from timetrial.texts.series import load_series, load_vowels, series_key, vowels_files
 from timetrial.texts.spam import load_spam, spam_files
 from timetrial.texts.synthetic import load_language, load_sentences
+from timetrial.texts.waves import load_waves
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,7 @@ DATASETS: dict[str, Source] = {
     "synthetic-cifar": Source(load_synthetic_cifar),
     "synthetic-imagenet": _synthetic_imagenet(None),
     "synthetic-regression": Source(load_synthetic_regression),
-    "synthetic-series": Source(load_synthetic_series),
-    "synthetic-tokens": Source(load_synthetic_tokens),
+    "synthetic-series": Source(load_waves),
     **{f"synthetic-codes-{width}": Source(partial(load_codes, width)) for width in WIDTHS},
 }
 

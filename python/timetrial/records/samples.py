@@ -53,16 +53,19 @@ class ThreadSamples:
 
 def read_samples(folder: Path) -> Samples | None:
     """Of a launch's folder; None: nobody looked. InputError: the table is damaged."""
-    table = _table(folder / SAMPLES_FILE, COLUMNS)
+    file = folder / SAMPLES_FILE
+    table = _table(file, _lines(file), COLUMNS)
     return None if table is None else Samples({name: table[:, place] for place, name in enumerate(COLUMNS)})
 
 
 def read_thread_samples(folder: Path) -> list[ThreadSamples]:
     """Thread by thread, as they were first seen; none where nobody looked."""
     file = folder / THREADS_FILE
-    table, names = _table(file, _THREAD_COLUMNS), _names(file)
-    if table is None:
+    lines = _lines(file)
+    table = _table(file, lines, _THREAD_COLUMNS)
+    if table is None or lines is None:
         return []
+    names = _names(lines)
     found = {}
     for pid, tid in dict.fromkeys((int(one[1]), int(one[2])) for one in table):
         own = (table[:, 1] == pid) & (table[:, 2] == tid)
@@ -94,9 +97,8 @@ def _lines(file: Path) -> list[list[str]] | None:
     return [line.split("\t") for line in text.split("\n")[:-1]]
 
 
-def _table(file: Path, columns: tuple[str, ...]) -> Integers | None:
+def _table(file: Path, lines: list[list[str]] | None, columns: tuple[str, ...]) -> Integers | None:
     """The numbers of these columns. Further ones are a later version's."""
-    lines = _lines(file)
     if lines is None:
         return None
     header, *rows = lines or [[]]
@@ -116,6 +118,6 @@ def _table(file: Path, columns: tuple[str, ...]) -> Integers | None:
     return table
 
 
-def _names(file: Path) -> list[str]:
-    header, *rows = _lines(file) or [[]]
+def _names(lines: list[list[str]]) -> list[str]:
+    header, *rows = lines or [[]]
     return [row[-1] for row in rows] if header[-1:] == [_NAME] else []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timetrial.dataset_files.dataset import Dataset
-from timetrial.dataset_files.files import file_hashes
+from timetrial.dataset_files.files import file_hashes, read_text
 from timetrial.dataset_files.trees import (
     HELD_OUT,
     Split,
@@ -19,7 +19,6 @@ from timetrial.dataset_files.trees import (
     split_of,
     tree_sum,
 )
-from timetrial.errors import InputError
 from timetrial.texts.classified import Texts, text_dataset
 from timetrial.texts.imdb_numbers import INDEX, NUMBERS, load_numbers
 from timetrial.texts.words import words_of
@@ -96,16 +95,5 @@ def _load(name: str, folder: str | None, split: Split, sizes: tuple[int, int], s
 
 
 def _read(tree: Tree) -> Texts:
-    words = [words_of(_text(file)) for file in tree.files]
+    words = [words_of(read_text(file)) for file in tree.files]
     return Texts(words, np.array(tree.labels, np.int64), [str(file) for file in tree.files])
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file} is no text in UTF-8 (byte {error.start}). Convert it, or take it out."
-        ) from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}.") from None

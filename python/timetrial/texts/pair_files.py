@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 from timetrial.dataset_files.dataset import Dataset
-from timetrial.dataset_files.files import file_hashes, find_files, read_file
+from timetrial.dataset_files.files import file_hashes, find_files, read_file, read_text
 from timetrial.dataset_files.trees import root_of
 from timetrial.errors import InputError
 from timetrial.texts.pairs import STEPS, Pair, pair_dataset
@@ -47,12 +47,8 @@ def load_pairs(name: str, steps: int | None, folder: str | None, seed: int) -> D
 
 
 def _tabbed(file: Path) -> list[Pair]:
-    try:
-        lines = read_file(file).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text in UTF-8 (byte {error.start}).") from None
     pairs = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(file).splitlines(), start=1):
         if not line.strip():
             continue
         one, *others = line.split("\t")

@@ -7,8 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from timetrial.dataset_files.dataset import Dataset
-from timetrial.dataset_files.files import file_hashes, find_files, read_file
-from timetrial.errors import InputError
+from timetrial.dataset_files.files import file_hashes, find_files, read_text
 from timetrial.texts.language import STEPS, language_dataset
 from timetrial.texts.words import END, RESERVED
 
@@ -45,12 +44,8 @@ def load_ptb(name: str, steps: int | None, folder: str | None, seed: int) -> Dat
 
 def _words(file: Path) -> list[str]:
     """With END behind each line."""
-    try:
-        text = read_file(file).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text in UTF-8 (byte {error.start}).") from None
     words = []
-    for line in text.splitlines():
+    for line in read_text(file).splitlines():
         found = line.split()
         if found:
             words += [RESERVED[1] if word == RARE else word for word in found]

@@ -11,7 +11,7 @@ import numpy as np
 from timetrial.core import Input, random
 from timetrial.dataset_files.dataset import Arrays, Dataset
 from timetrial.texts.classified import LABELS
-from timetrial.texts.padding import lengths_in_words, lengths_input
+from timetrial.texts.padding import blank, lengths_in_words, lengths_input
 from timetrial.texts.words import RESERVED
 
 TRAIN_SAMPLES, TEST_SAMPLES = 2048, 512
@@ -77,7 +77,7 @@ def _sentences(stream: str, samples: int, steps: int, seed: int) -> Arrays:
     place = random.uniform(seed, f"{stream}/words", (samples, steps), 0.0, 1.0).astype(np.float64)
     ranks = np.minimum((place * place * place * each).astype(np.int64), each - 1)
     tokens = len(RESERVED) + KINDS * ranks + kinds
-    tokens[np.arange(steps)[None, :] >= lengths[:, None]] = 0
+    blank(tokens, lengths)
     return {"tokens": tokens, "lengths": lengths, "labels": labels}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.dataset_files.files import read_file
+from timetrial.dataset_files.files import read_text
 from timetrial.errors import InputError
 
 
@@ -25,10 +25,7 @@ class TimeSeries:
 
 def read_ts(file: Path) -> TimeSeries:
     """InputError: something in it is not what the form says."""
-    try:
-        lines = read_file(file).decode("utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is no text in UTF-8; expected a file of time series (.ts).") from None
+    lines = read_text(file).splitlines()
     header, first = _header(file, lines)
     if header.get("timestamps", "false").lower() != "false":
         raise InputError(f"{file} has @timeStamps; expected values at equal distances, without time stamps.")
