@@ -118,6 +118,24 @@ def test_blocks_around_a_sum_keep_the_rounding_of_what_cancels(cache: Path, back
     assert parity.status == "passed", seen(parity)
 
 
+# What goes into the second has been normalized: its mean is 0, and what is kept of it nothing but rounding.
+AGAIN = NORMALIZED.replace(
+    'name = "relu1"', 'name = "again"\nkind = "batch_norm"\n\n[[nodes]]\nname = "relu1"', 1
+)
+
+
+@pytest.mark.parametrize(("defect", "passes"), [("none", True), ("mean_off", False)])
+def test_a_mean_of_values_that_cancel_keeps_their_rounding_and_no_more(
+    cache: Path, defect: str, passes: bool
+) -> None:
+    parity = bench(cache, AGAIN).proof(defect)
+    (found,) = (one for one in parity.comparisons if one.tensor == "step 1: state again.running_mean")
+    assert found.passed == passes, found
+    assert found.error is not None
+    assert found.error > 0  # it is not that nothing was off
+    assert (parity.status == "passed") == passes, seen(parity)
+
+
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     ("defect", "tensor"),

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 
 def listing(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what every native backend is on this machine. Builds nothing.
 

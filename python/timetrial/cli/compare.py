@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 _WHICH = "The folder of a record, its id under --results, or `last`."
 
 
 def compare(
     old: Annotated[str, typer.Argument(metavar="OLD", help=_WHICH)],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The later one, likewise.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
     """Say what changed from one run, or race, to a later one: around it, and which rows moved.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from timetrial.cli.options import Json
+
 if TYPE_CHECKING:
     from timetrial.datasets import KnownDataset
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def listing(as_json: Json = False) -> None:

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 
 def doctor(
     noise: Annotated[
         bool, typer.Option("--noise", help="Look for two seconds at what makes timings restless, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what is ready, what is missing, and the one command that cures it.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 if TYPE_CHECKING:
     from timetrial.environments import Framework, Version
 
@@ -17,7 +19,6 @@ Names = Annotated[
 ]
 Cheap = Annotated[bool, typer.Option("--cheap", help="Those that are installed soon, and that tests use.")]
 All = Annotated[bool, typer.Option("--all", help="Every version that comes from packages.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def listing(names: Names = None, as_json: Json = False) -> None:

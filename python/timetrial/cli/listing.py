@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 MOST = 20  # records that are listed
 LONGEST = 60  # of the words that say what was measured
 
@@ -22,7 +24,7 @@ def listing(
             "measured here, the last first). Without it, all but results.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
     all_of_them: Annotated[bool, typer.Option("--all", help=f"All results, not the last {MOST}.")] = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from timetrial.cli.options import Json
 from timetrial.cli.run import Words
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def profile(
     words: Words = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also draw a stacked bar per case into this file (.png, .svg, .pdf).")
     ] = None,

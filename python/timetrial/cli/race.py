@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from timetrial.cli.options import Json
 from timetrial.records.metric import Metric, raced_words
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def race(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Whole launches in alternation, not turns: each is alone.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say who races and how long, measure nothing.")
     ] = False,

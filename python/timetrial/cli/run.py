@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from timetrial.cli.options import Columns, Json
+
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
     from timetrial.results.results import Results
@@ -24,16 +26,11 @@ Words = Annotated[
 
 def run(
     words: Words = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how long and how fine, measure nothing.")
     ] = False,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="More columns of the table, a comma list: cpus, faults, waiting, busiest, on_paper, ..."
-        ),
-    ] = None,
+    columns: Columns = None,
     budget: Annotated[
         str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
     ] = None,
@@ -50,10 +47,9 @@ def run(
     from timetrial.cli.resuming import resumed_folder
     from timetrial.experiment.experiment import load_words
     from timetrial.experiment.runner import Interrupted, RunStoppedError, resume_experiment, run_experiment
-    from timetrial.report.more_columns import chosen_columns, column_names
+    from timetrial.report.more_columns import column_names
 
-    named = column_names(columns)
-    chosen_columns(named)  # before anything is measured
+    named = column_names(columns)  # before anything is measured
     words = [*(words or []), *([f"budget={budget}"] if budget else [])]
     given = [*words, *(["--dry-run"] if dry_run else [])]
     folder = resumed_folder(resume, results, "run", given) if resume is not None else None

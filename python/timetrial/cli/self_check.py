@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 
 def self_check(
     full: Annotated[
@@ -18,7 +20,7 @@ def self_check(
     resume: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Go on with one that was interrupted.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Race sides whose difference is known, and count how often the verdict is wrong on this machine.

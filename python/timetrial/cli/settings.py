@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
+
 
 def settings(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="One setting, with all there is to know: affinity.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what can be set: values, default, which contenders have each; with a name, how it is read back.
 

@@ -8,18 +8,15 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Columns
+
 
 def show(
     record: Annotated[str, typer.Argument(help="The folder of a record, its id under --results, or `last`.")],
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the JSON of the command that made it and nothing else.")
     ] = False,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="More columns of the table, a comma list: cpus, faults, waiting, busiest, on_paper, ..."
-        ),
-    ] = None,
+    columns: Columns = None,
     results: Annotated[Path, typer.Option(help="The folder that has the records.")] = Path("results"),
 ) -> None:
     """Show an earlier run, profile or race: the table, then the details.
@@ -28,11 +25,10 @@ def show(
     """
     from timetrial.records import store
     from timetrial.records.race import is_race
-    from timetrial.report.more_columns import chosen_columns, column_names
+    from timetrial.report.more_columns import column_names
     from timetrial.results.results import Results
 
     named = column_names(columns)
-    chosen_columns(named)
     folder = store.find(record, results)
     if is_race(folder):
         _show_race(folder, as_json=as_json)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from timetrial.cli.options import Json
 from timetrial.errors import InputError
 
 Words = Annotated[
@@ -33,7 +34,7 @@ def tune(
     resume: Annotated[
         Path | None, typer.Option(help="Go on with a search that was ended: its folder (tune-...).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Find the fastest of many ways to do the same work: a search, whose winner must win a race.

@@ -116,5 +116,7 @@ def chosen_columns(names: Iterable[str]) -> list[MoreColumn]:
 
 
 def column_names(words: str | None) -> list[str]:
-    """Of a comma list."""
-    return [word.strip() for word in (words or "").split(",") if word.strip()]
+    """Of a comma list. InputError: there is none of a name."""
+    names = [word.strip() for word in (words or "").split(",") if word.strip()]
+    chosen_columns(names)
+    return names

@@ -6,14 +6,16 @@ Syntax and modules of Python 3.6.
 import numpy as np
 
 # In this order: no gradient through mean and variance, through one of them; the unbiased variance kept, or
-# used; nothing kept, nothing more kept after 50 steps, twice as much, by a momentum that is off by a tenth;
-# the statistics of the batch in inference, or the running ones of the step before; running values that
-# inference moves; momentum as the weight of the old; another epsilon; no bias; the weights of the step before
-# in the backward pass; the statistics of the step before, or those of half a batch; alpha instead of
-# alpha / n; no edge at 6; a slope of 0.
+# used; a mean that is off by some last places of what it is the mean of; nothing kept, nothing more kept
+# after 50 steps, twice as much, by a momentum that is off by a tenth; the statistics of the batch in
+# inference, or the running ones of the step before; running values that inference moves; momentum as the
+# weight of the old; another epsilon; no bias; the weights of the step before in the backward pass; the
+# statistics of the step before, or those of half a batch; alpha instead of alpha / n; no edge at 6; a slope
+# of 0.
 DEFECTS = (
     "norm_gradient", "mean_without_gradient", "variance_without_gradient", "unbiased_running",
-    "unbiased_variance", "running_unmoved", "running_unmoved_later", "running_twice", "momentum_off",
+    "unbiased_variance", "mean_off", "running_unmoved", "running_unmoved_later", "running_twice",
+    "momentum_off",
     "batch_in_inference", "running_of_before", "moved_in_inference", "momentum_of_the_old", "other_epsilon",
     "norm_bias_ignored", "stale_norm_weight", "statistics_of_before", "statistics_of_half",
     "lrn_whole_alpha", "relu6_open", "slope_ignored",
@@ -39,6 +41,8 @@ class Normalization:
             value = now[k]
             if self.defect == "unbiased_running" and name == names[1]:
                 value = value * count / (count - 1)
+            if self.defect == "mean_off" and name == names[0]:
+                value = value + 3e-5 * np.sqrt(now[1])
             self.moved[name] = ((1 - share) * self.states[name] + share * value).astype(np.float32)
         if not self.learns and self.defect != "batch_in_inference":
             states = self.states_before if self.defect == "running_of_before" else self.states
