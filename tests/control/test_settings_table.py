@@ -12,7 +12,16 @@ import timetrial
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import PARENT_SETTINGS, SETTINGS
 from timetrial.contenders import resolve, validate_settings
-from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp, sampling
+from timetrial.control import (
+    allocator,
+    blas_variables,
+    counting,
+    huge_pages,
+    malloc,
+    niceness,
+    openmp,
+    sampling,
+)
 from timetrial.control.judging import JUDGES, Evidence, judge_settings
 from timetrial.control.libraries import LIBRARY_SETTINGS
 from timetrial.errors import InputError
@@ -44,7 +53,7 @@ def test_a_setting_without_a_judge_is_judged_by_what_the_contender_says() -> Non
 
 def test_what_the_parent_applies_is_in_one_list() -> None:
     others = {allocator.NAME, huge_pages.NAME, niceness.NAME, sampling.NAME, *malloc.NAMES, *openmp.NAMES}
-    others |= set(blas_variables.VARIABLES)
+    others |= {counting.NAME, *blas_variables.VARIABLES}
     assert {"affinity", "isa", "python", "cache", *others} == set(PARENT_SETTINGS)
 
 

@@ -10,6 +10,7 @@ import pytest
 from launching import MS, SHORT, make_plan
 
 from timetrial.launch import run_launch
+from timetrial.records.meaning import COUNTER_WORDS
 from timetrial.records.model import LaunchRecord
 from timetrial.records.samples import read_samples, read_thread_samples
 from timetrial.results.results import LaunchFiles
@@ -67,3 +68,21 @@ def test_a_place_that_is_taken_is_said_and_ends_nothing(tmp_path: Path) -> None:
     record = launched(tmp_path / "launch", "resources")
     assert record.outcome == "ok", record.reason
     assert any("could not go on writing what it used: cannot create" in one for one in record.warnings)
+
+
+@pytest.mark.effect("counters")
+def test_counters_are_read_where_nothing_is_timed_or_where_it_is_asked(tmp_path: Path) -> None:
+    beside = launched(tmp_path / "beside", "resources")
+    asked = launched(tmp_path / "asked", "speed", counters="on")
+    for record in (beside, asked):
+        assert record.outcome == "ok", record.reason
+        assert [one.name for one in record.counters] == list(COUNTER_WORDS)
+        for one in record.counters:
+            assert (one.per_step is None) == (one.reason is not None), one
+    counted = {one.name: one.per_step for one in asked.counters if one.per_step is not None}
+    if "task_clock_ns" in counted:
+        assert counted["task_clock_ns"] > 0
+    [setting] = [one for one in asked.settings if one.name == "counters"]
+    assert setting.status == ("applied" if counted else "adjusted")
+    assert launched(tmp_path / "off", "resources", counters="off").counters == []
+    assert launched(tmp_path / "plain", "speed").counters == []

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from timetrial.errors import InputError
-from timetrial.records.model import Memory, MemoryAt
-from timetrial.report.more_columns import MORE_COLUMNS, chosen_columns, column_names
+from timetrial.records.model import Counter, Memory, MemoryAt
+from timetrial.report.more_columns import (
+    MORE_COLUMNS,
+    NOT_COUNTED,
+    chosen_columns,
+    column_names,
+    why_empty,
+)
 
 
-def row(*cpu_ns: int, **witnesses: float) -> Any:
+def row(*cpu_ns: int, counters: Sequence[Counter] = (), **witnesses: float) -> Any:
     at = MemoryAt(phase="steady", resident_bytes=9 << 20, anonymous_bytes=4 << 20, shared_bytes=3 << 20)
     record = SimpleNamespace(
         purpose="speed",
         outcome="ok",
         witnesses=witnesses,
+        counters=counters,
         threads=[SimpleNamespace(cpu_ns=value) for value in cpu_ns],
         memory=Memory(phases=[at]),
     )
@@ -27,6 +35,9 @@ def row(*cpu_ns: int, **witnesses: float) -> Any:
         resident_peak_bytes=9 << 20,
         case=SimpleNamespace(on_paper_bytes=2 << 20),
     )
+
+
+BOTH = [Counter(name="instructions", per_step=5e6), Counter(name="cycles", per_step=2e6)]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +57,10 @@ def row(*cpu_ns: int, **witnesses: float) -> Any:
         ("shared", row(), "3 MB"),
         ("resident", row(), "9 MB"),
         ("on_paper", row(), "2 MB"),
+        ("instructions", row(counters=[Counter(name="instructions", per_step=3.21e9)]), "3,210.0 M"),
+        ("ipc", row(counters=BOTH), "2.50"),
+        ("energy", row(counters=[Counter(name="package_energy_j", per_step=0.0123)]), "12.3 mJ"),
+        ("cpu_time", row(counters=[Counter(name="task_clock_ns", per_step=1.5e6)]), "1.5 ms"),
     ],
 )
 def test_a_cell(name: str, one: Any, cell: str) -> None:
@@ -53,7 +68,7 @@ def test_a_cell(name: str, one: Any, cell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["cpus", "waiting", "busiest", "working", "faults", "throttled", "migrations"]
+    "name", ["cpus", "waiting", "busiest", "working", "faults", "throttled", "migrations", "cycles", "ipc"]
 )
 def test_what_nobody_counted_is_empty_and_not_0(name: str) -> None:
     assert MORE_COLUMNS[name].cell(row()) == ""
@@ -64,3 +79,13 @@ def test_columns_are_found_by_name() -> None:
     assert chosen_columns(column_names(None)) == []
     with pytest.raises(InputError, match=r"There is no column 'fault'. Did you mean 'faults'\?"):
         chosen_columns(["fault"])
+
+
+def test_a_column_that_nobody_fills_says_why() -> None:
+    no = [Counter(name=name, reason="ENOENT: no counter") for name in ("instructions", "cycles")]
+    columns = chosen_columns(["instructions", "faults", "ipc", "energy"])
+    assert why_empty(columns, [row(counters=no)]) == [
+        "instructions, IPC: unavailable: ENOENT: no counter",
+        f"energy: {NOT_COUNTED}",
+    ]
+    assert why_empty(columns[:1], [row(counters=no), row(counters=BOTH)]) == []

@@ -3,11 +3,16 @@
 #include <pybind11/typing.h>
 
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "bindings.h"
 #include "metrics/bandwidth.h"
 #include "metrics/contention.h"
+#include "metrics/counters.h"
+#include "metrics/energy.h"
 #include "metrics/observer.h"
 #include "metrics/peak.h"
 #include "process/float_mode.h"
@@ -41,9 +46,35 @@ py::typing::List<PathAndKind> libraries(const Observer& observer) {
     return found;
 }
 
+void register_counters(py::module_& module) {
+    py::class_<CounterSum>(module, "CounterSum")
+        .def_readonly("name", &CounterSum::name)
+        .def_readonly("is_hardware", &CounterSum::is_hardware)
+        .def_readonly("error", &CounterSum::error)
+        .def_readonly("count", &CounterSum::count)
+        .def_readonly("enabled_ns", &CounterSum::enabled_ns)
+        .def_readonly("running_ns", &CounterSum::running_ns);
+    py::class_<Counters>(module, "Counters")
+        .def(py::init([](const std::vector<pid_t>& tids) { return std::make_unique<Counters>(tids); }),
+             py::arg("tids"))
+        .def("read", &Counters::read)
+        .def("close", &Counters::close);
+    py::class_<EnergyZone>(module, "EnergyZone")
+        .def_readonly("zone", &EnergyZone::zone)
+        .def_readonly("name", &EnergyZone::name)
+        .def_readonly("error", &EnergyZone::error)
+        .def_readonly("energy_uj", &EnergyZone::energy_uj)
+        .def_readonly("range_uj", &EnergyZone::range_uj);
+    module.def(
+        "read_energy",
+        [](const std::string& root) { return with_os_errors([&] { return read_energy(root); }); },
+        py::arg("root"));
+}
+
 }  // namespace
 
 void register_metrics(py::module_& module) {
+    register_counters(module);
     py::class_<ThreadObservation>(module, "ThreadObservation")
         .def_readonly("pid", &ThreadObservation::pid)
         .def_readonly("tid", &ThreadObservation::tid)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch
-    from timetrial.records.model import LaunchRecord
+    from timetrial.records.model import Counter, LaunchRecord, Purpose
 
 Reading = Callable[["LaunchRecord"], float | None]
 
@@ -59,3 +59,35 @@ def throttled_share(record: LaunchRecord) -> float | None:
 def shared_bytes(record: LaunchRecord) -> float | None:
     """Shared memory at the end of the steady part."""
     return next((one.shared_bytes for one in record.memory.phases if one.phase == "steady"), None)
+
+
+# Whose counters count: those of the launches that are timed, where they were asked for; else of others.
+_COUNTED: tuple[Purpose, ...] = ("speed", "resources", "learning")
+
+
+def counters_of(launches: Sequence[Launch], name: str) -> list[Counter]:
+    """What launches of one purpose that are ok say of a counter."""
+    for purpose in _COUNTED:
+        records = [one.record for one in launches if one.record.purpose == purpose]
+        found = [
+            counter
+            for record in records
+            if record.outcome == "ok"
+            for counter in record.counters
+            if counter.name == name
+        ]
+        if found:
+            return found
+    return []
+
+
+def counted(launches: Sequence[Launch], name: str) -> float | None:
+    """Of a step: the median over those launches; None: nobody counted, or it could not be counted."""
+    seen = [one.per_step for one in counters_of(launches, name) if one.per_step is not None]
+    return median(seen) if seen else None
+
+
+def instructions_per_cycle(launches: Sequence[Launch]) -> float | None:
+    """Both of the same launches."""
+    instructions, cycles = counted(launches, "instructions"), counted(launches, "cycles")
+    return None if instructions is None or not cycles else instructions / cycles

@@ -16,6 +16,7 @@ NO_NETWORK = "none"  # the network, and the data set, of a callable that was giv
 # And what begins so: malloc.top_pad.
 WITHOUT_INFLUENCE = (
     "threads", "inter_op_threads", "affinity", "nice", "cache", "malloc", "memory", "openmp", "samples",
+    "counters",
 )  # fmt: skip
 RESERVED_AXES = ("backend", "network", "threads", "task", "device", "dtype", "semantics")
 

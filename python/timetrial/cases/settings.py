@@ -153,6 +153,15 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "counters": SettingKind(
+        "whether counters of the processors and of the kernel, and energy, are read at the borders of the "
+        "steady part: counters=on",
+        "what was counted, in the record",
+        ("on", "off"),
+        default="on in learning and resource launches, off in those that are timed",
+        by="parent",
+        of="all",
+    ),
     "openmp.wait_policy": SettingKind(
         "whether OpenMP's threads spin while they wait: openmp.wait_policy=passive,active",
         _OPENMP,

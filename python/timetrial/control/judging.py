@@ -15,6 +15,7 @@ from timetrial.control import (
     allocator,
     arithmetic,
     blas_variables,
+    counting,
     float_mode,
     huge_pages,
     malloc,
@@ -29,7 +30,7 @@ from timetrial.control.manners import judge_affinity, judge_manners
 from timetrial.control.threads import ThreadEvidence, judge_threads
 from timetrial.control.topology import WORDS
 from timetrial.processes.events import LoadedLibrary, Reading
-from timetrial.records.model import Setting, SettingStatus, Thread
+from timetrial.records.model import Counter, Setting, SettingStatus, Thread
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Evidence:
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked
     pages: huge_pages.Seen = field(default_factory=huge_pages.Seen)
     looks: sampling.Looks = field(default_factory=sampling.Looks)
+    counters: Sequence[Counter] = ()  # of the steady part
     proven: arithmetic.Proven = field(default_factory=arithmetic.Proven)
 
 
@@ -125,6 +127,10 @@ def _samples(name: str, asked: str, evidence: Evidence) -> Setting:
     return sampling.judge(asked, evidence.looks)
 
 
+def _counters(name: str, asked: str, evidence: Evidence) -> Setting:
+    return counting.judge(asked, evidence.counters)
+
+
 def _determinism(name: str, asked: str, evidence: Evidence) -> Setting:
     return arithmetic.judge_determinism(asked, evidence.readings.get(name, Reading()), evidence.proven)
 
@@ -160,6 +166,7 @@ JUDGES: dict[str, Judge] = {
     huge_pages.NAME: _huge_pages,
     niceness.NAME: _nice,
     sampling.NAME: _samples,
+    counting.NAME: _counters,
     arithmetic.DETERMINISM: _determinism,
     arithmetic.MATH_MODE: _math_mode,
     blas_variables.TIMEOUT: _thread_timeout,

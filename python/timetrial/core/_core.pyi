@@ -14,6 +14,9 @@ __all__: list[str] = [
     "WINDOW_CAPACITY",
     "BackendSession",
     "Bandwidth",
+    "CounterSum",
+    "Counters",
+    "EnergyZone",
     "Libraries",
     "Library",
     "Network",
@@ -38,6 +41,7 @@ __all__: list[str] = [
     "openblas_core_missed",
     "openblas_core_problem",
     "permutation",
+    "read_energy",
     "read_evenly",
     "read_window",
     "register_layer_kind",
@@ -76,6 +80,37 @@ class Libraries:
     def loaded(self) -> list[Library]: ...
     @property
     def searches(self) -> int: ...
+
+class CounterSum:
+    @property
+    def count(self) -> int: ...
+    @property
+    def enabled_ns(self) -> int: ...
+    @property
+    def error(self) -> int: ...
+    @property
+    def is_hardware(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def running_ns(self) -> int: ...
+
+class Counters:
+    def __init__(self, tids: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> None: ...
+    def close(self) -> None: ...
+    def read(self) -> list[CounterSum]: ...
+
+class EnergyZone:
+    @property
+    def energy_uj(self) -> int: ...
+    @property
+    def error(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def range_uj(self) -> int: ...
+    @property
+    def zone(self) -> str: ...
 
 class ThreadObservation:
     @property
@@ -283,6 +318,7 @@ def openblas_core_problem(core: str) -> str: ...
 def permutation(
     seed: typing.SupportsInt | typing.SupportsIndex, stream: str, n: typing.SupportsInt | typing.SupportsIndex
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def read_energy(root: str) -> list[EnergyZone]: ...
 def read_evenly(
     sizes: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
     seconds: typing.SupportsFloat | typing.SupportsIndex,

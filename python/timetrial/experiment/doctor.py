@@ -22,6 +22,7 @@ State = Literal["ready", "missing", "broken"]
 STACKS, FRAMEWORKS = "more native stacks to compare", "whole frameworks to compare"
 LIBRARIES = "libraries below a stack (blas.library=, onednn.library=, malloc.library=)"
 IMAGES, REPORTS = "real images, as data sets", "figures, data frames, HTML reports"
+COUNTERS = "instructions, cycles and energy of a step (--columns)"
 DATA = "real images, texts and series, as data sets"
 # What optional parts of timetrial import, the extra that brings it, and what one gains.
 _MODULES = {
@@ -89,6 +90,7 @@ def doctor(*, noise: bool = False) -> Diagnosis:
         *_library_checks(),
         *_dataset_checks(),
         *_module_checks(),
+        *_counter_checks(),
     ]
     usable = int(machine["usable_cpus"])
     peaks = {str(count): cpu.measure_peak_flops(count).flops_per_s for count in sorted({1, usable})}
@@ -200,4 +202,16 @@ def _module_checks() -> list[Check]:
             found.append(Check(name, "missing", f"the module {module} is not installed", cure, gain))
         else:
             found.append(Check(name, "ready", module))
+    return found
+
+
+def _counter_checks() -> list[Check]:
+    """What can be counted, in a line; what cannot, in a line for each reason."""
+    from timetrial.observing.counted import counted_here
+
+    counters = counted_here()
+    found = [Check(f"counter {one.name}", "ready", "counts") for one in counters if one.reason is None]
+    for why in dict.fromkeys(one.reason for one in counters if one.reason):
+        names = ", ".join(one.name for one in counters if one.reason == why)
+        found.append(Check(names, "missing", why, gain=COUNTERS))
     return found

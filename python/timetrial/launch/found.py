@@ -128,6 +128,7 @@ class Found:
             profiled_steps=self.layers.steps,
             profiled_layers=self.layers.layers(),
             witnesses=watch.witnesses if watch else {},
+            counters=watch.counters if watch else [],
             others=watch.others if watch else {},
             compile_cache=self.cache,
             first_call_ns=self.first_call_ns,

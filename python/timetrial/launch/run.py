@@ -14,6 +14,7 @@ from timetrial.contenders.compile_cache import COLD, compiled
 from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, pins_of, setting_environment
+from timetrial.control import counting
 from timetrial.control.arithmetic import Proven
 from timetrial.control.huge_pages import refused
 from timetrial.control.judging import mismatch
@@ -205,6 +206,8 @@ class Launch:
             dispatches=version is not None and version.dispatches,
             supervisor=process.supervisor,
             pins=pins_of(plan.case),
+            counts=counting.are_wanted(plan.case.settings, plan.purpose),
+            is_alone=self.seat is None and plan.at_once == 1,
         )
         found.watch.after_ready(found.phases)
         found.runner = SegmentRunner(

@@ -20,13 +20,14 @@ from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
 from timetrial.library_files import version_of
+from timetrial.observing.counted import Counting, Tally
 from timetrial.observing.held import Held, anonymous_peak
 from timetrial.observing.programs import Programs, busiest, read_programs
 from timetrial.observing.turn_watch import TurnWatch
 from timetrial.observing.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.processes.environment import environment_of
 from timetrial.processes.events import LoadedLibrary, Reading
-from timetrial.records.model import Library, Memory, Phase, Segment, Thread
+from timetrial.records.model import Counter, Library, Memory, Phase, Segment, Thread
 
 FEWEST_COUNTED_NS = 50_000_000
 # Less than this share of a CPU is not worth a name.
@@ -43,6 +44,7 @@ class _Border:
     seen: Observation
     machine: Look
     apart: bool = False
+    tally: Tally | None = None  # where counters are read
 
 
 class Watch:
@@ -56,7 +58,11 @@ class Watch:
         dispatches: bool = False,
         supervisor: int | None = None,
         pins: frozenset[int] | None = None,
+        counts: bool = False,
+        is_alone: bool = True,
     ):
+        """`counts`: counters are read at the borders of what is steady. `is_alone`: while it runs, no other
+        contender does."""
         self._observer = Observer(pid, supervisor)
         self._machine = Machine(pid)
         self._programs: Programs = {}
@@ -64,6 +70,9 @@ class Watch:
         self._helpers = tuple(helper_threads)
         self._dispatches = dispatches
         self._pins = pins  # processors of which each thread that works gets one
+        self._counts, self._is_alone = counts, is_alone
+        self._counting: Counting | None = None
+        self.counters: list[Counter] = []
         self._lifetime_peak = 0
         self._borders: list[_Border] = []
         self._memory = Memory()
@@ -112,6 +121,9 @@ class Watch:
             self._pin(self._read())
         self._programs, self._programs_ns = read_programs(), time.monotonic_ns()
         self._migrations = self._observer.migrations()
+        if self._counts:
+            tids = [thread.tid for thread in self._observer.read().threads]
+            self._counting = Counting(tids, is_alone=self._is_alone)
         self.border(0)
 
     @contextlib.contextmanager
@@ -133,7 +145,9 @@ class Watch:
         now_ns = time.monotonic_ns()
         seen = self._read()
         self.habits.add(seen.threads, self._helpers)
-        self._borders.append(_Border(steps, now_ns, seen, self._machine.look(self.habits.cpus), apart))
+        look = self._machine.look(self.habits.cpus)
+        tally = self._counting.tally() if self._counting else None
+        self._borders.append(_Border(steps, now_ns, seen, look, apart, tally))
         self._observer.reset_peak()
 
     def first_and_last(self) -> tuple[Observation, Observation] | None:
@@ -194,6 +208,7 @@ class Watch:
             moved = self._observer.migrations()
             if moved is not None and self._migrations is not None:  # of all steps since begin_steady()
                 self.witnesses["migrations_per_step"] = max(0, moved - self._migrations) / last.steps
+        self._end_counting(self._borders[working:])
         if (self.witnesses.get("others_cpus") or 0.0) > FEWEST_NAMED_CPUS:
             wall_s = (time.monotonic_ns() - self._programs_ns) / 1e9
             where = cores if len(cores) < (os.cpu_count() or 1) else None
@@ -211,6 +226,17 @@ class Watch:
         self._memory = self._memory.model_copy(
             update={"steady_peak": max(0, peak - window_bytes), "steady_anonymous_peak": held}
         )
+
+    def _end_counting(self, borders: Sequence[_Border]) -> None:
+        if self._counting is None:
+            return
+        stretches = [
+            (one.tally, other.tally)
+            for one, other in itertools.pairwise(borders)
+            if one.tally and other.tally and not other.apart
+        ]
+        self.counters = self._counting.end(stretches, borders[-1].steps - borders[0].steps)
+        self._counting = None
 
     def read_float_modes(self) -> None:
         """Of the threads that were counted; when nothing is timed any more."""
@@ -275,6 +301,7 @@ class Watch:
             environment=self._environment,
             mapped=self._mapped,
             pages=self._pages,
+            counters=tuple(self.counters),
         )
 
 

@@ -22,6 +22,22 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "damaged": "its files are not those that were written; said by whoever reads them",
 }
 
+# Of a step, of all threads and processes of the contender; the unit is in the name where it is no number of
+# events.
+COUNTER_WORDS = {
+    "instructions": "instructions in user mode",
+    "cycles": "clock cycles in user mode",
+    "cache_misses": "reads and writes that the last cache did not have",
+    "branch_misses": "branches that were predicted wrongly",
+    "tlb_misses": "reads whose page the first data TLB did not have",
+    "task_clock_ns": "nanoseconds on a processor",
+    "page_faults": "page faults in user mode",
+    "context_switches": "how often a thread left its processor",
+    "migrations": "how often a thread went on on another processor",
+    "package_energy_j": "joules of all processor packages, whoever ran on them",
+    "memory_energy_j": "joules of the memory behind them",
+}
+
 _SETTINGS = {
     "settings[].name": "of a setting that was asked, or that the contender told of itself",
     "settings[].asked": "the word that was asked; null: nobody asked",

@@ -158,6 +158,16 @@ class Thread(Model):
     flush_to_zero: FloatMode | None = None  # behind the last timed step; None: not read
 
 
+class Counter(Model):
+    """What processors, the kernel or the machine's energy counters say of a step while steady; the unit is in
+    its name, else it is a number of events."""
+
+    name: str
+    per_step: float | None = None  # None: it was not counted
+    running_share: float | None = None  # of its time in which it was counted; below 1: scaled up from that
+    reason: str | None = None  # why it was not counted: the errno, and what would change it
+
+
 class Library(Model):
     """A mapped library that computes, schedules or allocates. What it says of itself is None where the
     contender did not ask it."""
@@ -284,6 +294,7 @@ class LaunchRecord(Model):
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
     witnesses: dict[str, float | None] = Field(default_factory=dict)
+    counters: list[Counter] = Field(default_factory=list)  # []: nobody counted, or an older record
     others: dict[str, float] = Field(default_factory=dict)  # CPUs that other programs used, by name
     compile_cache: CompileCache | None = None  # None: a record older than this field
     first_call_ns: int | None = None  # of a proof: its first command that computes, compiling included

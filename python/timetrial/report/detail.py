@@ -132,6 +132,7 @@ class CaseDetail:
         yield from _repeated(first)
         yield from self._before_steady()
         yield from memory_facts(row.case, first.memory)
+        yield from counter_facts(row.launches)
         if first.libraries:
             yield (
                 "libraries",
@@ -263,6 +264,20 @@ def memory_facts(case: CaseRecord, held: Memory) -> Iterator[tuple[str, str]]:
     if case.least_bytes:
         needed = ", ".join(f"{memory(size)} of {name}" for name, size in case.least_bytes.items() if size)
         yield "memory on paper", f"{memory(sum(case.least_bytes.values()))} at least: {needed}"
+
+
+def counter_facts(launches: Iterable[Launch]) -> Iterator[tuple[str, str]]:
+    """Of the first launch that counted, and why it did not count others."""
+    counters = next((one.record.counters for one in launches if one.record.counters), [])
+    words = [f"{one.name} {one.per_step:,.6g}" for one in counters if one.per_step is not None]
+    if words:
+        yield "counted in a step", ", ".join(words)
+    reasons: dict[str, list[str]] = {}
+    for one in counters:
+        if one.reason:
+            reasons.setdefault(one.reason, []).append(one.name)
+    if reasons:
+        yield "not counted", "\n".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
 
 
 def _launch_cells(launch: Launch) -> list[str]:

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from timetrial.noise import NoiseFinding
 
 WIDEST = 80
-_KINDS = {"backend": "backends", "framework": "frameworks", "library": "libraries", "dataset": "data sets"}
+_KINDS = {
+    "backend": "backends",
+    "framework": "frameworks",
+    "library": "libraries",
+    "dataset": "data sets",
+    "counter": "counters",
+}
 _OTHERS = "also"
 _FEW = 2  # things with a cure of their own; of more, the list says how
 

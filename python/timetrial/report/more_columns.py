@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from timetrial.analysis import used
 from timetrial.analysis.summary import Row
 from timetrial.errors import InputError, nearest
+from timetrial.records.meaning import COUNTER_WORDS
 from timetrial.report.numbers import memory
+
+NOT_COUNTED = "not counted: resource_launches=1 counts beside timed launches, counters=on in them"
 
 
 @dataclass(frozen=True)
 class MoreColumn:
-    """`cell`: its number as words; "" where no record tells."""
+    """`cell`: its number as words; "" where no record tells. `counter`: the one that it needs, of those that
+    not every machine has."""
 
     title: str
     words: str
     cell: Callable[[Row], str]
+    counter: str = ""
 
 
 def _number(
@@ -36,6 +41,23 @@ def _bytes(of: Callable[[Row], float | None]) -> Callable[[Row], str]:
         return "" if value is None else memory(value)
 
     return cell
+
+
+def _counter(
+    title: str, name: str, scale: float = 1.0, unit: str = "", form: str = ",.1f", also: str = ""
+) -> MoreColumn:
+    """Of a step: a counter, in the unit given; `also`: what to say besides."""
+
+    def cell(row: Row) -> str:
+        value = used.counted(row.launches, name)
+        return "" if value is None else f"{scale * value:{form}}{unit}"
+
+    return MoreColumn(title, f"{COUNTER_WORDS[name]}, of a step{also}", cell, name)
+
+
+def _instructions_per_cycle(row: Row) -> str:
+    value = used.instructions_per_cycle(row.launches)
+    return "" if value is None else f"{value:.2f}"
 
 
 MORE_COLUMNS: dict[str, MoreColumn] = {
@@ -102,6 +124,17 @@ MORE_COLUMNS: dict[str, MoreColumn] = {
         "weights, gradients, states and activations: the least that a step needs",
         _bytes(lambda row: row.case.on_paper_bytes),
     ),
+    "instructions": _counter("instructions", "instructions", 1e-6, " M"),
+    "cycles": _counter("cycles", "cycles", 1e-6, " M"),
+    "ipc": MoreColumn(
+        "IPC", "instructions in a clock cycle, in user mode", _instructions_per_cycle, "cycles"
+    ),
+    "cache_misses": _counter("cache misses", "cache_misses", 1e-3, " k"),
+    "branch_misses": _counter("branch misses", "branch_misses", 1e-3, " k"),
+    "tlb_misses": _counter("TLB misses", "tlb_misses", 1e-3, " k"),
+    "cpu_time": _counter("CPU time", "task_clock_ns", 1e-6, " ms", ",.3g", ", all threads added up"),
+    "energy": _counter("energy", "package_energy_j", 1e3, " mJ", ",.3g"),
+    "memory_energy": _counter("memory energy", "memory_energy_j", 1e3, " mJ", ",.3g"),
 }
 
 
@@ -120,3 +153,15 @@ def column_names(words: str | None) -> list[str]:
     names = [word.strip() for word in (words or "").split(",") if word.strip()]
     chosen_columns(names)
     return names
+
+
+def why_empty(columns: Sequence[MoreColumn], rows: Sequence[Row]) -> list[str]:
+    """Of columns of counters that no row fills: why, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for column in columns:
+        if not column.counter or any(column.cell(row) for row in rows):
+            continue
+        said = [one.reason for row in rows for one in used.counters_of(row.launches, column.counter)]
+        why = next((f"unavailable: {one}" for one in said if one), NOT_COUNTED)
+        reasons.setdefault(why, []).append(column.title)
+    return [f"{', '.join(titles)}: {why}" for why, titles in reasons.items()]

@@ -14,7 +14,7 @@ from timetrial.cases.case import NO_NETWORK, RESERVED_AXES
 from timetrial.records.model import ExperimentRecord
 from timetrial.report import columns
 from timetrial.report.columns import closing_lines, outcome_style
-from timetrial.report.more_columns import chosen_columns
+from timetrial.report.more_columns import chosen_columns, why_empty
 from timetrial.report.numbers import (
     OF_PEAK,
     accuracy_words,
@@ -81,6 +81,8 @@ class CasesTable:
         words = legend(self._results.rows)
         if words:
             yield Text(f"  {words}", style="dim", overflow="fold")
+        for words in why_empty(self._more, self._results.rows):
+            yield Text(f"  {words}", style="yellow", overflow="fold")
         yield from remark_lines(warnings(self._results), options.max_width)
         yield closing_lines(self._results.path, self._results.experiment.again, options.max_width)
 
