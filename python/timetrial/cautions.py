@@ -120,6 +120,11 @@ class Caution(Enum):
         "accident",
         "Settle it with malloc.top_pad, malloc.trim_threshold or malloc.mmap_max (timetrial show counts).",
     )
+    SHARED_MEMORY = (
+        "held {shared} MB of shared memory beside {held} MB of private memory: the column `memory` leaves it "
+        "out",
+        "Add it up before calling it leaner: --columns shared; what several processes share counts once.",
+    )
     ADJUSTED = (
         "{name} asked {asked}, effective {effective}: adjusted",
         "Read the row as one with what is in force.",

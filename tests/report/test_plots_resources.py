@@ -11,6 +11,7 @@ from typing import Any
 import fakes
 import pytest
 from fakes import FakeEngine
+from matplotlib.lines import Line2D
 
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
@@ -67,6 +68,19 @@ def test_the_figure_shows_what_was_seen(run: Callable[..., Results]) -> None:
     assert cores.get_ylabel() == "processors used"
     assert max(cores.lines[0].get_ydata()) == pytest.approx(2)
     assert memory.get_title().startswith("fast\n2 launches, 1 looks/s")
+
+
+def test_the_legend_has_the_color_of_each_case(run: Callable[..., Results]) -> None:
+    results = run("resource_launches=1")
+    look_at(results)
+    figure = results.plot.resources()
+    drawn = [str(panel.lines[0].get_color()) for panel in figure.axes[:2]]
+    [legend] = figure.legends
+    colors = [str(line.get_color()) for line in legend.findobj(Line2D)]
+    assert len(set(drawn)) == 2
+    assert set(drawn) <= set(colors)
+    assert legend.get_texts()[0].get_text() == "private"
+    assert len(colors) == 2 + len(legend.get_texts()) - 1, "the others look alike in all cases"
 
 
 def test_a_part_of_the_results_is_drawn_alone(run: Callable[..., Results]) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.report.detail import CaseDetail, ExperimentDetail
-from timetrial.report.numbers import duration, memory, plus_minus, ratio_words, seconds
+from timetrial.report.numbers import OF_PEAK, duration, memory, plus_minus, ratio_words, seconds
 from timetrial.report.rendering import to_html, to_text
 from timetrial.results.results import Results
 from timetrial.statistics.intervals import Estimate, positive_location
@@ -38,7 +38,8 @@ def test_the_table(measure) -> None:  # type: ignore[no-untyped-def]
         "wrong    1                     -  wrong: gradient conv1.weight: relative L2 error 0.5, tolerance",
         "                                  2e-05",
         "absent   1                     -  unavailable: absent needs the module absent: pip install absent",
-        "  of peak: the machine's f32 multiply-add peak, nominal work · memory: without mapped files",
+        f"  of peak: {OF_PEAK} · memory: without mapped files and what",
+        "is shared",
         *lines[-3:],
     ]
     assert lines[-3].startswith("  records: ")

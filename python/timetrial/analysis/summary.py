@@ -24,6 +24,7 @@ from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios
 from timetrial.analysis.sameness import unequal_steps
 from timetrial.analysis.step_times import StepTimes
 from timetrial.analysis.taken_home import RowSettings
+from timetrial.analysis.used import lean_by_sharing
 from timetrial.cautions import Caution, Remark
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
@@ -351,7 +352,7 @@ def _of_launches(launches: Sequence[Launch], parity: Parity | None) -> list[str]
     slow = sorted({one.tensor for launch in timed for one in launch.record.subnormals or ()})
     if slow:
         said.append(Caution.SUBNORMAL.words(tensors=", ".join(slow)))
-    said += unequal_page_faults(timed)
+    said += unequal_page_faults(timed) + lean_by_sharing(timed)
     notes = [_NOTES[note].words() for note in parity.notes if note in _NOTES] if parity else []
     if parity and parity.deterministic is False:
         notes.append(Caution.CHANCE.words())

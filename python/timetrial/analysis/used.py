@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from timetrial.cautions import Caution
+
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch
     from timetrial.records.model import Counter, LaunchRecord, Purpose
 
+SHARED_SHARE, SHARED_BYTES = 0.1, 16 << 20  # of private memory; and in all: less is not worth a word
+_MB = 1 << 20
 Reading = Callable[["LaunchRecord"], float | None]
 
 
@@ -59,6 +63,21 @@ def throttled_share(record: LaunchRecord) -> float | None:
 def shared_bytes(record: LaunchRecord) -> float | None:
     """Shared memory at the end of the steady part."""
     return next((one.shared_bytes for one in record.memory.phases if one.phase == "steady"), None)
+
+
+def lean_by_sharing(launches: Sequence[Launch]) -> list[str]:
+    """A warning where much is held that the column `memory` leaves out: tensors in shared memory."""
+    found = [
+        (int(shared), held)
+        for one in launches
+        if (shared := shared_bytes(one.record)) is not None and (held := one.record.memory.held) is not None
+    ]
+    if not found:
+        return []
+    shared, held = max(found)
+    if shared < max(SHARED_BYTES, SHARED_SHARE * held):
+        return []
+    return [Caution.SHARED_MEMORY.words(shared=round(shared / _MB), held=round(held / _MB))]
 
 
 # Whose counters count: those of the launches that are timed, where they were asked for; else of others.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from timetrial.figures.plots_style import MUTED, QUESTIONS, color, ink, new_figu
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from timetrial.results.results import Results
 
@@ -78,18 +79,29 @@ def resources_figure(cases: Sequence[CaseResources], title: str = "") -> Figure:
         panel.set_ylim(bottom=0)
         panel.grid(alpha=0.25)
     figure.suptitle(title or QUESTIONS["resources"], x=0.01, ha="left", fontsize=12)
-    names = {
-        text: line for panel in panels for line, text in zip(*panel.get_legend_handles_labels(), strict=True)
-    }
+    _add_legend(figure, panels, len(cases))
+    return figure
+
+
+def _add_legend(figure: Figure, panels: Sequence[Axes], cases: int) -> None:
+    """What has another color in each case has all of these."""
+    from matplotlib.legend_handler import HandlerTuple
+
+    lines: dict[str, dict[str, Line2D]] = {}  # name -> color -> one of those
+    for line in (line for panel in panels for line in panel.lines):
+        if not str(line.get_label()).startswith("_"):
+            lines.setdefault(str(line.get_label()), {})[str(line.get_color())] = line
+    handles: Any = [tuple(alike.values()) for alike in lines.values()]  # of that handler, no artists
     figure.legend(
-        list(names.values()),
-        list(names),
+        handles,
+        list(lines),
+        handler_map={tuple: HandlerTuple(ndivide=None)},
+        handlelength=2 + cases / 2,
         loc="outside lower center",
-        ncols=2 if len(cases) < 3 else 4,
+        ncols=2 if cases < 3 else 4,
         fontsize=9,
         frameon=False,
     )
-    return figure
 
 
 def _rate(case: CaseResources) -> str:

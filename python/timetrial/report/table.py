@@ -286,7 +286,7 @@ def legend(rows: list[Row]) -> str:
         words.append(f"of peak: {OF_PEAK}")
     if any(row.peak_memory_bytes is not None for row in timed):
         known = all(row.peak_memory_bytes != row.resident_peak_bytes for row in timed)
-        words.append(f"memory: {'without' if known else 'with'} mapped files")
+        words.append(f"memory: {'without mapped files and what is shared' if known else 'with mapped files'}")
     most = max((row.accuracy_rows for row in timed if row.accuracy), default=1)
     shared = any(row.accuracy_from for row in timed)
     if most > 1:
