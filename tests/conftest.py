@@ -33,6 +33,7 @@ RUNTIME_MODULES = (
     "loading",
     "own_step",
     "score",
+    "stacks",
     "symbolic_adapter",
     "timed",
     "timetrial_adapter",

@@ -9,14 +9,18 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "process/cpu_list.h"
 #include "process/descendants.h"
+#include "process/held_memory.h"
 #include "process/limits.h"
 #include "process/small_file.h"
 
@@ -59,7 +63,61 @@ TEST(Affinity, BindsTheCallingThread) {
     EXPECT_THROW(set_affinity({before.back() + 1}), std::invalid_argument);
 }
 
-TEST(Limits, NoneChangesNothing) { EXPECT_NO_THROW(Limits{}.apply()); }
+TEST(Limits, NoneChangesNothing) {
+    EXPECT_NO_THROW(Limits{}.apply());
+    EXPECT_FALSE(Limits{}.has_cap());
+}
+
+TEST(Limits, AreWhatTheKernelSays) {
+    Limits limits;
+    limits.open_files = 77;
+    EXPECT_TRUE(limits.has_cap());
+    const pid_t child = fork();
+    if (child == 0) {
+        limits.apply();
+        const bool is_told = std::strstr(limits_in_force().data(), " open_files 77") != nullptr;
+        _exit(is_told ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(std::strstr(limits_in_force().data(), " open_files 77"), nullptr);
+}
+
+TEST(Limits, AGroupThatIsNoneIsRefused) {
+    Limits limits;
+    limits.groups = {testing::TempDir() + "no-such-group"};
+    EXPECT_TRUE(limits.has_cap());
+    EXPECT_THROW(limits.apply(), std::system_error);
+}
+
+TEST(HeldMemory, IsThatOfAllBelow) {
+    EXPECT_EQ(held_memory(getpid()), std::nullopt);
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        constexpr std::size_t size = std::size_t{32} << 20;
+        std::vector<char> touched(size, '\1');
+        const pid_t grandchild = fork();
+        if (grandchild == 0) touched.assign(size, '\2');  // pages of its own
+        if (write(ready[1], &grandchild, sizeof grandchild) < 0) _exit(1);
+        pause();
+        _exit(touched[0]);
+    }
+    pid_t grandchild = 0;
+    for (int i = 0; i < 2; ++i) {
+        pid_t said = 0;
+        ASSERT_EQ(read(ready[0], &said, sizeof said), static_cast<ssize_t>(sizeof said));
+        grandchild = std::max(grandchild, said);
+    }
+    const std::optional<std::uint64_t> held = held_memory(getpid());
+    ASSERT_TRUE(held.has_value());
+    EXPECT_GE(*held, std::uint64_t{64} << 20);
+    kill(grandchild, SIGKILL);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+}
 
 TEST(SmallFile, IsReadToItsEndWhateverInterrupts) {
     const std::string path = testing::TempDir() + "interrupted-" + std::to_string(getpid());

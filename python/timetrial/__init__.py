@@ -16,6 +16,7 @@
     tt.history("history.jsonl").plot()                  # numbers over time, as CI and pytest append them
     tt.doctor()                                         # what is ready, what is missing, what cures it
     tt.tune(network="mlp", backend=["pytorch", "onednn"], threads=[1, 2])     # the fastest way, by a race
+    tt.fits(network="mlp", backend=["eigen", "pytorch"])    # the smallest memory in which a step still runs
     tt.libraries()                                      # BLAS, OpenMP ... that this process has loaded
     with tt.settings(threads=1): ...                    # of this process's libraries, for a while
 
@@ -45,6 +46,7 @@ _HOMES = {
     "settings": "timetrial.in_process.settings",
     "SettingsWarning": "timetrial.in_process.settings",
     "tune": "timetrial.tuning",
+    "fits": "timetrial.fitting",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.results.results",
     "Profile": "timetrial.results.profile",
@@ -83,6 +85,7 @@ __all__ = [
     "__version__",
     "compare",
     "doctor",
+    "fits",
     "history",
     "layer_kind",
     "libraries",

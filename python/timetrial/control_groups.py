@@ -71,13 +71,28 @@ def quota_cpus(groups: Sequence[Path]) -> float | None:
     return min(found, default=None)
 
 
-def out_of_memory_kills(root: Path = Path("/")) -> int:
-    """Out-of-memory kills counted so far in our control group and on the machine; 0 if nobody counts."""
-    paths = [root / "proc/vmstat"]
+@dataclass(frozen=True)
+class Kills:
+    """Out-of-memory kills: in our own control group, and on the machine, whose count has all of them."""
+
+    machine: int = 0
+    group: int = 0
+
+    def since(self, earlier: Kills) -> Kills:
+        """Those that were counted meanwhile."""
+        return Kills(self.machine - earlier.machine, self.group - earlier.group)
+
+
+def out_of_memory_kills(root: Path = Path("/")) -> Kills:
+    """Counted so far; 0 if nobody counts."""
+    group = 0
     for line in _text(root / "proc/self/cgroup").splitlines():
-        if line.startswith("0::"):
-            paths.append(root / "sys/fs/cgroup" / line[3:].strip().lstrip("/") / "memory.events")
-    return sum(_numbers(_text(path)).get("oom_kill", 0) for path in paths)
+        _, controllers, path = line.split(":", 2)
+        place = {"": "memory.events", "memory": "memory/memory.oom_control"}.get(controllers)
+        if place is not None:
+            folder, _, file = f"sys/fs/cgroup/{place}".rpartition("/")
+            group += _numbers(_text(root / folder / path.strip().lstrip("/") / file)).get("oom_kill", 0)
+    return Kills(_numbers(_text(root / "proc/vmstat")).get("oom_kill", 0), group)
 
 
 def _numbers(text: str) -> dict[str, int]:

@@ -38,7 +38,7 @@ SAYS = {
     "spin": "no progress for 1 s of running time during loading",
     "stop": "it stands still by a signal that is not ours",
     "crash": "was ended by SIGABRT during loading",
-    "memory": "was ended by SIGABRT during loading (a memory limit was set: it may be the cause)",
+    "memory": "was ended by SIGABRT during loading (memory.cap=17179869184 (RLIMIT_DATA) was set: that may",
     "leave_with_words": "no licence\nask at the counter",
     "leave": "it ended the process that loaded it, with exit code 0",
     "talk": "it exports no tt_backend_table",

@@ -35,11 +35,11 @@ def null(
     name: str,
     *,
     progress_timeout_s: float = 20.0,
-    memory_bytes: int | None = None,
+    memory: str = "none",
     **settings: str,
 ) -> LaunchPlan:
-    limits = replace(SHORT.limits, progress_timeout_s=progress_timeout_s, memory_bytes=memory_bytes)
-    named = {f"null.{key}": value for key, value in settings.items()}
+    limits = replace(SHORT.limits, progress_timeout_s=progress_timeout_s)
+    named = {"memory.cap": memory, **{f"null.{key}": value for key, value in settings.items()}}
     return make_plan(folder / name, "null", settings={**WORK, **named}, measure=replace(SHORT, limits=limits))
 
 
@@ -64,7 +64,7 @@ def took_all_its_turns(record: LaunchRecord, rounds: int = ROUNDS) -> bool:
 def test_the_others_go_on(tmp_path: Path, failure: str, outcome: str) -> None:
     plans = [
         null(tmp_path, "first"),
-        null(tmp_path, "fails", fail=failure, fail_after="30", memory_bytes=256 * 2**20),
+        null(tmp_path, "fails", fail=failure, fail_after="30", memory="256MiB"),
         null(tmp_path, "last"),
     ]
     first, failed, last = heat(plans, ENOUGH_ROUNDS, budget_ns=60_000 * MS)

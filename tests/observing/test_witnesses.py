@@ -10,6 +10,7 @@ import pytest
 
 from timetrial.analysis.noise import causes_of, in_words
 from timetrial.control_groups import (
+    Kills,
     Throttled,
     cpu_groups,
     out_of_memory_kills,
@@ -232,8 +233,20 @@ def test_kills_for_memory(tmp_path: Path) -> None:
         "proc/self/cgroup": "0::/a\n",
         "sys/fs/cgroup/a/memory.events": "low 0\noom 1\noom_kill 1\n",
     }
-    assert out_of_memory_kills(write(tmp_path, files)) == 3
-    assert out_of_memory_kills(tmp_path / "nothing") == 0
+    before = out_of_memory_kills(write(tmp_path, files))
+    assert before == Kills(machine=2, group=1)
+    assert out_of_memory_kills(tmp_path / "nothing") == Kills()
+    files["proc/vmstat"] = "oom_kill 3\n"
+    assert out_of_memory_kills(write(tmp_path, files)).since(before) == Kills(machine=1)
+
+
+def test_kills_of_version_1(tmp_path: Path) -> None:
+    files = {
+        "proc/vmstat": "oom_kill 2\n",
+        "proc/self/cgroup": "4:memory:/a/b\n3:cpu:/\n0::/\n",
+        "sys/fs/cgroup/memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+    }
+    assert out_of_memory_kills(write(tmp_path, files)) == Kills(machine=2, group=2)
 
 
 # Programs --------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from timetrial.experiment.experiment import load_words
 from timetrial.tuning import Tuned
 from timetrial.tuning.search import Search
 from timetrial.tuning.space import Space
-from timetrial.tuning.trials import Trials, bytes_of
+from timetrial.tuning.trials import Trials
 from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
 
@@ -197,19 +197,6 @@ def test_who_holds_more_than_allowed_is_out(engine: FakeEngine, tuned: Callable[
     assert out.reason in repr(found)
     with pytest.raises(InputError, match="cannot be measured: it held 64 MB, and 50 MB are the most"):
         tuned("backend=fast", "batch_size=64,16", memory=50 * 10**6)
-
-
-def test_sizes() -> None:
-    assert [bytes_of(one) for one in ("2GB", "1.5 G", "512MiB", "100k", 7)] == [
-        2 * 10**9,
-        1_500_000_000,
-        2**29,
-        100_000,
-        7,
-    ]
-    for word in ("", "much", "2TB", "-1GB", "0GB"):
-        with pytest.raises(InputError, match=f"memory='{word}': expected a size such as 2GB"):
-            bytes_of(word)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@
 #include "job.h"
 #include "loader/context.h"
 #include "loader/plugin.h"
+#include "stacks.h"
 #include "words.h"
 
 namespace {
@@ -87,6 +88,7 @@ bool serve(const char* job_file, Json phases, const Events& events, std::string&
 int run_job(const char* job_file) {
     const Json start = phase("start");
     std::signal(SIGPIPE, SIG_IGN);  // a parent that is gone shows as a failed write
+    write_stacks_when_dying();
     const Events events(events_fd);
     std::string where;
     try {

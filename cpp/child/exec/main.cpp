@@ -14,7 +14,9 @@
 namespace {
 
 constexpr const char* usage =
-    "usage: timetrial-exec [--affinity 0-1] [--nice N] [--huge-pages never] [--memory BYTES] [--processes N] "
+    "usage: timetrial-exec [--affinity 0-1] [--nice N] [--huge-pages never] [--group FOLDER] [--memory "
+    "BYTES] "
+    "[--address-space BYTES] [--watch-memory BYTES [--watch-hz N]] [--processes N] [--open-files N] "
     "[--samples FOLDER --sample-hz N] "
     "--control FD --status FD -- program arguments...";
 
@@ -45,6 +47,16 @@ void parse_option(timetrial::SupervisorPlan& plan, const std::string& option, co
         plan.limits.memory_bytes = parse_number<std::uint64_t>(option, value, 1, UINT64_MAX);
     } else if (option == "--processes") {
         plan.limits.processes = parse_number<std::uint64_t>(option, value, 1, UINT32_MAX);
+    } else if (option == "--group") {
+        plan.limits.groups.push_back(value);
+    } else if (option == "--address-space") {
+        plan.limits.address_bytes = parse_number<std::uint64_t>(option, value, 1, UINT64_MAX);
+    } else if (option == "--watch-memory") {
+        plan.watch_bytes = parse_number<std::uint64_t>(option, value, 1, UINT64_MAX);
+    } else if (option == "--watch-hz") {
+        plan.watch_hz = parse_number(option, value, 1, 1000);
+    } else if (option == "--open-files") {
+        plan.limits.open_files = parse_number<std::uint64_t>(option, value, 1, UINT32_MAX);
     } else if (option == "--samples") {
         plan.samples_folder = value;
     } else if (option == "--sample-hz") {

@@ -18,12 +18,14 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "clock/clock.h"
 #include "process/descendants.h"
+#include "process/held_memory.h"
 
 namespace timetrial {
 namespace {
@@ -54,6 +56,22 @@ bool read_some(int fd, std::string& text) {
     return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
+// Rings at once, and then so often a second. std::system_error: there is none.
+int repeating_timer(int hz) {
+    const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
+    const long every_ns = 1'000'000'000 / hz;
+    const timespec every{every_ns / 1'000'000'000, every_ns % 1'000'000'000};
+    const itimerspec times{every, {0, 1}};
+    timerfd_settime(timer, 0, &times, nullptr);
+    return timer;
+}
+
+bool has_rung(int timer) {
+    std::uint64_t due = 0;
+    return read(timer, &due, sizeof due) == static_cast<ssize_t>(sizeof due);
+}
+
 std::string why_not_started(const std::string& program, int error) {
     std::string words = "cannot start '" + program + "': " + std::strerror(error);
     if (error == ENOENT && access(program.c_str(), F_OK) == 0) {
@@ -62,7 +80,8 @@ std::string why_not_started(const std::string& program, int error) {
     return words;
 }
 
-/// In the forked process: from here to the contender. Says "started NS" or "error WORDS" on `words_fd`.
+/// In the forked process: from here to the contender. Says "started NS", with its limits behind it, or
+/// "error WORDS" on `words_fd`.
 [[noreturn]] void become_contender(const SupervisorPlan& plan, pid_t supervisor, int words_fd) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -81,9 +100,10 @@ std::string why_not_started(const std::string& program, int error) {
         write_all(words_fd, std::string("error ") + error.what() + "\n");
         _exit(127);
     }
-    std::array<char, 32> started;
-    std::snprintf(started.data(), started.size(), "started %llu\n",
-                  static_cast<unsigned long long>(now_ns()));
+    std::array<char, 224> started;
+    const auto limits = limits_in_force();
+    std::snprintf(started.data(), started.size(), "started %llu\nlimits %s\n",
+                  static_cast<unsigned long long>(now_ns()), limits.data());
     write_all(words_fd, started.data());
     execvp(argv[0], argv.data());
     write_all(words_fd, "error " + why_not_started(plan.argv[0], errno) + "\n");
@@ -111,7 +131,7 @@ Supervisor::Supervisor(SupervisorPlan plan) : plan_(std::move(plan)) {
 }
 
 Supervisor::~Supervisor() {
-    for (const int fd : {signal_fd_, exec_pipe_, sample_timer_}) {
+    for (const int fd : {signal_fd_, exec_pipe_, sample_timer_, watch_timer_}) {
         if (fd >= 0) close(fd);
     }
 }
@@ -149,9 +169,9 @@ void Supervisor::close_inherited() const {
 int Supervisor::run() {
     start();
     while (!ending_) {
-        std::array<pollfd, 4> waits = {pollfd{plan_.control_fd, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
+        std::array<pollfd, 5> waits = {pollfd{plan_.control_fd, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
                                        pollfd{exec_pipe_, POLLIN, 0},  // -1 is skipped
-                                       pollfd{sample_timer_, POLLIN, 0}};
+                                       pollfd{sample_timer_, POLLIN, 0}, pollfd{watch_timer_, POLLIN, 0}};
         if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
         if (waits[2].revents != 0) read_exec_pipe();
         if (waits[1].revents != 0) {
@@ -162,9 +182,16 @@ int Supervisor::run() {
             reap();
         }
         if (waits[0].revents != 0) read_control();
+        if (waits[4].revents != 0) watch_memory();
         if (waits[3].revents != 0) take_sample();
     }
     end_everything();
+    if (plan_.watch_bytes > 0) {
+        report("watched " + std::to_string(watch_looks_) + " " + std::to_string(most_seen_));
+    }
+    if (is_left_) {
+        for (const std::string& group : plan_.limits.groups) rmdir(group.c_str());
+    }
     report("gone");
     return started_ ? 0 : 1;
 }
@@ -183,6 +210,11 @@ void Supervisor::read_exec_pipe() {
         started_ = true;
         report("started " + std::to_string(contender_) + " " +
                exec_words_.substr(time + 8, exec_words_.find('\n', time) - time - 8));
+        const std::size_t limits = exec_words_.find("limits ");
+        if (plan_.limits.has_cap() || plan_.watch_bytes > 0) {
+            report(exec_words_.substr(limits, exec_words_.find('\n', limits) - limits));
+        }
+        begin_watch();
         begin_samples();
     }
 }
@@ -191,20 +223,14 @@ void Supervisor::begin_samples() {
     if (plan_.sample_hz <= 0) return;
     try {
         sampler_ = std::make_unique<Sampler>(getpid(), plan_.samples_folder);
-        sample_timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (sample_timer_ < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
-        const long every_ns = 1'000'000'000 / plan_.sample_hz;
-        const timespec every{every_ns / 1'000'000'000, every_ns % 1'000'000'000};
-        const itimerspec times{every, {0, 1}};  // the first one at once
-        timerfd_settime(sample_timer_, 0, &times, nullptr);
+        sample_timer_ = repeating_timer(plan_.sample_hz);
     } catch (const std::exception& error) {
         end_samples(error.what());
     }
 }
 
 void Supervisor::take_sample() {
-    std::uint64_t due = 0;
-    if (read(sample_timer_, &due, sizeof due) != static_cast<ssize_t>(sizeof due)) return;
+    if (!has_rung(sample_timer_)) return;
     errno = 0;
     if (!sampler_->take()) end_samples(std::strerror(errno));
 }
@@ -217,8 +243,25 @@ void Supervisor::end_samples(const std::string& why) {
     sample_timer_ = -1;
 }
 
+void Supervisor::begin_watch() {
+    if (plan_.watch_bytes > 0) watch_timer_ = repeating_timer(plan_.watch_hz);
+}
+
+/// What it holds between two looks nobody sees: the watch is the last resort, where the kernel keeps no
+/// limit.
+void Supervisor::watch_memory() {
+    if (!has_rung(watch_timer_)) return;
+    const std::optional<std::uint64_t> held = held_memory(getpid());
+    if (!held) return;
+    watch_looks_ += 1;
+    most_seen_ = std::max(most_seen_, *held);
+    if (*held <= plan_.watch_bytes || ending_) return;
+    report("capped " + std::to_string(*held));
+    ending_ = true;
+}
+
 void Supervisor::read_control() {
-    if (!read_some(plan_.control_fd, control_words_)) ending_ = true;
+    if (!read_some(plan_.control_fd, control_words_)) ending_ = is_left_ = true;
     for (std::size_t end; (end = control_words_.find('\n')) != std::string::npos;) {
         obey(control_words_.substr(0, end));
         control_words_.erase(0, end + 1);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct SupervisorPlan {
     int status_fd = -1;             // our reports
     std::string samples_folder;     // that gets what it uses as it goes on; "": nobody looks
     int sample_hz = 0;              // how often
+    std::uint64_t watch_bytes = 0;  // of private memory, beyond which all of it is ended; 0: nobody watches
+    int watch_hz = 100;             // how often
     std::vector<std::string> argv;  // of the contender; argv[0] is the program
 };
 
@@ -45,6 +48,8 @@ class Supervisor {
     void begin_samples();
     void take_sample();
     void end_samples(const std::string& why);
+    void begin_watch();
+    void watch_memory();
     bool reap();
     void kill_once() const;
     void end_everything();
@@ -57,10 +62,14 @@ class Supervisor {
     std::string control_words_;
     std::unique_ptr<Sampler> sampler_;
     int sample_timer_ = -1;
-    pid_t contender_ = 0;  // 0 when reaped. Also its process group: the number is ours until then
+    int watch_timer_ = -1;
+    std::uint64_t watch_looks_ = 0;
+    std::uint64_t most_seen_ = 0;  // by the watch, in bytes
+    pid_t contender_ = 0;          // 0 when reaped. Also its process group: the number is ours until then
     bool started_ = false;
     bool refused_ = false;  // a limit or the program: reported as error
     bool ending_ = false;
+    bool is_left_ = false;  // the parent is gone, and takes away no control group any more
 };
 
 }  // namespace timetrial

@@ -145,6 +145,47 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "memory.cap": SettingKind(
+        "the most memory that it may hold: memory.cap=512MB,2GB,none",
+        "the control group's files and /proc/PID/cgroup; otherwise RLIMIT_DATA by getrlimit(2), and the "
+        "looks of the supervisor",
+        default="none",
+        by="parent",
+        of="all",
+    ),
+    "memory.cap_by": SettingKind(
+        "who keeps memory.cap: memory.cap_by=cgroup (what is charged to a control group), data (RLIMIT_DATA: "
+        "heap and private pages of each process), watchdog (the supervisor, who looks and ends it), "
+        "address_space (RLIMIT_AS: what is only reserved counts too)",
+        "what was chosen, which is in every record with a cap",
+        ("cgroup", "data", "watchdog", "address_space"),
+        default="cgroup where one may be made (TIMETRIAL_CGROUP), otherwise data",
+        by="parent",
+        of="all",
+    ),
+    "cpu.cap": SettingKind(
+        "the most processors that it may use, by time: cpu.cap=0.5,2,none; needs a control group "
+        "(TIMETRIAL_CGROUP)",
+        "the control group's files and /proc/PID/cgroup",
+        default="none",
+        by="parent",
+        of="all",
+    ),
+    "processes.cap": SettingKind(
+        "the most processes and threads that it may have: processes.cap=8,none; for root it needs a control "
+        "group (TIMETRIAL_CGROUP)",
+        "the control group's files and /proc/PID/cgroup; otherwise RLIMIT_NPROC by getrlimit(2)",
+        default="none",
+        by="parent",
+        of="all",
+    ),
+    "open_files.cap": SettingKind(
+        "the most files that each of its processes may have open: open_files.cap=64,none",
+        "RLIMIT_NOFILE by getrlimit(2)",
+        default="none",
+        by="parent",
+        of="all",
+    ),
     "samples.hz": SettingKind(
         "how often a second the supervisor looks at memory and processors, for curves: samples.hz=20; 0: "
         "never",

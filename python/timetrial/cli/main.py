@@ -18,6 +18,7 @@ from timetrial.cli import (
     datasets,
     doctor,
     export,
+    fits,
     frameworks,
     history,
     listing,
@@ -76,6 +77,7 @@ app.command("run")(guarded(run.run))
 app.command("race")(guarded(race.race, NOT_JUDGED))
 app.command("profile")(guarded(profile.profile))
 app.command("tune")(guarded(tune.tune))
+app.command("fits")(guarded(fits.fits))
 app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
 app.command("export")(guarded(export.export))

@@ -44,6 +44,8 @@ def show(
 
     console = stdout()
     console.print(found.profile.table() if profiled else found.table(columns=named))
+    if any("memory.cap" in row.case.axes for row in found.rows):
+        console.print(found.caps.table())
     console.print(ExperimentDetail(found))
     for row in found.rows:
         console.print(CaseDetail(row))

@@ -43,10 +43,10 @@ def tune(
     130 interrupted (`--resume` goes on).
     """
     from timetrial.cases.budget import seconds_of
+    from timetrial.cases.sizes import bytes_of
     from timetrial.cli.console import tell
     from timetrial.experiment.experiment import load_words
     from timetrial.tuning.forecast import forecast_tuning
-    from timetrial.tuning.trials import bytes_of
     from timetrial.tuning.tuner import resume_tuning, tune_experiment
 
     if resume is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from timetrial.caps import caps
 from timetrial.cases.case import Case
 from timetrial.cases.settings import (
     COMMON_SETTINGS,
@@ -44,6 +45,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     sampling.check(case.settings)
     openmp.check(case.settings)
     blas_variables.check(case.settings)
+    caps.check(case.settings)
     _check_on_this_machine(case, spanned)
     allowed = allowed_cpus()
     for name in ("threads", "inter_op_threads"):

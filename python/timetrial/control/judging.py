@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from timetrial.caps import caps, in_force
 from timetrial.cases.case import Case
 from timetrial.control import (
     allocator,
@@ -56,6 +57,7 @@ class Evidence:
     looks: sampling.Looks = field(default_factory=sampling.Looks)
     counters: Sequence[Counter] = ()  # of the steady part
     proven: arithmetic.Proven = field(default_factory=arithmetic.Proven)
+    caps: in_force.InForce | None = None  # None: it was not started
 
 
 Judge = Callable[[str, str, Evidence], Setting]
@@ -152,6 +154,14 @@ def _branch(name: str, asked: str, evidence: Evidence) -> Setting:
     return blas_variables.judge_branch(asked, blas_variables.copies_of(evidence.loaded, evidence.facts))
 
 
+def _cap(name: str, asked: str, evidence: Evidence) -> Setting:
+    return in_force.judge(name, asked, evidence.caps)
+
+
+def _cap_by(name: str, asked: str, evidence: Evidence) -> Setting:
+    return in_force.judge_by(asked, evidence.caps)
+
+
 # What shows that a setting took effect; of those in cases/settings.py that are not here, what the contender
 # says of itself.
 JUDGES: dict[str, Judge] = {
@@ -171,6 +181,8 @@ JUDGES: dict[str, Judge] = {
     arithmetic.MATH_MODE: _math_mode,
     blas_variables.TIMEOUT: _thread_timeout,
     blas_variables.BRANCH: _branch,
+    **dict.fromkeys(caps.NAMES, _cap),
+    caps.BY: _cap_by,
     **dict.fromkeys(malloc.NAMES, _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }
@@ -183,6 +195,7 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
         for name, asked in case.settings.items()
         if name not in evidence.libraries
     ]
+    judged += in_force.keepers(case.settings, evidence.caps)
     for name, path in evidence.libraries.items():
         reading = evidence.readings.get(name, Reading())
         soname = evidence.sonames.get(name, "")
@@ -201,6 +214,18 @@ def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
                 )
             )
     return [*judged, *judge_manners(evidence.threads, evidence.given, case.settings)]
+
+
+def of_a_failure(settings: list[Setting], *, is_ready: bool) -> list[Setting]:
+    """What is known of them where the contender ended before its time: caps, and what had been read back by
+    then. What nobody saw is not held against it."""
+    kept = [one for one in settings if is_ready or one.name in (*caps.NAMES, caps.BY)]
+    return [
+        one.model_copy(update={"status": "unverifiable", "how_read": f"{one.how_read}; it ended too early"})
+        if one.status == "ignored" and one.name not in caps.NAMES
+        else one
+        for one in kept
+    ]
 
 
 def _compared(name: str, asked: str, effective: str | None, source: str) -> Setting:

@@ -63,5 +63,12 @@ class Plots:
 
         return resources_figure(resource_cases(self._results), self._title("resources"))
 
+    def caps(self) -> Figure:
+        """What each contender does under each cap on memory: it runs, adapts or fails. For results that span
+        `memory.cap`."""
+        from timetrial.figures.plots_caps import caps_figure
+
+        return caps_figure(self._results.caps, self._title("caps"))
+
     def _title(self, figure: str) -> str:
         return figure_title(self._results.experiment, self._results.rows, QUESTIONS[figure])

@@ -24,6 +24,7 @@ QUESTIONS = {
     "accuracy": "How does accuracy on test images rise?",
     "overhead": "How much of a step is overhead?",
     "resources": "What does it hold and use, and when?",
+    "caps": "Does it crash or adapt, with less memory?",
     "profile": "Where does a step's time go?",
     "roofline": "How near is each layer to what the machine allows?",
 }

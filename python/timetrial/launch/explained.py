@@ -14,13 +14,11 @@ def in_segment(failure: LaunchError, steps: int, limits: Limits, patience_s: flo
     """Which step it was that failed, after so many; what gives a slow one more time. `patience_s`: how long
     the first one was waited for."""
     if failure.command in ("run", "parts"):
-        return LaunchError(failure.outcome, f"{failure.reason} at step {steps + 1}")
+        return failure.saying(f"{failure.reason} at step {steps + 1}")
     if failure.outcome != "hang":
         return failure
     name, limit_s = ("progress", limits.progress_timeout_s) if steps else ("start", patience_s)
-    return LaunchError(
-        "hang", f"{failure.reason}; {name}_timeout_s={2 * math.ceil(limit_s)} gives it more time"
-    )
+    return failure.saying(f"{failure.reason}; {name}_timeout_s={2 * math.ceil(limit_s)} gives it more time")
 
 
 def with_libraries(failure: LaunchError, libraries: Sequence[ChosenLibrary]) -> LaunchError:
@@ -28,4 +26,4 @@ def with_libraries(failure: LaunchError, libraries: Sequence[ChosenLibrary]) -> 
     if failure.outcome != "crash" or not libraries:
         return failure
     named = ", ".join(f"{one.setting} = {one.path}" for one in libraries)
-    return LaunchError("crash", f"{failure.reason}, with {named}")
+    return failure.saying(f"{failure.reason}, with {named}")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from timetrial.agreement.passes import PASSED_PURPOSES, passes_record
+from timetrial.caps.in_force import InForce
 from timetrial.control.libraries import ChosenLibrary
+from timetrial.endings.last_words import told
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
@@ -19,6 +21,7 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.processes.output import tail
 from timetrial.records.model import (
     CompileCache,
+    Ending,
     Evaluation,
     FileMark,
     LaunchRecord,
@@ -38,6 +41,7 @@ class Found:
 
     outcome: Outcome = "ok"
     reason: str | None = None
+    ending: Ending | None = None
     stop: str | None = None
     phases: list[Phase] = field(default_factory=list)
     ready: Ready | None = None
@@ -57,13 +61,19 @@ class Found:
     cache: CompileCache | None = None
     first_call_ns: int | None = None
     watch: Watch | None = None
+    in_force: InForce | None = None  # of the caps
     runner: SegmentRunner | None = None
     started: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.timezone.utc))
     began: float = field(default_factory=time.monotonic)
 
     def fail(self, failure: LaunchError) -> None:
         """The outcome from now on."""
-        self.outcome, self.reason = failure.outcome, failure.reason
+        self.outcome, self.reason, self.ending = failure.outcome, failure.reason, failure.ending
+
+    def began_at(self, ns: int) -> None:
+        """That it was started is known even of one that never became ready."""
+        if not self.phases and ns:
+            self.phases = [Phase(name="exec", ns=ns)]
 
     def doubt_files(self) -> None:
         """Nothing of what lay beside the record is believed."""
@@ -91,6 +101,8 @@ class Found:
     def record(self, plan: LaunchPlan) -> LaunchRecord:
         """Of a launch that has ended."""
         facts, watch, runner = self.facts(), self.watch, self.runner
+        stderr, steps = tail(plan.folder / "stderr.txt"), runner.steps if runner else 0
+        ending = told(self.ending, self.phases, steps, self.evaluations, stderr)
         return LaunchRecord(
             id=plan.id,
             case=plan.case.id,
@@ -123,6 +135,7 @@ class Found:
             libraries=describe_libraries(watch.libraries, self.libraries, facts, self.loaded)
             if watch
             else [],
+            ending=ending if self.outcome != "ok" else None,
             parity=self.parity,
             end=self.end,
             profiled_steps=self.layers.steps,
@@ -137,6 +150,6 @@ class Found:
             dropped_environment=self.environment.dropped,
             files=self.files,
             stdout=tail(plan.folder / "stdout.txt"),
-            stderr=tail(plan.folder / "stderr.txt"),
+            stderr=stderr,
             warnings=self.warnings,
         )

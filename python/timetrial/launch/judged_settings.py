@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from timetrial.caps.in_force import InForce
 from timetrial.contenders.compile_cache import SETTING as CACHE
 from timetrial.contenders.compile_cache import judge_cache
 from timetrial.contenders.registry import Contender
@@ -32,6 +33,7 @@ class Said:
     libraries: Sequence[ChosenLibrary]
     cache: CompileCache | None
     proven: Proven  # by this launch, or by the proof before it
+    caps: InForce | None
 
 
 def judged_settings(
@@ -64,6 +66,7 @@ def judged_settings(
         cache=cache,
         looks=looks_in(plan.folder),
         proven=said.proven,
+        caps=said.caps,
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )
     warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """When we lose patience, and what the kernel is told to refuse. Only running time counts against the
-    timeouts: time in which the contender was stopped, or waited for a processor, does not."""
+    """When we lose patience. Only running time counts: time in which the contender was stopped, or waited
+    for a processor, does not."""
 
     start_timeout_s: float = 300.0  # from start to `ready`: import, compilation, build
     progress_timeout_s: float = 60.0  # without a new stamp, or without the answer to a command
-    memory_bytes: int | None = None  # of address space, for each process of the contender
-    processes: int | None = None
 
 
 @dataclass(frozen=True)

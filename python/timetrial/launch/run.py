@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from timetrial.caps.caps import caps_of
 from timetrial.cases.case import Case
 from timetrial.contenders.compile_cache import COLD, compiled
 from timetrial.contenders.compile_cache import SETTING as CACHE
@@ -17,7 +18,7 @@ from timetrial.contenders.settings import affinity_of, pins_of, setting_environm
 from timetrial.control import counting
 from timetrial.control.arithmetic import Proven
 from timetrial.control.huge_pages import refused
-from timetrial.control.judging import mismatch
+from timetrial.control.judging import mismatch, of_a_failure
 from timetrial.control.niceness import nice_of
 from timetrial.control.sampling import hz_of
 from timetrial.errors import Unavailable
@@ -147,15 +148,13 @@ class Launch:
         found.environment = build_environment(
             plan.folder.resolve(), settings=variables, asked=plan.environment
         )
-        limits = plan.measure.limits
         command = Command(
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=found.environment.variables,
             affinity=affinity_of(plan.case, contender, plan.processors),
             nice=nice_of(plan.case.settings),
             huge_pages=not refused(plan.case.settings),
-            memory_bytes=limits.memory_bytes,
-            processes=limits.processes,
+            caps=caps_of(plan.case.settings),
             sample_hz=hz_of(plan.case.settings, plan.purpose),
             samples=plan.folder.resolve(),
         )
@@ -163,8 +162,10 @@ class Launch:
         files = SampleFiles(plan.folder)
         try:
             self._live(contender, command, files)
-        except LaunchError:
+        except LaunchError as failure:
             self._close(files)
+            found.fail(failure)
+            self._judge_settings(contender)
             raise
         except BaseException:  # interrupted, perhaps while it wrote: nothing is recorded
             files.abandon()
@@ -178,6 +179,7 @@ class Launch:
             recorder_file() as recorder,
             ContenderProcess(command, recorder, self.plan.folder) as process,
         ):
+            found.in_force = process.in_force
             try:
                 with process.looked_at():
                     self._talk(contender, self._open(contender, process, recorder, files))
@@ -187,6 +189,7 @@ class Launch:
                     failure = in_segment(failure, found.runner.steps, limits, patience_s(limits))
                 raise (failure if found.ready else with_libraries(failure, found.libraries)) from None
             finally:
+                found.began_at(process.started_ns)
                 self._last_look()
                 found.warnings += process.unsampled
 
@@ -228,7 +231,7 @@ class Launch:
             if failure.outcome != "hang":
                 raise
             cure = f"start_timeout_s={2 * math.ceil(limit_s)} gives import and build more time"
-            raise LaunchError("hang", f"{failure.reason}; {cure}") from None
+            raise failure.saying(f"{failure.reason}; {cure}") from None
 
     def _talk(self, contender: Contender, channel: Channel) -> None:
         purpose = purpose_of(contender, self.gate, self.plan.purpose, self.seat)
@@ -287,8 +290,11 @@ class Launch:
     def _judge_settings(self, contender: Contender) -> None:
         found = self.found
         proven = Proven(self.proof.deterministic) if self.proof else Proven.of(self.plan.proof)
-        said = Said(found.ready, found.libraries, found.cache, proven)
+        said = Said(found.ready, found.libraries, found.cache, proven, found.in_force)
+        has_failed = found.outcome != "ok"
         found.settings, warnings = judged_settings(self.plan, contender, said, found.watch)
+        if has_failed:
+            found.settings = of_a_failure(found.settings, is_ready=found.ready is not None)
         found.warnings += warnings
         words = mismatch(found.settings)
         if words is not None and found.outcome == "ok":

@@ -9,22 +9,33 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from timetrial.caps.caps import Caps
+from timetrial.caps.in_force import InForce
 from timetrial.cautions import Caution
 from timetrial.control_groups import out_of_memory_kills
 from timetrial.core import native
 from timetrial.core.observer import Observer
+from timetrial.endings.causes import reached
+from timetrial.endings.stuck import ask_for_stacks, stuck_threads
 from timetrial.errors import MeasurementError
 from timetrial.processes.events import AnswerType, Asked, Failed, Finished, Ready, Said, broken, read_event
 from timetrial.processes.orphans import end_orphans
-from timetrial.processes.outcome import LaunchError, from_exit, from_failed_event, from_signal
-from timetrial.processes.output import OutputFile
+from timetrial.processes.outcome import (
+    LaunchError,
+    from_exit,
+    from_failed_event,
+    from_signal,
+    from_watchdog,
+)
+from timetrial.processes.output import OutputFile, tail
 from timetrial.processes.pipes import LINE_LIMIT, LineReader, wait_readable, write_line
 from timetrial.processes.running_time import RunningTime
+from timetrial.records.model import Ending, StuckThread
 
 COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
 KILL_WAIT_S = 10.0
@@ -44,8 +55,7 @@ class Command:
     affinity: str | None = None
     nice: int | None = None
     huge_pages: bool = True
-    memory_bytes: int | None = None
-    processes: int | None = None
+    caps: Caps = field(default_factory=Caps)
     sample_hz: int | None = None  # looks at what it uses, a second
     samples: Path | None = None  # the folder that gets them
 
@@ -58,10 +68,7 @@ class Command:
             options += ["--nice", str(self.nice)]
         if not self.huge_pages:
             options += ["--huge-pages", "never"]
-        if self.memory_bytes is not None:
-            options += ["--memory", str(self.memory_bytes)]
-        if self.processes is not None:
-            options += ["--processes", str(self.processes)]
+        options += self.caps.options()
         if self.sample_hz is not None:
             options += ["--samples", str(self.samples), "--sample-hz", str(self.sample_hz)]
         options += ["--control", str(CONTROL_FD), "--status", str(STATUS_FD), "--"]
@@ -85,11 +92,12 @@ class ContenderProcess:
     def __init__(self, command: Command, recorder_fd: int, folder: Path):
         self.command = command
         self._folder = folder.resolve()
+        self._stderr = self._folder / OUTPUT_FILES[1]
         self.pid: int | None = None  # of the contender, not of its supervisor
         self.started_ns = 0
         self._running: RunningTime | None = None
         self.doing = "start"
-        self._capped = command.memory_bytes is not None
+        self.in_force = InForce(command.caps)
         self._asked: deque[Asked[Any]] = deque([Asked("start", Ready)])
         self._events: deque[Said] = deque()
         self._reports: list[str] = []
@@ -109,6 +117,9 @@ class ContenderProcess:
         with contextlib.ExitStack() as on_failure:
             for output in self._output:
                 on_failure.callback(output.close)
+            for group in self.command.caps.groups:
+                group.make()
+                on_failure.callback(group.remove)
             ours: list[int] = []
             theirs: list[int] = []
             for writes in (True, False, True, False):  # commands, events, control, status
@@ -207,7 +218,16 @@ class ContenderProcess:
                 stopped = self._running is not None and self._running.stopped
                 why = "; it stands still by a signal that is not ours" if stopped else ""
                 words = f"no progress for {timeout_s:g} s of running time during {doing}{why}; ended by us"
-                raise LaunchError("hang", words)
+                raise LaunchError("hang", words, ending=self._standstill())
+
+    def _standstill(self) -> Ending:
+        """Where it stands, before it is ended."""
+        threads: list[StuckThread] = []
+        if self.pid is not None:
+            with contextlib.suppress(OSError):
+                threads = stuck_threads(Observer(self.pid, self.supervisor).read().threads)
+            ask_for_stacks(self.pid, self._stderr)
+        return Ending(threads=threads, caps=self.command.caps.words or None)
 
     def pause(self) -> None:
         """Stops every task of the contender, and of what it started. They stand still when this returns, so
@@ -229,7 +249,7 @@ class ContenderProcess:
 
     def _expected(self, event: Said, answer: type[AnswerType]) -> AnswerType:
         if isinstance(event, Failed):
-            raise from_failed_event(event.outcome, event.where, event.text, memory_capped=self._capped)
+            raise from_failed_event(event.outcome, event.where, event.text, self.command.caps)
         assert isinstance(event, answer), f"{event} is not what the command was sent for"
         return event
 
@@ -245,7 +265,11 @@ class ContenderProcess:
                 with contextlib.suppress(ProcessLookupError):  # it has ended, and been reaped, already
                     self._running = RunningTime(Observer(self.pid), 4 * TICK_S)
             else:
-                self._reports.append(report.decode("utf-8", "replace"))
+                self._report(report.decode("utf-8", "replace"))
+
+    def _report(self, words: str) -> None:
+        self._reports.append(words)
+        self.in_force.heard(words, self.pid)
 
     def _drain_pipes(self) -> None:
         """After the end: what it still said lies in the pipes; the supervisor says how it ended."""
@@ -284,13 +308,18 @@ class ContenderProcess:
             raise self._ended() from None
 
     def _ended(self) -> Exception:
+        caps = self.command.caps
         for report in self._reports:
             word, _, rest = report.partition(" ")
+            if word == "capped":
+                return from_watchdog(int(rest), self.doing, caps)
             if word == "exited":
-                return from_exit(int(rest), self.doing)
+                return from_exit(int(rest), self.doing, caps, tail(self._stderr))
             if word == "signaled":
-                grew = out_of_memory_kills() > self._oom_kills
-                return from_signal(int(rest), self.doing, out_of_memory=grew, memory_capped=self._capped)
+                killed = out_of_memory_kills().since(self._oom_kills)
+                return from_signal(int(rest), self.doing, caps, tail(self._stderr), killed)
+            if word == "error" and reached(rest, caps) is not None:  # it has no room for the program itself
+                return from_exit(127, self.doing, caps, rest)
             if word == "error":
                 return MeasurementError(f"the supervisor could not start the contender: {rest}")
         return LaunchError("crash", f"somebody ended the supervisor of the contender during {self.doing}")
@@ -330,7 +359,9 @@ class ContenderProcess:
         try:
             while not self._status_reader.ended and time.monotonic() < deadline:
                 if wait_readable((self._status_reader,), 0.2):
-                    gone |= b"gone" in self._status_reader.read_lines()
+                    for report in self._status_reader.read_lines():
+                        self._report(report.decode("utf-8", "replace"))
+            gone |= "gone" in self._reports
         finally:
             os.close(self._event_reader.fd)
             os.close(self._status_reader.fd)
@@ -341,5 +372,7 @@ class ContenderProcess:
                 os.waitpid(self.supervisor, 0)
             if not gone:
                 end_orphans(self._folder, self.pid)
+            for group in self.command.caps.groups:
+                group.remove()
             for output in self._output:
                 output.close()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from timetrial.caps.caps import Caps
 from timetrial.processes.contender_process import OUTPUT_FILES, Command, ContenderProcess
 from timetrial.processes.events import Ready
 from timetrial.processes.left import remove
@@ -41,7 +42,7 @@ def ask(program: Sequence[str], environment: Mapping[str, str]) -> Answer:
         for name in OWN:
             (folder / name).mkdir()
         own = {"PATH": os.defpath, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
-        command = Command(program, {**own, **environment}, memory_bytes=MEMORY_BYTES)
+        command = Command(program, {**own, **environment}, caps=Caps(MEMORY_BYTES, "data"))
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             with ContenderProcess(command, nothing, folder) as process:

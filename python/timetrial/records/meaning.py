@@ -17,7 +17,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "oom": "it asked for more memory than there is",
     "crash": "it ended before it should, by an exception, a signal or a word that nobody asked for",
     "hang": "no step ended in time; only time in which it could run counts",
-    "capped": "it reached a limit that was set: of memory, or of processes",
+    "capped": "it reached a limit that was set: of memory, of processes and threads, or of open files",
     "unavailable": "not installed here, or it lacks a layer, a task or a setting; the reason names the cure",
     "damaged": "its files are not those that were written; said by whoever reads them",
 }

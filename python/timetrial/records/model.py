@@ -249,6 +249,36 @@ class ProfiledLayer(Model):
     direction: Direction
 
 
+# Of memory: refused to the contender's allocator; the kernel killed it, because the machine or a control
+# group had no more; the supervisor, who watched, ended it.
+Cause = Literal["refused", "kernel", "cgroup", "watchdog"]
+
+
+class StuckThread(Model):
+    """Where a thread stood, by the kernel. None, []: it does not say."""
+
+    tid: int
+    name: str
+    state: str  # R runs, S sleeps, D waits for a device, T is stopped
+    waits_in: str | None = None  # function of the kernel (wchan)
+    system_call: str | None = None
+    kernel_stack: list[str] = Field(default_factory=list)  # innermost first; for root alone
+
+
+class Ending(Model):
+    """What shows how a launch ended that is not ok."""
+
+    cause: Cause | None = None  # of `oom`, and of `capped` by memory
+    signal: str | None = None  # SIGSEGV
+    exit_code: int | None = None
+    held_bytes: int | None = None  # as the watchdog, or the control group, saw it
+    caps: str | None = None  # in force, with who kept them
+    boundary: str | None = None  # the last one that was reached: a phase, a step, an evaluation
+    threads: list[StuckThread] = Field(default_factory=list)  # of a hang
+    stack: list[str] = Field(default_factory=list)  # as it, or the runtime of its language, wrote it
+    last_lines: list[str] = Field(default_factory=list)  # of standard error
+
+
 class FileMark(Model):
     """A file beside a record, as it was written."""
 
@@ -289,6 +319,9 @@ class LaunchRecord(Model):
     memory: Memory = Field(default_factory=Memory)
     threads: list[Thread] = Field(default_factory=list)
     libraries: list[Library] = Field(default_factory=list)
+    ending: Ending | None = (
+        None  # of a launch that is not ok; None: others, and records older than this field
+    )
     parity: Parity | None = None  # of a proof
     end: Parity | None = None  # of a timed launch: the steps behind its timed part, judged
     profiled_steps: int = 0  # columns of layers.bin

@@ -14,6 +14,7 @@ from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
+from timetrial.endings.words import ending_lines
 from timetrial.records.model import (
     TIMED,
     CaseRecord,
@@ -390,6 +391,8 @@ def _output(launch: Launch) -> Iterator[Text]:
     if record.outcome == "ok":
         return
     yield Text(f"launch {record.id}: {record.outcome}: {record.reason or ''}", style="red")
+    for line in ending_lines(record.ending) if record.ending else ():
+        yield Text(f"  {line}")
     for name, text in (("stdout", record.stdout), ("stderr", record.stderr)):
         if text.strip():
             yield Text(f"  {name}: {text.strip()[-2000:]}", style="dim")

@@ -27,6 +27,7 @@ from timetrial.records.samples import Samples, read_samples
 if TYPE_CHECKING:
     import pandas as pd
 
+    from timetrial.adaptation.matrix import CapsMatrix
     from timetrial.analysis.comparison import Contrast
     from timetrial.figures.plots import Plots
     from timetrial.report.table import CasesTable
@@ -195,6 +196,14 @@ class Results:
         from timetrial.report.table import CasesTable
 
         return CasesTable(self, columns=columns)
+
+    @property
+    def caps(self) -> CapsMatrix:
+        """What each contender does under each cap on memory, for results that span `memory.cap`. InputError
+        if they do not."""
+        from timetrial.adaptation.matrix import caps_matrix
+
+        return caps_matrix(self.rows)
 
     @property
     def profile(self) -> Profile:

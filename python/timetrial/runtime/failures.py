@@ -1,5 +1,14 @@
 """How a contender gives up: an outcome and words. Syntax and modules of Python 3.6."""
 
+MEMORY_WORDS = (
+    "not enough memory",
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "failed to map segment",  # of a library
+)
+
 
 class ContenderError(Exception):
     """Reported to the parent as the event `failed`."""
@@ -25,7 +34,7 @@ def describe(error):
         return "oom", "MemoryError: {}".format(error)
     text = "{}: {}".format(type(error).__name__, error)
     # Frameworks raise their own types for a failed allocation; the words are what they have in common.
-    if "not enough memory" in text or "out of memory" in text.lower() or "can't allocate memory" in text:
+    if any(words in text.lower() for words in MEMORY_WORDS):
         return "oom", text
     if isinstance(error, ImportError):
         return "unavailable", text

@@ -27,6 +27,7 @@ import job as job_module  # noqa: E402
 import loaded  # noqa: E402
 import loading  # noqa: E402
 import own_step  # noqa: E402
+import stacks  # noqa: E402
 import symbolic_adapter  # noqa: E402, F401 - stays, like timetrial_...: adapters import them
 import timed  # noqa: E402
 import timetrial_adapter  # noqa: E402
@@ -42,6 +43,7 @@ OWN_MODULES = (
     "loading",
     "own_step",
     "score",
+    "stacks",
     "timed",
 )
 
@@ -179,6 +181,7 @@ def serve(job_path, doing):
 
 def main():
     """The exit status."""
+    stacks.tell()
     doing = Doing()
     try:
         if serve(sys.argv[1], doing):

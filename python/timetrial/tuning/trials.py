@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,16 +11,6 @@ from timetrial.results.results import Results
 from timetrial.tuning.search import Search
 from timetrial.tuning.space import Candidate, Space
 from timetrial.tuning.tuned import Trial
-
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
-
-
-def bytes_of(size: str | int) -> int:
-    """'2GB' -> 2,000,000,000; '512MiB'; a number is bytes."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMG]?I?)B?", str(size).strip().upper())
-    if match is None or match[2] not in _UNITS or not float(match[1]):
-        raise InputError(f"memory={size!r}: expected a size such as 2GB, 512MB or 512MiB")
-    return int(float(match[1]) * _UNITS[match[2]])
 
 
 class Trials:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.cases.budget import seconds_of
+from timetrial.cases.sizes import bytes_of
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.runner import run_mixed
@@ -22,7 +23,7 @@ from timetrial.statistics.verdict import DIFFERENT
 from timetrial.tuning.finals import finalists
 from timetrial.tuning.search import Search
 from timetrial.tuning.space import BATCH_SIZE, Candidate, Space
-from timetrial.tuning.trials import Trials, bytes_of
+from timetrial.tuning.trials import Trials
 from timetrial.tuning.tuned import Tuned
 
 AT_ONCE = 4  # candidates in one heat, beside the base

@@ -281,11 +281,31 @@ class Adapter(normalization.Normalization, along_time.Sequences):
             folder = os.path.dirname(os.environ["HOME"])
             for name in ("stamps.bin", "losses.bin"):
                 os.unlink(os.path.join(folder, name))
+        elif self.behavior == "hang":
+            self._wait_for_ever()
+        elif self.behavior == "hold" and self.steps == 4:  # in four processes, none of which holds much
+            for _ in range(4):
+                if os.fork() == 0:
+                    os.setsid()
+                    self.held = bytearray(80 << 20)
+                    time.sleep(1000)
+        elif self.behavior == "files" and self.steps == 4:
+            self.files = [os.open(os.devnull, os.O_RDONLY) for _ in range(200)]
+        elif self.behavior == "segv":
+            import ctypes
+
+            ctypes.string_at(8)
+        elif self.behavior == "handler":  # asks for memory where nobody expects it
+            signal.signal(signal.SIGALRM, lambda *_: bytearray(4 << 30))
+            signal.setitimer(signal.ITIMER_REAL, 1e-3)
         elif self.behavior == "children" and self.steps == 4:
             for _ in range(2):
                 if os.fork() == 0:
                     os.setsid()
                     time.sleep(1000)
+
+    def _wait_for_ever(self):
+        time.sleep(1000)
 
     # The network.
 

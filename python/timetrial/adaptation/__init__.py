@@ -1,0 +1,1 @@
+"""What contenders do when they get less: do they crash or adapt?"""

@@ -1,0 +1,1 @@
+"""What shows how a contender ended: whose memory was spent, where its threads stood, what it said last."""
