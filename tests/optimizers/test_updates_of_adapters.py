@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timetrial.agreement.update import Rule, Walk
 from timetrial.optimizers import OPTIMIZERS, check_optimizer, options_of, rates
-from timetrial.proof.rule import Rule, follow
 
 CASES: list[dict[str, Any]] = [
     {"name": "sgd"},
@@ -44,14 +44,16 @@ def test_they_lead_where_the_judge_goes(runtime: Runtime, optimizer: dict[str, A
     random = np.random.default_rng(1)
     weight, gradients = random.normal(size=(3, 4)), random.normal(size=(STEPS, 3, 4))
     rule = Rule(job.optimizer, np.empty(0) if job.rates is None else job.rates)
-    judged = follow({"w": weight}, [{"w": gradient} for gradient in gradients], rule)
+    walk = Walk({"w": weight}, rule)
+    for gradient in gradients:
+        walk.step({"w": gradient})
     kept = {state: np.zeros_like(weight) for state in update.states}
     assert list(kept) == rule.states
     for step, gradient in enumerate(gradients):
         rate, shrink = update.sizes(step if update.changes else 0)
         change, kept = update.step(update.decayed(gradient, weight), kept, rate)
         weight = weight - change - shrink * weight
-    np.testing.assert_allclose(weight, judged["w"], rtol=1e-12)
+    np.testing.assert_allclose(weight, walk.parameters["w"], rtol=1e-12)
 
 
 def test_they_are_all_that_a_workload_may_name(runtime: Runtime) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timetrial.agreement.update import Rule, Walk
 from timetrial.proof.judge import Answer, Ties, Witness
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.parity import Expected, compare, compare_losses, merged, unproven
-from timetrial.proof.rule import Rule, follow
 from timetrial.records.model import Parity
 
 SGD = {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}
@@ -68,8 +68,15 @@ def first() -> Observation:
     )  # fmt: skip
 
 
+def walked(steps: int) -> Tensors:
+    walk = Walk(INITIAL, Rule.of(SGD))
+    for _ in range(steps):
+        walk.step(GRADIENT)
+    return walk.parameters
+
+
 def second() -> Observation:
-    after = {name: v.astype(np.float32) for name, v in follow(INITIAL, [GRADIENT], Rule.of(SGD)).items()}
+    after = {name: values.astype(np.float32) for name, values in walked(1).items()}
     velocity = {f"{n}.velocity": (GRADIENT[n] + 0.01 * INITIAL[n]).astype(np.float32) for n in INITIAL}
     return Observation("step 1", "proof", 0, Look(INITIAL), fresh=True, loss=2.0, after=Look(after, velocity))
 
@@ -161,8 +168,7 @@ def test_the_beginning_is_as_the_workload_says(expected: Expected) -> None:
 
 @pytest.mark.parametrize(("steps", "passes"), [(4, False), (5, True), (6, False)])
 def test_no_step_is_left_out_while_nobody_looks(expected: Expected, steps: int, *, passes: bool) -> None:
-    end = follow(INITIAL, [GRADIENT] * steps, Rule.of(SGD))
-    plain = Plain("proof", [2.0] * 5, Look(INITIAL), Look(end))
+    plain = Plain("proof", [2.0] * 5, Look(INITIAL), Look(walked(steps)))
     parity = judged(expected, first(), second(), plain=plain)
     assert (parity.status == "passed") == passes
     if not passes:

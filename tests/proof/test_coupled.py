@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import Network, images_and_labels
 from timetrial.proof import coupled, flips, parts
 from timetrial.proof.coupled import explain_coupled
@@ -20,7 +21,6 @@ from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge
 from timetrial.proof.observed import Batches, Look, Observation, Tensors, rows_of
 from timetrial.proof.parity import Expected, compare
 from timetrial.proof.parts import FEWEST, PartJudge, part_of
-from timetrial.proof.rule import norm, size_of
 from timetrial.records.model import Parity
 
 NODES = [

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import timetrial as tt
+from timetrial.agreement.update import Rule
 from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.proof.judge import SMALL, NativeJudge
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.parity import Expected, compare
-from timetrial.proof.rule import Rule
 from timetrial.proof.ways import Guide
 from timetrial.records.model import Parity
 

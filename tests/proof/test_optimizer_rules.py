@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from timetrial.agreement import sizes
+from timetrial.agreement.update import Rule
 from timetrial.optimizers import OPTIMIZERS, check_optimizer
 from timetrial.proof.observed import Look, Observation, Tensors
-from timetrial.proof.rule import Change, Rule, changes, lacking
+from timetrial.proof.rule import Change, changes, lacking
 
 F32 = NDArray[np.float32]
 TOLERANCE = 2e-5
@@ -128,6 +130,18 @@ def test_an_honest_step_in_f32(name: str, more: dict[str, Any]) -> None:
         assert {one.kind for one in step} == {"parameter", *rule.states}
         for one in step:
             assert one.error <= one.limit, one
+
+
+@pytest.mark.parametrize(("name", "more"), CASES)
+def test_in_pieces_as_in_one(monkeypatch: pytest.MonkeyPatch, name: str, more: dict[str, Any]) -> None:
+    rule = rule_of(name, **more)
+    whole = seen_steps(rule, honest)
+    monkeypatch.setattr(sizes, "PIECE", 7)
+    for step, same in zip(seen_steps(rule, honest), whole, strict=True):
+        assert [(one.kind, one.name) for one in step] == [(one.kind, one.name) for one in same]
+        for one, other in zip(step, same, strict=True):
+            numbers = [(one.error, other.error), (one.limit, other.limit), (one.size, other.size)]
+            assert all(a == pytest.approx(b, rel=1e-9) for a, b in numbers), (one, other)
 
 
 @pytest.mark.parametrize("name", sorted(set(OPTIMIZERS) - {"sgd"}))

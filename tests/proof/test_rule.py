@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from timetrial.agreement import sizes
+from timetrial.agreement.update import Rule, Walk
 from timetrial.errors import InputError
 from timetrial.proof.observed import Look, Observation
-from timetrial.proof.rule import Rule, changes, follow, implied_gradient
+from timetrial.proof.rule import changes, implied_gradient
 
 TOLERANCE = 2e-5
 
@@ -142,15 +145,43 @@ def test_the_gradient_that_a_step_used(*, shown: bool) -> None:
     assert np.linalg.norm(used - gradient["w"]) <= 1e-6 * np.linalg.norm(gradient["w"])
 
 
-def test_following_is_the_rule_repeated() -> None:
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_large_tensor_is_judged_in_pieces(monkeypatch: pytest.MonkeyPatch, *, shown: bool) -> None:
+    """The same is said of it, a wrong value in its last piece is seen, and never is there as much in memory
+    as one copy of it."""
+    rule, count = sgd(0.5, 0.9, 0.05), 50_001
+    seen, gradient = step(as_written, 1, rule, 1.0, count, shown=shown)
+    used = implied_gradient(seen, "w", rule, gradient)
+    monkeypatch.setattr(sizes, "PIECE", 500)
+    again = implied_gradient(seen, "w", rule, gradient)
+    assert used is not None
+    assert again is not None
+    np.testing.assert_allclose(again, used, rtol=1e-12)
+    tracemalloc.start()
+    found = changes(seen, gradient, rule, TOLERANCE)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 * count
+    assert all(one.error <= one.limit for one in found), found
+    assert seen.after is not None
+    seen.after.parameter["w"][-1] += 1
+    *_, parameter = changes(seen, gradient, rule, TOLERANCE)
+    assert parameter.error > parameter.limit
+
+
+def test_a_walk_is_the_rule_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "PIECE", 1)
     rule = sgd(0.1, 0.9, 0.01)
     start = {"w": np.array([1.0, -2.0])}
     gradients = [{"w": np.array([0.5, 0.25])}, {"w": np.array([-0.5, 1.0])}]
     w, v = start["w"], np.zeros(2)
+    walk = Walk(start, rule)
     for one in gradients:
         v = 0.9 * v + one["w"] + 0.01 * w
         w = w - 0.1 * v
-    assert np.array_equal(follow(start, gradients, rule)["w"], w)
+        walk.step(one)
+    assert np.array_equal(walk.parameters["w"], w)
+    assert start["w"].tolist() == [1.0, -2.0]
 
 
 def test_an_unknown_optimizer() -> None:

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.agreement.rounding import margins_of
+from timetrial.agreement.sizes import inner, norm, size_of
 from timetrial.core import layer_traits
 from timetrial.proof.flips import BEYOND, NEARER, TURNED_MARGIN, Edge, edges_of
 from timetrial.proof.observed import Tensors, rows_of
 from timetrial.proof.parts import evenly
-from timetrial.proof.rule import inner, norm, size_of
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties, Witness

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.agreement.sizes import inner, norm
 from timetrial.core import layer_traits
 from timetrial.proof.observed import Tensors, rows_of, sample_count
 from timetrial.proof.parts import different
-from timetrial.proof.rule import inner, norm
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from timetrial.agreement.update import Rule
 from timetrial.proof.judge import Answer
 from timetrial.proof.observed import Observation, Tensors
-from timetrial.proof.rule import Rule, implied_gradient
+from timetrial.proof.rule import implied_gradient
 from timetrial.records.model import Comparison
 
 ALIKE = 1e-3

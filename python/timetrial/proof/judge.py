@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.agreement.sizes import size_of
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders.registry import resolve
 from timetrial.contenders.settings import job_settings
@@ -28,7 +29,6 @@ from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.proof.observed import Tensors
 from timetrial.proof.parts import PartJudge, part_of
-from timetrial.proof.rule import size_of
 from timetrial.workloads import Prepared
 
 # Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.

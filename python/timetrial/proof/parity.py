@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.agreement.rounding import LEAST, TIMES, WORDS, Doubt, doubt_of_batch
+from timetrial.agreement.sizes import UNIT, distance, norm, size_of
+from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
 from timetrial.proof.coupled import explain_coupled
@@ -26,7 +28,7 @@ from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors, rows_of
 from timetrial.proof.parts import evenly
-from timetrial.proof.rule import UNIT, Rule, changes, implied_gradient, lacking, norm, size_of
+from timetrial.proof.rule import changes, implied_gradient, lacking
 from timetrial.proof.ways import Guide
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
@@ -309,7 +311,8 @@ class _Court:
         """The judge's own steps from the initial values: their losses, and roughly their way, must be the
         contender's. `forced`: what its losses were in these steps when each was looked into, where images
         depend on each other; these it must repeat, and of the rest what the judge's way says."""
-        start, guide = self._start(), self._guide(self._start())
+        start = self._start()
+        guide = self._guide(start)
         is_long = plain.after is None and bool(self._expected.states)  # for the judge, with all its doubts
         way = guide.way_of(plain.stream, plain.losses[:1] if is_long else plain.losses)
         self.turned += [f"plain {words}" for words in way.words]
@@ -529,8 +532,7 @@ def _measured(
 ) -> Comparison:
     if mine.shape != theirs.shape:
         return _comparison(name, "relative_l2", math.nan, tolerance)
-    distance = norm(np.asarray(mine, np.float64) - theirs)
-    return _comparison(name, "relative_l2", distance / (size or 1.0), tolerance)
+    return _comparison(name, "relative_l2", distance(mine, theirs) / (size or 1.0), tolerance)
 
 
 def _comparison(name: str, measure: Measure, error: float, tolerance: float) -> Comparison:
@@ -546,9 +548,8 @@ def _comparison(name: str, measure: Measure, error: float, tolerance: float) -> 
 
 def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
     """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
-    wide, judged = mine.astype(np.float64), theirs.astype(np.float64)
-    size, distance = norm(judged), norm(wide - judged)
-    return distance / size if size > 0 else distance
+    size, apart = norm(theirs), distance(mine, theirs)
+    return apart / size if size > 0 else apart
 
 
 def _relative(mine: float, theirs: float) -> float:

@@ -21,10 +21,11 @@ import numpy as np
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32
 from timetrial.agreement.rounding import TIMES, shifted
+from timetrial.agreement.sizes import norm
+from timetrial.agreement.update import Rule, Walk
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.proof.observed import Batches, Tensors
-from timetrial.proof.rule import Rule, follow, norm
 
 TURNED = 1e-3  # of the loss behind a step in which decisions of coupled images may have turned
 MOST_DOUBT = 0.01  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
@@ -33,10 +34,9 @@ MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
 @dataclass(frozen=True)
 class Way:
-    """Losses of the steps, parameters before each, and where they lead. `words`: what was turned."""
+    """Losses of the steps, and where they lead, with the states of layers. `words`: what was turned."""
 
     losses: list[float]
-    before: list[Tensors]
     end: Tensors
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
@@ -94,19 +94,18 @@ class Guide:
 
     def way(self, stream: str, steps: int, turned: Mapping[int, Tensors] | None = None) -> Way:
         """So many steps; `turned`: what is added to the gradient of a step."""
-        gradients: list[Tensors] = []
-        losses, before, now = [], [], {**self._start, **self._states}
+        walk = Walk(self._start, self._rule)
+        losses, now = [], {**walk.parameters, **self._states}
         for step in range(steps):
             batch = self._batches.batch(stream, step)
             answer = self._judge.gradient(now, batch)
             losses.append(answer.loss)
-            before.append(now)
             gradient = _added(answer.gradient, (turned or {}).get(step))
             if self._ties == "all":
                 gradient = _added(gradient, every_tie(self._judge, now, batch).difference)
-            gradients.append(gradient)
-            now = {**follow(self._start, gradients, self._rule), **answer.state}
-        return Way(losses, before, now, tolerance=self._tolerance, is_coupled=bool(self._states))
+            walk.step(gradient)
+            now = {**walk.parameters, **answer.state}
+        return Way(losses, now, tolerance=self._tolerance, is_coupled=bool(self._states))
 
     def way_of(self, stream: str, losses: Sequence[float]) -> Way:
         """The way that a contender with these losses has gone, if turning decisions on the edge leads there;
@@ -119,8 +118,8 @@ class Guide:
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
             nearest, best = way.errors(losses)[late], None
             for step in range(late):
-                batch = self._batches.batch(stream, step)
-                for turn in turns(self._judge, way.before[step], batch, self._ties):
+                batch, before = self._batches.batch(stream, step), self.way(stream, step, turned).end
+                for turn in turns(self._judge, before, batch, self._ties):
                     said = f"step {step + 1}: {turn.words}"
                     # Each unit turns once, whatever its margin is on another way.
                     known = any(_unit(said) == _unit(one) for one in words)

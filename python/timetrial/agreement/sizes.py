@@ -1,0 +1,64 @@
+"""Sizes of tensors, in double precision and without a BLAS, whose threads would wake for them.
+
+Of the largest tensors (AlexNet's first dense layer has 300 MB in double precision) a dozen copies fit into no
+memory: whatever is computed value by value is computed in pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PIECE = 1 << 20  # values
+UNIT = 2.0**-24  # half a unit in the last place of f32, relative
+VANISHING = 1e-9  # of the largest gradient of a layer: of sums in double precision nothing more is left
+
+Doubles = NDArray[np.float64]
+
+
+def wide(array: NDArray[Any]) -> Doubles:
+    """In double precision; no copy of what is."""
+    return np.asarray(array, np.float64)
+
+
+def norm(array: NDArray[Any]) -> float:
+    """Euclidean."""
+    return math.sqrt(sum(inner(one, one) for one in map(wide, _cut(array))))
+
+
+def inner(one: Doubles, other: Doubles) -> float:
+    """The sum of products, element by element."""
+    return float(np.einsum("i,i->", np.ravel(one), np.ravel(other)))
+
+
+def distance(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Euclidean, of two tensors of one shape."""
+    apart = (wide(mine) - theirs for mine, theirs in zip(_cut(one), _cut(other), strict=True))
+    return math.sqrt(sum(inner(piece, piece) for piece in apart))
+
+
+def pieces(size: int) -> Iterator[slice]:
+    """Of so many values, one piece after the other; of no value one that is empty."""
+    for begin in range(0, max(1, size), PIECE):
+        yield slice(begin, begin + PIECE)
+
+
+def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    flat = np.ravel(array)
+    yield from (flat[piece] for piece in pieces(flat.size))
+
+
+def size_of(gradient: Mapping[str, NDArray[Any]], name: str) -> float:
+    """What an error of a parameter's gradient is measured by: its own size; or, where it vanishes, that of
+    the largest of its layer. A bias that a normalization takes away again has a gradient of 0, of which
+    doubles and f32 compute nothing but what rounding left. The two of a normalization, vectors of one length,
+    are sums over the same values, either of which may cancel: always the larger."""
+    own, layer = norm(gradient[name]), name.rpartition(".")[0]
+    whole = [values for one, values in gradient.items() if one.rpartition(".")[0] == layer]
+    largest = max(norm(values) for values in whole)
+    are_alike = len(whole) > 1 and all(values.shape == whole[0].shape for values in whole)
+    return own if own > VANISHING * largest and not are_alike else largest
