@@ -4,6 +4,7 @@ excused; such a batch judged by its different images."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,12 +98,19 @@ class Stage:
 
     def turned(self, *edges: Edge) -> Tensors:
         """The gradient of whoever decides these otherwise."""
-        nudges: Tensors = {}
-        shapes = {node["name"]: node["shape"] for node in self.witness.nodes}
-        for edge in edges:
-            amounts = nudges.setdefault(edge.source, np.zeros(shapes[edge.source]))
-            amounts.reshape(-1)[edge.place] = edge.nudge
+        nudges = flips.nudges_of(edges, self.witness.nodes)
         return self.witness.gradient(self.images, nudges).gradient
+
+    def lead_to(self, edge: Edge, margin: float) -> None:
+        """By the bias of its channel, so near to its edge."""
+        shape = self.activation[edge.source].shape
+        channel = edge.place // math.prod(shape[2:]) % shape[1]
+        self.parameters[f"{edge.source}.bias"][channel] += edge.nudge * (1 - margin / edge.margin)
+        self.compute()
+
+    def again(self, edge: Edge) -> Edge:
+        """At the parameters as they are now."""
+        return next(one for one in self.edges if (one.node, one.unit) == (edge.node, edge.unit))
 
     def matters(self, edge: Edge) -> bool:
         """Whether the layer in front of a decision shows it."""
@@ -274,10 +282,8 @@ def test_what_rounding_may_turn_hides_nothing_else(
     monkeypatch.setattr(coupled, "edges_of", flips.edges_of)
     stage = Stage()
     edge = next(one for one in stage.edges if one.node == "relu2" and stage.matters(one))
-    channel = edge.place // math.prod(stage.activation["bn2"].shape[2:]) % 4
-    stage.parameters["bn2.bias"][channel] += edge.nudge * (1 - 1e-6)  # to its edge, but for a hair
-    stage.compute()
-    edge = next(one for one in stage.edges if (one.node, one.unit) == (edge.node, edge.unit))
+    stage.lead_to(edge, 1e-6 * edge.margin)
+    edge = stage.again(edge)
     assert edge.margin < flips.TURNED_MARGIN
     flipped = stage.turned(edge)
     assert off(flipped, stage.gradient) > 5 * wrong
@@ -288,6 +294,44 @@ def test_what_rounding_may_turn_hides_nothing_else(
     parity = stage.judged(tmp_path, contender)
     assert parity.status == ("failed" if wrong else "passed"), parity.reason
     assert any("relu2 unit" in one for one in parity.turned) == (not wrong), parity.turned
+
+
+def _one_behind_the_other() -> Iterator[tuple[Stage, Edge, Edge, Tensors]]:
+    """A stage, a decision of its first layer, one of its second that lies much nearer to its edge, and what
+    turns the first by no more than its value, which turns the second."""
+    for some in [edge for edge in Stage().edges if edge.node == "relu"]:
+        stage = Stage()
+        stage.lead_to(some, 8e-6)
+        near = stage.again(some)
+        nudges = flips.nudges_of([replace(near, nudge=2 * near.nudge, back=0.0)], stage.witness.nodes)
+        moved = stage.witness.gradient(stage.images, nudges).activation["bn2"] - stage.activation["bn2"]
+        for other in stage.edges:
+            is_led = other.node == "relu2" and moved.reshape(-1)[other.place] * np.sign(other.nudge) > 1e-8
+            if is_led and stage.matters(near) and stage.matters(other):
+                stage.lead_to(other, 1e-9)
+                yield stage, stage.again(near), stage.again(other), nudges
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(("wrong", "tensor"), [(0.0, None), (0.002, "conv.weight"), (0.002, "bn.weight")])
+def test_turning_one_decision_turns_none_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: float, tensor: str | None
+) -> None:
+    """The farther a nudge has to lead, the more decisions behind it lie nearer to their edges. One that it
+    would turn changes gradients by some percent: whoever did not turn it passes, and nothing of that size
+    hides in its place."""
+    monkeypatch.setattr(coupled, "edges_of", flips.edges_of)
+    stage, near, behind, nudges = next(_one_behind_the_other())
+    both = stage.witness.gradient(stage.images, nudges).gradient
+    assert off(both, stage.turned(near, behind)) < 1e-4, "the nudge alone turns both"
+    turned = stage.turned(near)
+    assert off(both, turned) > 5 * TOLERANCE
+    mine = {name: values * (1 + wrong * (name == tensor)) for name, values in turned.items()}
+    parity = stage.judged(tmp_path, mine)
+    assert parity.status == ("failed" if wrong else "passed"), parity.reason
+    if not wrong:
+        (words,) = parity.turned
+        assert words.startswith(f"step: relu unit {near.unit} of the batch")
 
 
 def test_a_normalized_batch_has_few_different_images_sooner(monkeypatch: pytest.MonkeyPatch) -> None:

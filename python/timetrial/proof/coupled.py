@@ -7,9 +7,11 @@ nothing of the layers behind it. So they are looked for from the loss backward: 
 by was turned between it and the next layers that learn, or farther on, and that is known by then.
 
 Those decisions are turned by the judge for a look at what they do to that layer: one of each channel at once,
-since it shows in its own row of the weights alone, which is checked; otherwise one by one. Row by row those
-stay that bring the judge nearest to the contender. What counts is not that sum: the judge computes the batch
-again with all of them turned, and goes on from there to the layer before. Equal rivals turn together.
+since it shows in its own row of the weights alone, which is checked; otherwise one by one. The value that a
+turned decision lets through stays what it was: among a million others behind it one lies nearer to its edge
+than a nudge is long. Row by row those stay that bring the judge nearest to the contender. What counts is not
+that sum: the judge computes the batch again with all of them turned, and goes on from there to the layer
+before. Equal rivals turn together.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from timetrial.agreement.rounding import margins_of
 from timetrial.agreement.sizes import inner, norm, size_of
 from timetrial.core import layer_traits
-from timetrial.proof.flips import BEYOND, NEARER, TURNED_MARGIN, Edge, edges_of
+from timetrial.proof.flips import NEARER, TURNED_MARGIN, Edge, edges_of, nudges_of
 from timetrial.proof.observed import Tensors, rows_of
 from timetrial.proof.parts import evenly
 
@@ -213,18 +215,8 @@ class _Search:
                     self._parts[name] = self._parts.get(name, 0.0) + share * values
 
     def _with(self, chances: Sequence[_Chance]) -> Tensors:
-        nudges = {name: values.copy() for name, values in self._nudges.items()}
-        for edge in (edge for one in chances for edge in one.edges):
-            amounts = nudges.setdefault(edge.source, np.zeros(self._nodes[edge.source]["shape"]))
-            amounts.reshape(-1)[edge.place] = _far(edge)
-        return nudges
-
-
-def _far(edge: Edge) -> float:
-    """What leads as far to the other side, and some more, so that no nudge of a layer before leads back."""
-    if edge.is_tied or edge.margin == 0:
-        return edge.nudge
-    return edge.nudge * (1 + (edge.margin + TURNED_MARGIN) / (edge.margin + BEYOND))
+        edges = (edge for one in chances for edge in one.edges)
+        return nudges_of(edges, self._witness.nodes, self._nudges)
 
 
 def _nearest(rest: Tensors, looks: dict[_Chance, _Look]) -> list[tuple[_Chance, float]]:

@@ -19,7 +19,7 @@ rivals that lie within rounding either one or both may have won.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,9 @@ Doubles = NDArray[np.float64]
 @dataclass(frozen=True)
 class Edge:
     """A decision that lies close to its edge. `unit`: its place in the output of `node`, the layer that
-    decides; `nudge`: what turns it, added to `place` of the output of `source`."""
+    decides; `nudge`: what turns it, added to `place` of the output of `source`; `back`: what makes up for
+    that, added to `unit` of `node`'s own output. Layers behind then see the value that they saw before, and
+    none of their decisions, however near its edge, turns along."""
 
     node: str
     unit: int
@@ -56,6 +58,7 @@ class Edge:
     source: str
     place: int
     nudge: float
+    back: float = 0.0
     is_tied: bool = False  # the nudge leads to the edge, and not across it
 
 
@@ -84,7 +87,8 @@ def edges_of(
         values = activation[source]
         rms = float(np.sqrt(np.mean(values**2))) or 1.0  # of a layer that is all 0 every decision is a tie
         for kink in traits.kinks:
-            yield from _kink_edges(node["name"], source, values.ravel() - kink, rms, limit)
+            heights = activation[node["name"]].ravel() - kink
+            yield from _kink_edges(node["name"], source, values.ravel() - kink, heights, rms, limit)
         if traits.picks_largest:
             windows = math.prod(node["shape"][1:])
             for image, one in enumerate(values):
@@ -92,13 +96,17 @@ def edges_of(
                     yield replace(edge, unit=edge.unit + image * windows, place=edge.place + image * one.size)
 
 
-def _kink_edges(name: str, source: str, values: Doubles, rms: float, limit: float) -> Iterator[Edge]:
-    """`values`: how far from the kink."""
+def _kink_edges(
+    name: str, source: str, values: Doubles, heights: Doubles, rms: float, limit: float
+) -> Iterator[Edge]:
+    """`values`: how far from the kink; `heights`: the same of what comes out. A rectifier leaves its kinks
+    where they are, so that is what a nudge to the kink takes away; of other kinds nobody knows."""
     beyond = BEYOND * rms
     for unit in np.flatnonzero(np.abs(values) <= limit * rms):
-        value = float(values[unit])
+        value, height = float(values[unit]), float(heights[unit])
         nudge = -value - beyond if value > 0 else -value + beyond
-        yield Edge(name, int(unit), abs(value) / rms, source, int(unit), nudge)
+        back = height if abs(height) <= abs(value) else 0.0
+        yield Edge(name, int(unit), abs(value) / rms, source, int(unit), nudge, back)
 
 
 def _pooling_edges(
@@ -130,12 +138,29 @@ def _pooling_edges(
             source,
             int(found[unit, second[unit]]),
             missing + BEYOND * rms,
+            -BEYOND * rms,
         )
         if ties == "first":
             yield edge
         elif missing > 0:
             yield edge
-            yield replace(edge, nudge=missing, is_tied=True)
+            yield replace(edge, nudge=missing, back=0.0, is_tied=True)
+
+
+def nudges_of(
+    edges: Iterable[Edge], nodes: Sequence[Mapping[str, Any]], nudges: Mapping[str, Doubles] | None = None
+) -> Tensors:
+    """What turns these, by node, besides `nudges` that are there already."""
+    found = {name: values.copy() for name, values in (nudges or {}).items()}
+    shapes = {node["name"]: node["shape"] for node in nodes}
+    for edge in edges:
+        for name, place, amount in (
+            (edge.source, edge.place, edge.nudge),
+            (edge.node, edge.unit, edge.back),
+        ):
+            if amount:
+                found.setdefault(name, np.zeros(shapes[name])).reshape(-1)[place] += amount
+    return found
 
 
 def fits(parameters: Tensors) -> bool:
@@ -166,11 +191,7 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
     most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
 
     def difference(number: int, edges: Sequence[Edge]) -> Tensors:
-        nudges: Tensors = {}
-        for edge in edges:
-            shape = next(node["shape"] for node in witness.nodes if node["name"] == edge.source)
-            amounts = nudges.setdefault(edge.source, np.zeros(shape))
-            amounts.reshape(-1)[edge.place] = edge.nudge
+        nudges = nudges_of(edges, witness.nodes)
         turned = witness.gradient(rows_of(batch, [number]), nudges).gradient
         share = times[number] / sample_count(batch)
         return {name: share * (turned[name] - plain[number][name]) for name in turned}
