@@ -163,6 +163,8 @@ class FakeEngine:
         if workload.batch_size > 1437:
             raise InputError(f"batch_size is {workload.batch_size}, but there are 1437 images.")
         graph = SimpleNamespace(
+            batch_size=workload.batch_size,
+            couples_batch=False,
             check_training=lambda: None,
             multiply_accumulates=lambda task: 1_000_000,
             parameter_count=10,

@@ -9,6 +9,7 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.errors import InputError
+from timetrial.experiment import estimate
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment, load_words
 from timetrial.experiment.order import shuffled_block
@@ -216,6 +217,20 @@ def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 3, 2)
     assert 10 < expected.seconds < 60
     assert 0.02 < expected.visible_difference < 0.04
+
+
+def test_the_judge_of_a_large_network_takes_its_time(
+    load: Callable[..., Experiment], fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = load("backend=fast", "threads=1", "launches=5")
+    ready = validate(experiment.cases, fake.engine())
+    expected = forecast(experiment, ready)
+    checked = ready[0].checked
+    assert checked is not None
+    assert checked.network is not None
+    work = checked.network.multiply_accumulates("gradient")
+    monkeypatch.setattr(estimate, "_JUDGED_PER_S", work / 10)  # of which this asks for twenty
+    assert forecast(experiment, ready).seconds == pytest.approx(expected.seconds + 200, rel=0.01)
 
 
 def test_proofs_then_one_profile_of_what_is_proven(

@@ -15,12 +15,18 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import proofs_at_once
 from timetrial.experiment.validate import ReadyCase
+from timetrial.proof.parts import part_of
 from timetrial.statistics.scatter import degrees_of
 
 # Rough by nature: only for the estimate, never for a result.
 _START_S = {"native": 0.2, "framework": 4.0, "callable": 1.0}
 _RESOURCES_S = 2.5  # of a resource launch, behind its first step
 _PROOF_S = 1.5
+_PROOF_STEPS = 30  # of a contender, its own recipe among them
+# Multiply-accumulates a second of the judge of large networks, and for how many gradients of a proof's batch
+# it is asked, the searches for decisions that rounding turned among them: VGG-16 at 32x32 takes 70, MobileNet
+# v2 some hundreds, a network without batch normalization about twenty.
+_JUDGED_PER_S, _ASKED, _ASKED_IF_COUPLED = 5e9, 20, 200
 _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
@@ -55,6 +61,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
     seconds = sum(proof_s(one) for one in proofs.values()) / proofs_at_once(len(proofs))
+    seconds += sum(judging_s(one) for one in proofs.values())  # one after the other
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
@@ -83,7 +90,16 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
 
 def proof_s(one: ReadyCase) -> float:
     """Of a proof launch."""
-    return start_s(one) + _PROOF_S
+    return start_s(one) + _PROOF_S + _PROOF_STEPS * step_s(one, one.case.task)
+
+
+def judging_s(one: ReadyCase) -> float:
+    """Of a proof behind it."""
+    network = one.checked.network if one.checked else None
+    if network is None:
+        return 0.0
+    work = network.multiply_accumulates("gradient") * part_of(network) / network.batch_size
+    return work * (_ASKED_IF_COUPLED if network.couples_batch else _ASKED) / _JUDGED_PER_S
 
 
 def start_s(one: ReadyCase) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timetrial.experiment.estimate import WARMUP_SHARE, proof_s, start_s, step_s
+from timetrial.experiment.estimate import WARMUP_SHARE, judging_s, proof_s, start_s, step_s
 from timetrial.experiment.validate import ReadyCase
 from timetrial.races.racing import ROUNDS, WARMUP_NS
 from timetrial.statistics.verdict import Rule
@@ -28,7 +28,9 @@ def race_forecast(
 ) -> RaceForecast:
     """For the sides that can be launched here."""
     live = [one for one in ready if one.unavailable is None]
-    proofs_s = sum(proof_s(one) for one in {one.case.content_id: one for one in live}.values())
+    proofs_s = sum(
+        proof_s(one) + judging_s(one) for one in {one.case.content_id: one for one in live}.values()
+    )
     pair_s = sum(start_s(one) + _turns_s(one) for one in live)
     return RaceForecast(
         sides=len(live),
