@@ -83,6 +83,7 @@ class Caution(Enum):
         "kernel: {core} on an {cpu} CPU{where}",
         "Only a newer build of that library uses all that this CPU has.",
     )
+    SLOWER_PATH = ("{layers}: {path}, which is not the fastest way that the library has: {cure}", "")
     # Of one row.
     CUDA_BUILD = (
         "{library} is a CUDA build, and this machine has no GPU: libraries for GPUs count in its memory",

@@ -114,7 +114,7 @@ def paths(value: Any, path: str = "") -> Iterator[str]:
 
 def _of_the_user(path: str) -> bool:
     field = path.removeprefix("cases[].").removeprefix("races[].")
-    return field in ("axes", "outcomes", "levels", "other_statistics")
+    return field in ("axes", "outcomes", "facts", "levels", "other_statistics")
 
 
 def undescribed(document: Any, table: Table) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from launching import SHORT, make_plan, words
 
+from timetrial.control.paths import slower_paths
 from timetrial.launch import Limits, run_launch
 from timetrial.records.model import LaunchRecord
 
@@ -151,6 +152,20 @@ def test_an_exit_in_a_step(tmp_path: Path, statement: str, said: str) -> None:
     record = launch(tmp_path, in_step=statement)
     assert record.outcome == "crash"
     assert (record.reason or "").startswith(said)
+
+
+def test_a_slower_way_through_layers_is_named(tmp_path: Path) -> None:
+    """By the launch's own facts; a way alone is no reason to warn."""
+    ways = {"one forward": "a loop", "two forward": "a loop", "three forward": "a kernel"}
+    cures = {"one faster": "mode=graph", "two faster": "mode=graph", "four faster": "x"}
+    say = f"base.Adapter.facts = lambda self: {ways | cures!r}"
+    record = launch(tmp_path, at_import=say)
+    assert record.outcome == "ok", words(record)
+    assert record.warnings == [
+        "'one', 'two': a loop, which is not the fastest way that the library has: mode=graph"
+    ]
+    assert {name: record.facts[name] for name in ways} == ways
+    assert slower_paths(ways) == []
 
 
 @pytest.mark.attempt

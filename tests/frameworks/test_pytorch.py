@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, small_network, words, workload
+from sequence_networks import SERIES
 
 import timetrial
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve
-from timetrial.launch import run_launch
+from timetrial.control.paths import slower_paths
+from timetrial.launch import LaunchPlan, run_launch
 from timetrial.launch.job import make_job, write_job
 
 torch = pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
@@ -72,12 +74,45 @@ def test_as_many_operations_at_a_time_as_were_asked(tmp_path: Path) -> None:
     assert made[1] - made[0] == 2
 
 
+def _job_of(plan: LaunchPlan, runtime: Any) -> Any:
+    """As the contender reads it."""
+    write_job(plan, make_job(plan, resolve(plan.case)))
+    job = runtime("job").Job(str(plan.folder / "job.json"))
+    job.read_parameters()
+    return job
+
+
+@pytest.mark.effect("torch.mkldnn")
+def test_the_way_through_an_lstm_is_read_from_torch(tmp_path: Path, runtime: Any) -> None:
+    """It is torch's own choice: without its oneDNN it goes another one, and the row says what would help."""
+    own = tmp_path / "own.toml"
+    own.write_text(SERIES)
+    plan = make_plan(tmp_path, "pytorch", network=str(own), dataset="synthetic-series", batch_size=6)
+    job = _job_of(plan, runtime)
+    batch = {name: np.ones(node.shape, node.dtype) for name, node in job.inputs.items()}
+    found = {}
+    for asked in ("true", "false"):
+        adapter = runtime("loading").load_adapter(str(resolve(plan.case).path))
+        try:
+            adapter.load({"torch.mkldnn": asked})
+            adapter.build(job, batch)
+            found[asked] = adapter.facts()
+            assert adapter.read_settings()["torch.mkldnn"][0] == asked
+        finally:
+            torch._C._set_mkldnn_enabled(True)  # of this process: as it was
+    assert found["true"]["lstm forward"] == (
+        "oneDNN's kernel (mkldnn_rnn_layer), all 24 steps of every sample"
+    )
+    assert found["false"]["lstm forward"] == "native loop over the steps, all 24 steps of every sample"
+    assert slower_paths(found["true"]) == []
+    (said,) = slower_paths(found["false"])
+    assert said.startswith("'lstm': native loop over the steps, ")
+    assert "torch.mkldnn=true gives it to oneDNN's kernel" in said
+
+
 def test_a_profiled_step_trains_as_a_step_does(tmp_path: Path, runtime: Any) -> None:
     plan = make_plan(tmp_path, "pytorch", network=small_network(tmp_path), purpose="profile")
-    contender = resolve(plan.case)
-    write_job(plan, make_job(plan, contender))
-    job = runtime("job").Job(str(tmp_path / "job.json"))
-    job.read_parameters()
+    contender, job = resolve(plan.case), _job_of(plan, runtime)
     generator = np.random.default_rng(1)
     images = generator.normal(size=job.inputs["images"].shape).astype(np.float32)
     batch = {"images": images, "labels": generator.integers(0, job.classes, job.batch_size)}

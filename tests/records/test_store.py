@@ -57,7 +57,7 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
         "first_step_s",
         "to_steady_s", "before_steady_s", "cold_build_s", "cold_first_step_s", "accuracy",
         "accuracy_interval", "accuracy_from", "accuracy_own", "accuracy_against_reference", "parity",
-        "settings", "stop_reason", "steady", "steps", "warnings", "records",
+        "settings", "facts", "stop_reason", "steady", "steps", "warnings", "records",
     ]  # fmt: skip
     fast, slow, absent = document["cases"]
     for case in (fast, slow, absent):
@@ -66,6 +66,7 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
             "axes"
         ].keys()
     assert fast["reference"] == slow["reference"] == fast["id"]
+    assert (fast["facts"], absent["facts"]) == (measured.rows[0].facts, {})
     assert fast["ratio"] == {"estimate": None, "low": None, "high": None}
     assert slow["ratio"]["estimate"] == pytest.approx(2, rel=0.05)
     assert slow["ratio"]["low"] <= slow["ratio"]["estimate"] <= slow["ratio"]["high"]

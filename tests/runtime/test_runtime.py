@@ -155,7 +155,7 @@ def _node(kind: str, shape: tuple[int, ...] = (), **attributes: Any) -> Any:
     return SimpleNamespace(name="one", kind=kind, shape=shape, attributes=attributes)
 
 
-LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}
+LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}, "lstm": {"biases": (0, 1)}}
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,8 @@ LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}
          "the backend has no conv2d with padding_end_h 1 ('one'); it has: padding_end_h as padding_h"),
         ("conv2d", {"groups": 1, "padding_h": 1, "padding_end_h": 1}, None),
         ("max_pool2d", {"groups": 2}, None),
+        ("lstm", {"biases": 2}, "the backend has no lstm with biases 2 ('one'); it has: biases 0 or 1"),
+        ("lstm", {"biases": 0}, None),
     ],
 )  # fmt: skip
 def test_an_adapter_says_what_a_kind_cannot_be_asked_for(

@@ -109,6 +109,11 @@ class Row:
         return RowSettings(self.reported, self.case)
 
     @property
+    def facts(self) -> dict[str, str]:
+        """What its contender says of what it built: versions of libraries, kernels, ways through layers."""
+        return next((one.record.facts for one in self.launches if one.record.purpose in TIMED), {})
+
+    @property
     def warning_lines(self) -> list[str]:
         """Its warnings, each with its launches where several say it."""
         return [f"{text} ({n} launches)" if n > 1 else text for text, n in self.warnings.items()]

@@ -284,8 +284,9 @@ SETTINGS: dict[str, SettingKind] = {
         default="contiguous",
     ),
     "torch.mkldnn": SettingKind(
-        "whether libtorch may compute with the oneDNN inside: torch.mkldnn=true,false",
+        "whether libtorch and PyTorch may compute with the oneDNN inside: torch.mkldnn=true,false",
         "ATen's getter",
+        ("true", "false"),
         default="true",
     ),
     "reference.ties": SettingKind(

@@ -17,6 +17,7 @@ from timetrial.control.judging import Evidence, judge_settings
 from timetrial.control.kernels import CORE_TYPE, announced, old_kernels
 from timetrial.control.libraries import ChosenLibrary
 from timetrial.control.openmp import displayed
+from timetrial.control.paths import slower_paths
 from timetrial.launch.plan import LaunchPlan
 from timetrial.observing.observe import Watch
 from timetrial.observing.sampled import looks_in
@@ -39,8 +40,7 @@ class Said:
 def judged_settings(
     plan: LaunchPlan, contender: Contender, said: Said, watch: Watch | None
 ) -> tuple[list[Setting], list[str]]:
-    """Each setting with its status, and what to warn of. `watch` None: the launch ended before anyone could
-    look."""
+    """Each setting with its status, and what to warn of. `watch` None: it ended before anyone could look."""
     evidence, asked = Evidence(), plan.case.settings
     if watch is not None:
         evidence = watch.evidence(
@@ -71,4 +71,5 @@ def judged_settings(
     )
     warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)
     warnings += contradictions(evidence.mapped, loaded, evidence.given, said="threads" in asked)
+    warnings += slower_paths(evidence.facts)
     return judge_settings(plan.case, evidence), warnings

@@ -74,6 +74,8 @@ _CASE = {
     "parity.max_error": "the largest error, relative; null: unproven",
     "parity.tensor": "where it is",
     **_SETTINGS,
+    "facts": "what the contender says of what it built: versions of libraries, kernels; `<layer> forward`: "
+    "which way it goes through a layer, `<layer> faster`: how to get a faster one of the library",
     "steps.n": "how many steps count",
     "steps.n_effective": "what they are worth as independent ones",
     "warnings[]": "why it is not ok, then what a reader must know",

@@ -61,6 +61,7 @@ def _case(row: Row) -> dict[str, Any]:
         "accuracy_against_reference": vars(row.accuracy_against) if row.accuracy_against else None,
         "parity": _parity(row),
         "settings": [setting.model_dump() for setting in row.settings],
+        "facts": row.facts,
         "stop_reason": row.stop_reason,
         "steady": row.steady,
         "steps": _steps(row.distribution),

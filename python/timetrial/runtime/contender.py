@@ -55,9 +55,10 @@ class Contender(Timed):
         """UnsupportedError where a layer asks for what the adapter says its kind cannot be asked for."""
         for attribute, only in limits.get(node.kind, {}).items():
             value = node.attributes[attribute]
-            if value != node.attributes.get(only, only):
+            several = only if isinstance(only, tuple) else (node.attributes.get(only, only),)
+            if value not in several:
                 words = "the backend has no {} with {} {} ('{}'); it has: {} {}"
-                like = "as {}".format(only) if only in node.attributes else only
+                like = "as {}".format(only) if only in node.attributes else " or ".join(map(str, several))
                 raise UnsupportedError(words.format(node.kind, attribute, value, node.name, attribute, like))
 
     def build(self):

@@ -12,9 +12,10 @@ runtime = None  # the module _timetrial_runtime: set by main.py
 
 
 # For `limits` of an adapter: of convolutions without groups, without dilation, and with the same padding
-# before and after.
+# before and after; of recurrent layers without a second bias.
 NO_LIMITS = {}
 UNGROUPED = {"groups": 1}
+ONE_BIAS = {"biases": (0, 1)}
 UNDILATED = {"dilation_h": 1, "dilation_w": 1}
 EVENLY_PADDED = {"padding_end_h": "padding_h", "padding_end_w": "padding_w"}
 
@@ -28,8 +29,9 @@ class BaseAdapter(object):
     # Rules, and options: "nesterov", "decoupled", "rate_inside", "schedule" (Job.rate), "clip_norm".
     optimizers = ("sgd",)
     layers = ()  # kinds of layers and losses: the keys of the adapter's own tables, (*LAYERS, *LOSSES)
-    # What a kind cannot be asked for: kind -> attribute -> the one value it may have, or the name of the
-    # attribute that it must be like: {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}}.
+    # What a kind cannot be asked for: kind -> attribute -> the one value it may have, a tuple of those it may
+    # have, or the name of the attribute that it must be like: {"conv2d": {"groups": 1, "padding_end_h":
+    # "padding_h"}}.
     limits = NO_LIMITS
     several_inputs = False  # whether layers may read more than one input of the network
     sequences = False  # whether layers may give sequences (N, T, F): dense, tanh and their like too
@@ -133,6 +135,56 @@ def is_all(node):
     return node.attributes["output"] == "all"
 
 
+def gates_in_order(array, order):
+    """A parameter of an lstm, whose first extent has the gates i, f, g, o one behind the other, with gate
+    `order[k]` in place k; np.argsort(order) leads back."""
+    array = np.asarray(array)
+    return array.reshape(4, -1, *array.shape[1:])[list(order)].reshape(array.shape)
+
+
+def path_facts(job, node, path, faster=None):
+    """facts() of a recurrent layer: by which way the library computes it, as the library itself shows it.
+    `faster`: how to get a way of the library that is known to be faster, if there is one."""
+    source = node.inputs[0]
+    steps = (job.inputs[source] if source in job.inputs else job.node(source)).shape[1]
+    found = {node.name + " forward": "{}, all {} steps of every sample".format(path, steps)}
+    if faster is not None:
+        found[node.name + " faster"] = faster
+    return found
+
+
+def torch_operations(torch, call):
+    """The names of torch's operations that a call comes to, one for each time; None: a torch too old to
+    show them."""
+    try:
+        from torch.utils._python_dispatch import TorchDispatchMode
+    except ImportError:
+        return None
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function.overloadpacket.__name__)
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        call()
+    return seen
+
+
+def jax_operations(jax, function, *inputs):
+    """The names of JAX's primitives that a function of these arrays is made of, those inside others too."""
+    found, left = set(), [jax.make_jaxpr(function)(*inputs).jaxpr]
+    while left:
+        for equation in left.pop().eqns:
+            found.add(equation.primitive.name)
+            for value in equation.params.values():
+                inside = value if isinstance(value, (tuple, list)) else [value]
+                inside = [getattr(one, "jaxpr", one) for one in inside]
+                left += [one for one in inside if hasattr(one, "eqns")]
+    return found
+
+
 def weight_name(node):
     """'conv1.weight'."""
     return node.name + ".weight"
@@ -191,22 +243,29 @@ def one_hot(labels, classes):
 
 class ChannelsLast(object):
     """Between the job's tensors and those of a framework with images as (N, H, W, C), kernels as (H, W, in,
-    out) and dense weights as (in, out): the ways there and back."""
+    out), dense and recurrent weights as (in, out) and tables as they are: the ways there and back. `gates`:
+    the framework's order of those of an lstm, which the job has as 0 (i), 1 (f), 2 (g), 3 (o)."""
 
-    def __init__(self, job):
-        self._job = job
-        self._orders = {}
+    def __init__(self, job, gates=None):
+        self._job, self._gates = job, gates
+        self._orders, self._tables, self._gated = {}, set(), set()
         for node in job.nodes:
             if node.kind == "dense":
                 self._orders[weight_name(node)] = channels_last_order(job, node)
+            elif node.kind == "embedding":
+                self._tables.add(weight_name(node))
+            elif node.kind == "lstm" and gates is not None:
+                self._gated.update(name for name, _ in node.parameters)
 
     def initial(self, name):
         """The initial value of a parameter, as the framework wants it."""
         array = np.array(self._job.parameters[name])
+        if name in self._gated:
+            array = gates_in_order(array, self._gates)
         if array.ndim == 4:
             return np.ascontiguousarray(array.transpose(2, 3, 1, 0))
-        if array.ndim == 2:
-            order = self._orders[name]
+        if array.ndim == 2 and name not in self._tables:
+            order = self._orders.get(name)
             return np.ascontiguousarray((array if order is None else array[:, order]).T)
         return array
 
@@ -215,10 +274,10 @@ class ChannelsLast(object):
         array = np.asarray(array)
         if array.ndim == 4:
             return array.transpose(3, 2, 0, 1)
-        if array.ndim == 2:
-            order = self._orders[name]
-            return array.T if order is None else array.T[:, np.argsort(order)]
-        return array
+        if array.ndim == 2 and name not in self._tables:
+            order = self._orders.get(name)
+            array = array.T if order is None else array.T[:, np.argsort(order)]
+        return gates_in_order(array, np.argsort(self._gates)) if name in self._gated else array
 
     def activation(self, name, array):
         """The output of a layer, as the job has it."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jax_network import LAYERS, LOSSES
+from jax_sequences import facts_of
 from timetrial_adapter import BaseAdapter, Values
 
 # The states of each rule, and what optax calls them. Optax's Adagrad has its epsilon inside the root.
@@ -41,9 +42,10 @@ class Adapter(BaseAdapter):
         }
 
     def facts(self):
-        """The client that computes."""
+        """The client that computes, and its way through recurrent layers."""
         client = jax.devices()[0].client
-        return {"jax.platform": client.platform, "jax.platform_version": client.platform_version.strip()}
+        found = {"jax.platform": client.platform, "jax.platform_version": client.platform_version.strip()}
+        return dict(found, **facts_of(jax, self._job, LAYERS, self._weights))
 
     def build(self, job, batch):
         """The functions; images are the batch's own memory."""

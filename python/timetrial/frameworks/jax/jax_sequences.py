@@ -1,6 +1,7 @@
 """Layers along time, in JAX's functions: a recurrent layer is a scan over the steps."""
 
-from timetrial_adapter import is_all
+import numpy as np
+from timetrial_adapter import is_all, jax_operations, path_facts
 
 
 def _counted(jax, x, lengths):
@@ -46,3 +47,22 @@ def _mean_over_time(jax, _node, _values, x, lengths=None):
 
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
 LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+
+
+def facts_of(jax, job, layers, values):
+    """Of every recurrent layer which way JAX goes. `layers`: kind -> function, as above."""
+    found = {}
+    for node in job.layers:
+        if node.kind != "lstm":
+            continue
+        given = job.inputs
+        read = [given[name] if name in given else job.node(name) for name in node.inputs]
+        inputs = [np.zeros(one.shape, one.dtype or np.float32) for one in read]
+
+        def layer(*read, node=node):
+            return layers[node.kind](jax, node, values, *read)
+
+        loops = sorted(jax_operations(jax, layer, *inputs) & {"scan", "while"})
+        path = "loop over the steps ({})".format(loops[0] if loops else "unrolled")
+        found.update(path_facts(job, node, path))
+    return found

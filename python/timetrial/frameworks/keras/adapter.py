@@ -6,8 +6,9 @@ import keras_gradients
 import numpy as np
 from keras_layers import LAYERS, tensors_of
 from keras_network import Network
+from keras_paths import path_of
 from keras_updates import Updates
-from timetrial_adapter import BaseAdapter, ChannelsLast
+from timetrial_adapter import ONE_BIAS, BaseAdapter, ChannelsLast, path_facts
 from timetrial_updates import OPTIMIZERS
 
 
@@ -32,10 +33,16 @@ LOSSES = {
 }
 
 
+LIMITS = {"lstm": ONE_BIAS}
+
+
 class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -56,15 +63,31 @@ class Adapter(BaseAdapter):
 
     def facts(self):
         """The backend, and whether train_on_batch compiles with XLA: Keras decides that by itself."""
-        return {"keras.backend": self.library, "keras.jit_compile": self._model.jit_compile}
+        found = {"keras.backend": self.library, "keras.jit_compile": self._model.jit_compile}
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                found.update(self._path(node))
+        return found
+
+    def _path(self, node):
+        """On torch Keras multiplies the inputs of all steps at once, unless there is a mask."""
+        given = self._job.inputs
+        read = [given[name] if name in given else self._job.node(name) for name in node.inputs]
+        path, is_fast = path_of(self.mode, self._network.layers[node.name], [one.shape for one in read])
+        faster = None
+        if is_fast is False and len(read) > 1:
+            faster = "without lengths Keras multiplies the inputs of all steps at once"
+        return path_facts(self._job, node, path, faster)
 
     def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are traced at the first step."""
-        self._job, self._images, self._labels = job, batch[job.sources[0]], batch[job.target]
+        self._job, self._labels = job, batch[job.target]
         self._form = ChannelsLast(job)
         self._network = Network(keras, job, LAYERS, "channels_last", _lowest_padding)
-        given = [batch[name] for name in self._network.given]
-        self._given = given if len(given) > 1 else given[0]
+        self._given, self._read = (
+            [batch[name] for name in names] if len(names) > 1 else batch[names[0]]
+            for names in (self._network.given, self._network.read)
+        )
         self._model = self._network.model
         self._updates = Updates(keras, job)
         loss = LOSSES[job.node(job.loss).kind]()
@@ -103,7 +126,7 @@ class Adapter(BaseAdapter):
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._network.inferring.predict_on_batch(self._images)
+        return self._network.inferring.predict_on_batch(self._read)
 
     def evaluate(self):
         """The same."""

@@ -1,6 +1,7 @@
 """What Keras 3 has beyond the words of keras_network.py. No layer of it is a local response normalization."""
 
 import keras_network
+import keras_sequences
 from keras_network import window
 from timetrial_adapter import pair
 
@@ -52,6 +53,7 @@ LAYERS = {
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
     "batch_norm": _batch_norm,
+    **keras_sequences.LAYERS,
 }
 
 
@@ -60,4 +62,7 @@ def tensors_of(node, layer):
     layer = getattr(layer, "first", layer)
     if node.states:
         return [layer.gamma, layer.beta], [layer.moving_mean, layer.moving_variance]
+    found = keras_sequences.parameters_of(node, layer)
+    if found is not None:
+        return found, []
     return [layer.kernel] + ([layer.bias] if len(node.parameters) > 1 else []), []

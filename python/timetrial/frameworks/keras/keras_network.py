@@ -1,14 +1,15 @@
 """The model in the words that Keras 2.3.1 and Keras 3 have in common."""
 
+import numpy as np
 from timetrial_adapter import borders, keeps_order, pair, same_borders, source_shape
 
 
 class Network(object):
     """The job's network as Keras' layers, each made once.
 
-    model: of the images and, where layers drop values, of their masks: `given` has the names. inferring:
-    the same layers without masks. layers: name -> layer, of the nodes that are one. outputs: name -> what a
-    node gives in `model`, of every node but the loss.
+    model: of the inputs that layers read, `given`, with masks where layers drop values. inferring: the same
+    layers without masks, of the inputs `read`. layers: name -> layer, of the nodes that are one. outputs:
+    name -> what a node gives in `model`, of every node but the loss.
 
     `kinds` are makers like LAYERS; `lowest_padding(rows, columns)` is a function of a tensor that pads it
     with values that never win.
@@ -18,23 +19,28 @@ class Network(object):
         self._keras, self._job, self._kinds = keras, job, kinds
         self._format, self._lowest_padding = data_format, lowest_padding
         self.layers, self._before = {}, {}
-        self.given = [job.sources[0], *job.masks]
+        self.given = list(job.sources)
+        self.read = [name for name in job.sources if name not in job.masks]
         inputs = {name: self._input(name) for name in self.given}
         self.outputs = self._connect(inputs)
-        given = [inputs[name] for name in self.given]
-        output = self.outputs[job.output]
-        self.model = keras.models.Model(given if job.masks else given[0], output)
+        self.model = self._model(inputs, self.outputs)
         self.inferring = self.model
         if job.masks:
-            images = {job.sources[0]: self._input(job.sources[0], "")}
-            inferred = self._connect(images)[job.output]
-            self.inferring = keras.models.Model(images[job.sources[0]], inferred)
+            read = {name: self._input(name, "") for name in self.read}
+            self.inferring = self._model(read, self._connect(read))
+
+    def _model(self, inputs, outputs):
+        given = list(inputs.values())
+        return self._keras.models.Model(given if len(given) > 1 else given[0], outputs[self._job.output])
 
     def _input(self, name, prefix="input_"):
-        shape = tuple(self._job.inputs[name].shape[1:])
+        node = self._job.inputs[name]
+        shape = tuple(node.shape[1:])
         if len(shape) == 3 and self._format == "channels_last":
             shape = shape[1:] + shape[:1]
-        return self._keras.layers.Input(shape=shape, name=prefix + name.replace(".", "_"))
+        # Whole numbers as all backends have them.
+        dtype = "int32" if node.dtype == np.int64 else "float32"
+        return self._keras.layers.Input(shape=shape, dtype=dtype, name=prefix + name.replace(".", "_"))
 
     def _connect(self, values):
         values = dict(values)

@@ -64,6 +64,15 @@ class Updates(object):
         return [(ours, getattr(self.optimizer, self._names[ours])) for ours in self._update.states]
 
 
+def _whole(gradient):
+    """Of a table TensorFlow gives the rows that were read, with which it does no arithmetic."""
+    if hasattr(gradient, "dense_shape"):
+        import tensorflow as tf
+
+        return tf.convert_to_tensor(gradient)
+    return gradient
+
+
 def _prepared(ops, update, kind):
     """The same optimizer with a decay that is part of the gradient, behind the clipping: that of Keras is
     apart from it."""
@@ -74,6 +83,7 @@ def _prepared(ops, update, kind):
     class Prepared(type(kind(0.1))):  # the backend may have a class of its own for it
         def apply(self, grads, trainable_variables=None):
             variables = trainable_variables or self._trainable_variables
+            grads = [_whole(one) for one in grads]
             if update.clip_norm is not None:
                 norm = ops.sqrt(sum(ops.sum(ops.square(one)) for one in grads))
                 grads = [one * (update.clip_norm / ops.maximum(norm, update.clip_norm)) for one in grads]
@@ -101,6 +111,7 @@ def _formula(keras, update):
 
         def update_step(self, gradient, variable, learning_rate):
             rate = keras.ops.cast(learning_rate, variable.dtype)
+            gradient = _whole(gradient)
             kept = {
                 state: getattr(self, state)[self._get_variable_index(variable)] for state in update.states
             }

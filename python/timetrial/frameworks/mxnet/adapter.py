@@ -2,8 +2,9 @@
 
 import numpy as np
 from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
+from mxnet_sequences import path_of
 from mxnet_updates import Updates
-from timetrial_adapter import BaseAdapter, openmp_threads
+from timetrial_adapter import BaseAdapter, openmp_threads, path_facts
 from timetrial_updates import OPTIMIZERS
 
 
@@ -11,6 +12,8 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -30,21 +33,26 @@ class Adapter(BaseAdapter):
 
     def facts(self):
         """Which libraries were compiled in, from the versions that can tell (1.5 and later)."""
-        if not hasattr(mx, "runtime"):
-            return {}
-        features = mx.runtime.Features()
-        return {"mxnet.features": " ".join(sorted(name for name in features if features.is_enabled(name)))}
+        found = {}
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                found.update(path_facts(self._job, node, path_of(mx, node)))
+        if hasattr(mx, "runtime"):
+            features = mx.runtime.Features()
+            on = sorted(name for name in features if features.is_enabled(name))
+            found["mxnet.features"] = " ".join(on)
+        return found
 
     def build(self, job, batch):
         """The network on arrays that share the batch's memory, or (before 1.5) are filled in each step."""
         self._job, self._updates = job, Updates(mx, job)
-        memories = {name: batch[name] for name in (job.sources[0], job.target, *job.masks)}
+        memories = {name: batch[name] for name in (*job.sources, job.target)}
         arrays = {name: _array_on(memory) for name, memory in memories.items()}
         self._shares = all(array is not None for array in arrays.values())
         if not self._shares:
             arrays = {name: mx.nd.array(memory, dtype=memory.dtype) for name, memory in memories.items()}
         self._batch = [(memory, arrays[name]) for name, memory in memories.items()]
-        self._inputs = {name: arrays[name] for name in (job.sources[0], *job.masks)}
+        self._inputs = {name: arrays[name] for name in job.sources}
         make = _Bound if self.mode == "symbolic" else _Gluon
         self.model = make(job, self._inputs, arrays[job.target], self.mode == "hybridized")
         self.reset()
@@ -131,7 +139,8 @@ class _Gluon(object):
     """A block and a trainer. Hybridized, the block runs as one graph with its memory laid out in advance."""
 
     def __init__(self, job, inputs, labels, hybridize):
-        self._inputs, self._labels = [inputs[name] for name in (job.sources[0], *job.masks)], labels
+        self._inputs, self._labels = list(inputs.values()), labels
+        self._read = [array for name, array in inputs.items() if name not in job.masks]
         self._block, self._inference, self._loss = _make_blocks(job)
         self._block.initialize(ctx=mx.cpu())
         for block in (self._block, self._inference, self._loss):
@@ -158,7 +167,7 @@ class _Gluon(object):
         self._trainer.step(1)  # by how much to divide the gradients: the loss is a mean already
 
     def predict(self):
-        return self._inference(self._inputs[0])  # without masks
+        return self._inference(*self._read)
 
     def optimizer_states(self):
         states = self._trainer._updaters[0].states
@@ -181,9 +190,9 @@ class _Bound(object):
         arguments[job.target] = labels
         wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
         self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted, aux_states=self.kept)
-        images = {job.sources[0]: given[job.sources[0]]}
-        inferred = layer_values(mx.sym, job, images, variables)[job.output]
-        read = {name: arguments[name] for name in (*self.weights, *images)}
+        read = {name: given[name] for name in inputs if name not in job.masks}
+        inferred = layer_values(mx.sym, job, read, variables)[job.output]
+        read = {name: arguments[name] for name in (*self.weights, *read)}
         self._inference = inferred.bind(mx.cpu(), read, grad_req="null", aux_states=self.kept)
 
     def use_optimizer(self, optimizer):
@@ -215,8 +224,9 @@ def _make_blocks(job):
     for a batch with masks takes none without."""
 
     class Network(mx.gluon.HybridBlock):
-        def __init__(self, params=None):
+        def __init__(self, names, params=None):
             super(Network, self).__init__(params=params)
+            self._names = names
             self.named_parameters = {
                 name: self.params.get(name, shape=value.shape) for name, value in job.parameters.items()
             }
@@ -226,13 +236,12 @@ def _make_blocks(job):
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
 
-        def hybrid_forward(self, ops, images, *masks, **parameters):
-            inputs = dict(zip(job.masks, masks), **{job.sources[0]: images})
-            return layer_values(ops, job, inputs, parameters)[job.output]
+        def hybrid_forward(self, ops, *inputs, **parameters):
+            return layer_values(ops, job, dict(zip(self._names, inputs)), parameters)[job.output]
 
     class Loss(mx.gluon.HybridBlock):
         def hybrid_forward(self, ops, prediction, labels):
             return mean_loss(ops, job, prediction, labels)
 
-    network = Network()
-    return network, Network(network.params) if job.masks else network, Loss()
+    network, read = Network(job.sources), [name for name in job.sources if name not in job.masks]
+    return network, Network(read, network.params) if job.masks else network, Loss()

@@ -1,5 +1,6 @@
 """The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same for arrays and symbols."""
 
+import mxnet_sequences
 from timetrial_adapter import borders, pair, response_alpha
 
 
@@ -105,6 +106,7 @@ LAYERS = {
     "dropout": lambda _, _node, x, mask=None: x if mask is None else x * mask,
     "add": lambda ops, _, *inputs: ops.add_n(*inputs),
     "concat": lambda ops, _, *inputs: ops.concat(*inputs, dim=1),
+    **mxnet_sequences.LAYERS,
 }
 
 

@@ -4,8 +4,9 @@ import contextlib
 
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
+from paddle_sequences import path_of
 from paddle_updates import OPTIMIZERS, POWERS, Updates
-from timetrial_adapter import BaseAdapter, openmp_threads
+from timetrial_adapter import BaseAdapter, openmp_threads, path_facts, weight_name
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -15,6 +16,8 @@ class Adapter(BaseAdapter):
     """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
 
     layers = (*LAYERS, *LOSSES)
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -41,12 +44,17 @@ class Adapter(BaseAdapter):
     def facts(self):
         """Whether its oneDNN kernels are on (by default they are not), and how its executor works."""
         flags = paddle.get_flags(["FLAGS_use_onednn", _IN_ORDER, _FREEING])
-        return {"paddle." + name: value for name, value in flags.items()}
+        found = {"paddle." + name: value for name, value in flags.items()}
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                found.update(path_facts(self._job, node, path_of(self._layers[node.name])))
+        return found
 
     def build(self, job, batch):
         """The network on the batch's own memory."""
         self._job, self._static = job, self.mode == "static"
-        given = {name: batch[name] for name in (job.sources[0], job.target, *job.masks)}
+        self._turned_names = {weight_name(node) for node in job.nodes if node.kind == "dense"}
+        given = {name: batch[name] for name in (*job.sources, job.target)}
         self._batch = {name: _alias(memory, self._static) for name, memory in given.items()}
         self._gradients, self._programs, self._updates = {}, {}, None
         if self._static:
@@ -64,7 +72,7 @@ class Adapter(BaseAdapter):
             self._reset_program()
             return
         for name, value in self._job.parameters.items():
-            self._named[name].set_value(_turned(value))
+            self._named[name].set_value(self._turned(name, value))
         for name, value in self._job.states.items():
             self._kept[name].set_value(np.array(value))
         self._updates = Updates(paddle, self._job, list(self._named.values()))
@@ -112,14 +120,15 @@ class Adapter(BaseAdapter):
     def parameters(self):
         """Name -> array."""
         if self._static:
-            return {name: _turned(np.array(self._variable(name))) for name in self._job.parameters}
-        return {name: _turned(p.numpy()) for name, p in self._named.items()}
+            return {n: self._turned(n, np.array(self._variable(n))) for n in self._job.parameters}
+        return {name: self._turned(name, p.numpy()) for name, p in self._named.items()}
 
     def gradients(self):
         """Of the last step; a static program keeps those of the last gradient()."""
         if self._static:
-            return {name: _turned(np.array(value)) for name, value in self._gradients.items()}
-        return {name: _turned(p.grad.numpy()) for name, p in self._named.items() if p.grad is not None}
+            return {name: self._turned(name, np.array(value)) for name, value in self._gradients.items()}
+        found = {name: p.grad for name, p in self._named.items() if p.grad is not None}
+        return {name: self._turned(name, gradient.numpy()) for name, gradient in found.items()}
 
     def states(self):
         """What the optimizer keeps; a program that does not train has none."""
@@ -131,7 +140,8 @@ class Adapter(BaseAdapter):
                 kept = {name: self._state(name, theirs) for name in self._job.parameters}
             else:
                 kept = self._optimizer._accumulators.get(theirs, {})
-            found.update((name + "." + ours, _turned(np.array(one))) for name, one in kept.items())
+            arrays = {name: self._turned(name, np.array(one)) for name, one in kept.items()}
+            found.update((name + "." + ours, array) for name, array in arrays.items())
         return found
 
     def layer_states(self):
@@ -188,7 +198,7 @@ class Adapter(BaseAdapter):
         kept = dict(self.parameters(), **self.layer_states()) if self._programs else {}
         self._executor.run(start)
         for name, value in kept.items():
-            self._variable(name).set(_turned(value), paddle.CPUPlace())
+            self._variable(name).set(self._turned(name, value), paddle.CPUPlace())
         self._programs[verb] = program, given, fetched
         return self._programs[verb]
 
@@ -197,9 +207,9 @@ class Adapter(BaseAdapter):
         self._updates = Updates(paddle, self._job, None)
         optimizer = self._updates.optimizer
         if not self._updates.decouples:
-            optimizer.minimize(loss)
+            optimizer.minimize(loss, parameters=list(weights))
             return {}
-        pairs = optimizer.backward(loss)
+        pairs = optimizer.backward(loss, parameters=list(weights))
         keep = paddle.static.data("keep", [1], "float32")
         for weight in weights:
             paddle.assign(weight * keep, output=weight)
@@ -217,7 +227,7 @@ class Adapter(BaseAdapter):
     def _reset_program(self):
         """Initial weights, empty optimizer: of the task train."""
         for name, value in self._job.parameters.items():
-            self._variable(name).set(_turned(value), paddle.CPUPlace())
+            self._variable(name).set(self._turned(name, value), paddle.CPUPlace())
         for name, value in self._job.states.items():
             self._variable(name).set(np.array(value), paddle.CPUPlace())
         if "step" in self._programs:
@@ -258,17 +268,16 @@ class Adapter(BaseAdapter):
         """Of the batch what inference reads: no masks."""
         return {name: values for name, values in self._batch.items() if name not in self._job.masks}
 
+    def _turned(self, name, array):
+        """Dense weights are (in, out) here and (out, in) in the job."""
+        return np.ascontiguousarray(array.T) if name in self._turned_names else np.array(array)
+
     def _forward(self, inputs):
         """Node -> its output; the inputs too. Without masks: in inference."""
         values = dict(inputs)
         for name, layer in self._layers.items():
             values[name] = layer(*[values[i] for i in self._job.node(name).inputs if i in values])
         return values
-
-
-def _turned(array):
-    """Dense weights are (in, out) here and (out, in) in the job."""
-    return np.ascontiguousarray(array.T) if array.ndim == 2 else np.array(array)
 
 
 def _alias(array, static):

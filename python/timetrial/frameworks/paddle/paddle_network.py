@@ -1,5 +1,6 @@
 """The network in Paddle's layers: what makes each kind of layer, and each loss."""
 
+import paddle_sequences
 from timetrial_adapter import bias_name, borders, pair, response_alpha, weight_name
 
 
@@ -107,6 +108,7 @@ LAYERS = {
     "dropout": lambda paddle, _: _Join(_dropped),
     "add": lambda paddle, _: _Join(paddle.add_n),
     "concat": lambda paddle, _: _Join(lambda inputs: paddle.concat(inputs, axis=1)),
+    **paddle_sequences.LAYERS,
 }
 
 

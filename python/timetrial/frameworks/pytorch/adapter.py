@@ -8,6 +8,7 @@ import time
 import numpy as np
 from pytorch_layers import LAYERS
 from pytorch_network import LOSSES, make_loss, make_model
+from pytorch_paths import facts_of
 from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
@@ -57,6 +58,8 @@ class Adapter(BaseAdapter):
             torch.set_num_interop_threads(int(settings["inter_op_threads"]))  # once, before any work
         if "determinism" in settings and hasattr(torch, "use_deterministic_algorithms"):
             torch.use_deterministic_algorithms(settings["determinism"] == "on")
+        if "torch.mkldnn" in settings:
+            torch._C._set_mkldnn_enabled(settings["torch.mkldnn"] == "true")
         self.version = torch.__version__
         self.library = "PyTorch {}".format(torch.__version__)
 
@@ -75,6 +78,7 @@ class Adapter(BaseAdapter):
             "threads": (str(threads), source),
             "inter_op_threads": (str(torch.get_num_interop_threads()), "torch.get_num_interop_threads()"),
             "mode": mode,
+            "torch.mkldnn": (str(torch._C._get_mkldnn_enabled()).lower(), "torch._C._get_mkldnn_enabled()"),
         }
         if hasattr(torch, "are_deterministic_algorithms_enabled"):
             word = "on" if torch.are_deterministic_algorithms_enabled() else "off"
@@ -88,7 +92,7 @@ class Adapter(BaseAdapter):
             match = re.search(pattern, torch.__config__.show(), re.MULTILINE)
             if match:
                 found[name] = match.group(1).strip()
-        return found
+        return dict(found, **facts_of(torch, self._job, self.model.layers))
 
     def build(self, job, batch):
         """The module, the loss and the optimizer on the batch's own memory."""

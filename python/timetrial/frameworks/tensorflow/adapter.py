@@ -3,7 +3,8 @@
 import numpy as np
 from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
-from timetrial_adapter import BaseAdapter, ChannelsLast, Values
+from tensorflow_sequences import COMPILED, GATES, path_of
+from timetrial_adapter import BaseAdapter, ChannelsLast, Values, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -76,6 +77,8 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -111,6 +114,10 @@ class Adapter(BaseAdapter):
             "tensorflow.git": tf.version.GIT_VERSION,
             "tensorflow.compiler": tf.version.COMPILER_VERSION,
         }
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                faster = "mode=graph takes TensorFlow's fused kernel" if self.mode == "xla" else None
+                found.update(path_facts(self._job, node, path_of(self._operations(node)), faster))
         try:
             from tensorflow.python.util import _pywrap_util_port as port
         except ImportError:  # not a public module: another version may lack it
@@ -119,10 +126,11 @@ class Adapter(BaseAdapter):
 
     def build(self, job, batch):
         """Variables and, but for eager, the functions to be traced at the first step."""
-        images, labels = batch[job.sources[0]], batch[job.target]
-        self._job, self._images, self._labels = job, images, labels
-        self._masks = {name: batch[name] for name in job.masks}
-        self._form = ChannelsLast(job)
+        self._job, self._labels = job, batch[job.target]
+        self._inputs = {name: batch[name] for name in job.sources}
+        self._read = {name: array for name, array in self._inputs.items() if name not in job.masks}
+        self._kinds = dict(LAYERS, **COMPILED) if self.mode == "xla" else LAYERS
+        self._form = ChannelsLast(job, GATES)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
         self._moving = {name: tf.Variable(np.array(value)) for name, value in job.states.items()}
         self._update = Update(job, tf.sqrt, np.float32)
@@ -163,7 +171,7 @@ class Adapter(BaseAdapter):
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._infer(tf.convert_to_tensor(self._images))
+        return self._infer(_tensors(self._read))
 
     def evaluate(self):
         """The same as an array."""
@@ -191,13 +199,11 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        images, _, masks = self._batch()
-        values = predict(tf, self._job, self._values(learns=True), images, masks)
+        values = self._layers(_tensors(self._inputs), learns=True)
         return {name: self._form.activation(name, value.numpy()) for name, value in values.items()}
 
     def _batch(self):
-        masks = {name: tf.convert_to_tensor(mask) for name, mask in self._masks.items()}
-        return tf.convert_to_tensor(self._images), tf.convert_to_tensor(self._labels), masks
+        return _tensors(self._inputs), tf.convert_to_tensor(self._labels)
 
     def _compiled(self, function):
         if self.mode == "eager":
@@ -212,21 +218,35 @@ class Adapter(BaseAdapter):
     def _values(self, learns):
         return Values(dict(self._weights, **self._moving), learns)
 
-    def _predict(self, images):
-        return predict(tf, self._job, self._values(learns=False), images)[self._job.output]
+    def _layers(self, inputs, learns):
+        return predict(tf, self._job, self._kinds, self._values(learns), inputs)
 
-    def _loss_and_gradients(self, images, labels, masks):
+    def _predict(self, inputs):
+        return self._layers(inputs, learns=False)[self._job.output]
+
+    def _operations(self, node):
+        """The types of those that a layer is made of, by a trace of that layer alone."""
+        given = self._job.inputs
+        read = [given[name] if name in given else self._job.node(name) for name in node.inputs]
+        specs = [tf.TensorSpec(one.shape, one.dtype or tf.float32) for one in read]
+        layer, values = self._kinds[node.kind], self._values(learns=True)
+        made = tf.function(lambda *x: layer(tf, node, values, *x), autograph=False)
+        return {one.type for one in made.get_concrete_function(*specs).graph.get_operations()}
+
+    def _loss_and_gradients(self, inputs, labels):
         values = self._values(learns=True)
         with tf.GradientTape() as tape:
-            prediction = predict(tf, self._job, values, images, masks)[self._job.output]
+            prediction = predict(tf, self._job, self._kinds, values, inputs)[self._job.output]
             loss = mean_loss(tf, self._job, prediction, labels)
         for name, value in values.moved.items():
             self._moving[name].assign(value)
-        return loss, tape.gradient(loss, self._weights)
+        # Of a table whole, not of the rows that were read.
+        found = tape.gradient(loss, self._weights)
+        return loss, {name: tf.convert_to_tensor(gradient) for name, gradient in found.items()}
 
-    def _update_step(self, images, labels, masks, *sizes):
+    def _update_step(self, inputs, labels, *sizes):
         """Constants are part of a compiled step; sizes that change come with every call."""
-        loss, gradients = self._loss_and_gradients(images, labels, masks)
+        loss, gradients = self._loss_and_gradients(inputs, labels)
         update, (rate, shrink) = self._update, sizes or map(np.float32, self._update.sizes(0))
         if update.clip_norm is not None:
             found, _ = tf.clip_by_global_norm(list(gradients.values()), update.clip_norm)
@@ -237,3 +257,7 @@ class Adapter(BaseAdapter):
                 weight.assign_sub(shrink * weight)
             self._apply(update, weight, self._kept[name], gradient, rate)
         return loss
+
+
+def _tensors(arrays):
+    return {name: tf.convert_to_tensor(array) for name, array in arrays.items()}

@@ -5,8 +5,9 @@ import os
 import numpy as np
 from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
+from tensorflow_sequences import GATES, path_of
 from tensorflow_updates_v1 import Updates
-from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values
+from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values, path_facts
 from timetrial_updates import OPTIMIZERS
 
 LIMITS = {"conv2d": UNDILATED}  # on the CPU it has no gradients of others
@@ -17,6 +18,8 @@ class Adapter(BaseAdapter):
 
     layers = (*LAYERS, *LOSSES)
     limits = LIMITS
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -49,13 +52,16 @@ class Adapter(BaseAdapter):
             found["tensorflow.mkl"] = is_mkl
         if "OMP_NUM_THREADS" in os.environ:
             found["tensorflow.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
+        operations = {one.type for one in tf.get_default_graph().get_operations()}
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                found.update(path_facts(self._job, node, path_of(operations)))
         return found
 
     def build(self, job, batch):
         """The graph of the step, and a session."""
-        images, labels = batch[job.sources[0]], batch[job.target]
-        self._job, self._images, self._labels = job, images, labels
-        self._form = ChannelsLast(job)
+        self._job, self._batch = job, {name: batch[name] for name in (*job.sources, job.target)}
+        self._form = ChannelsLast(job, GATES)
         self._weights = {
             name: tf.Variable(self._form.initial(name), name=name.replace(".", "_"))
             for name in job.parameters
@@ -64,24 +70,25 @@ class Adapter(BaseAdapter):
             name: tf.Variable(np.array(value), trainable=False, name=name.replace(".", "_"))
             for name, value in job.states.items()
         }
-        self._images_in = tf.placeholder(tf.float32, images.shape)
-        self._labels_in = tf.placeholder(labels.dtype.name, labels.shape)
-        masks = {name: tf.placeholder(tf.float32, batch[name].shape) for name in job.masks}
-        self._masks = {given: batch[name] for name, given in masks.items()}
-        values = self._variables(learns=True)
-        self._values = predict(tf, job, values, self._images_in, masks)
+        self._given = {
+            name: tf.placeholder(array.dtype.name, array.shape) for name, array in self._batch.items()
+        }
+        values, inputs = self._variables(learns=True), {name: self._given[name] for name in job.sources}
+        self._values = predict(tf, job, LAYERS, values, inputs)
         self._moves = [tf.assign(self._moving[name], value) for name, value in values.moved.items()]
-        self._loss = mean_loss(tf, job, self._values[job.output], self._labels_in)
+        self._loss = mean_loss(tf, job, self._values[job.output], self._given[job.target])
+        self._read = {name: given for name, given in inputs.items() if name not in job.masks}
         # Without masks and states it is the same graph.
         inferred = self._values
-        if masks or self._moving:
-            inferred = predict(tf, job, self._variables(learns=False), self._images_in)
+        if job.masks or self._moving:
+            inferred = predict(tf, job, LAYERS, self._variables(learns=False), self._read)
         self._prediction = inferred[job.output]
         self._updates = Updates(tf, job)
         self._derivatives, self._update = {}, None
         if self._weights:
             found = tf.gradients(self._loss, list(self._weights.values()), gate_gradients=True)
-            self._derivatives = dict(zip(self._weights, found))
+            # Of a table whole, not of the rows that were read.
+            self._derivatives = dict(zip(self._weights, map(tf.convert_to_tensor, found)))
             self._update = self._updates.of(self._weights, self._derivatives)
         self._gradients = {}
         self._session = tf.Session(config=self._config)
@@ -95,19 +102,19 @@ class Adapter(BaseAdapter):
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""
-        given = self._batch()
+        given = self._fed(self._given)
         given.update(self._updates.sizes())
         return float(self._session.run([self._loss, self._update, self._moves], given)[0])
 
     def gradient(self):
         """The same without update; gradients stay here."""
         wanted = [self._loss, self._derivatives, self._moves]
-        loss, self._gradients, _ = self._session.run(wanted, self._batch())
+        loss, self._gradients, _ = self._session.run(wanted, self._fed(self._given))
         return float(loss)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
-        return self._session.run(self._prediction, {self._images_in: self._images})
+        return self._session.run(self._prediction, self._fed(self._read))
 
     def evaluate(self):
         """The same."""
@@ -135,15 +142,12 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
-        given = self._batch()
-        del given[self._labels_in]
-        values = self._session.run(self._values, given)
+        values = self._session.run(self._values, self._fed(self._given))
         return {name: self._form.activation(name, value) for name, value in values.items()}
 
-    def _batch(self):
-        given = dict(self._masks)
-        given.update({self._images_in: self._images, self._labels_in: self._labels})
-        return given
+    def _fed(self, given):
+        """Placeholder -> array of the batch, of these names."""
+        return {placeholder: self._batch[name] for name, placeholder in given.items()}
 
     def _variables(self, learns):
         return Values(dict(self._weights, **self._moving), learns)

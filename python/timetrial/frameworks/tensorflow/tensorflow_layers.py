@@ -1,6 +1,7 @@
 """What makes each kind of layer, in the words that TensorFlow 1.4 and 2.21 have in common. Images are
 (N, H, W, C)."""
 
+import tensorflow_sequences
 from timetrial_adapter import (
     bias_name,
     biased_share,
@@ -24,7 +25,10 @@ def _pad(tf, x, node, value):
 
 
 def _dense(tf, node, values, x):
-    return _biased(tf, node, values, tf.matmul(x, values[weight_name(node)]))
+    """Of a sequence, all steps of all samples at once."""
+    flat = tf.reshape(x, [-1, int(x.shape[-1])]) if len(node.shape) == 3 else x
+    y = _biased(tf, node, values, tf.matmul(flat, values[weight_name(node)]))
+    return tf.reshape(y, node.shape) if len(node.shape) == 3 else y
 
 
 def _conv2d(tf, node, values, x):
@@ -165,4 +169,5 @@ LAYERS = {
     "add": lambda tf, _node, _values, *inputs: tf.add_n(inputs),
     # The channels of images, the features of flat values.
     "concat": lambda tf, _node, _values, *inputs: tf.concat(inputs, axis=-1),
+    **tensorflow_sequences.LAYERS,
 }

@@ -1,21 +1,18 @@
 """The network in the words that TensorFlow 1.4 and 2.21 have in common; tensorflow_layers.py has the layers.
 Images are (N, H, W, C)."""
 
-from tensorflow_layers import LAYERS
 from timetrial_adapter import keeps_order
 
 
-def predict(tf, job, values, images, masks=None):
-    """name -> output of every layer but the loss; `values` (Values) has the variables by the job's names.
-    `masks` are those of the batch: without them, in inference."""
-    found = dict(masks or {})
-    found[job.sources[0]] = images
-    for node in job.nodes:
-        if node.name != job.loss:
-            x, *more = [found[name] for name in node.inputs if name in found]
-            if node.kind == "flatten" and len(x.shape) == 4 and keeps_order(job, node.name):
-                x = tf.transpose(x, [0, 3, 1, 2])
-            found[node.name] = LAYERS[node.kind](tf, node, values, x, *more)
+def predict(tf, job, kinds, values, inputs):
+    """name -> output of every layer but the loss; `kinds` makes them, `values` (Values) has the variables by
+    the job's names. `inputs` are those of the batch by name: without masks, in inference."""
+    found = dict(inputs)
+    for node in job.layers:
+        x, *more = [found[name] for name in node.inputs if name in found]
+        if node.kind == "flatten" and len(x.shape) == 4 and keeps_order(job, node.name):
+            x = tf.transpose(x, [0, 3, 1, 2])
+        found[node.name] = kinds[node.kind](tf, node, values, x, *more)
     return {name: value for name, value in found.items() if name not in job.inputs}
 
 

@@ -1,0 +1,57 @@
+"""Which way a recurrent layer of Keras 3 goes, as its backend shows it: what the layer does is traced, or
+seen done on one sample."""
+
+from timetrial_adapter import jax_operations, torch_operations
+
+
+def path_of(backend, layer, shapes):
+    """(words, whether all steps' inputs are multiplied at once or by one kernel; None: it does not show) of a
+    layer, a function of a sequence or of [sequence, lengths], for inputs of these shapes."""
+    return {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[backend](layer, shapes)
+
+
+def _given(inputs):
+    return inputs[0] if len(inputs) == 1 else list(inputs)
+
+
+def _tensorflow(layer, shapes):
+    import tensorflow as tf
+
+    specs = [tf.TensorSpec(shape, tf.int32 if place else tf.float32) for place, shape in enumerate(shapes)]
+    made = tf.function(lambda *inputs: layer(_given(inputs)), autograph=False).get_concrete_function(*specs)
+    operations = {one.type for one in made.graph.get_operations()}
+    kernels = sorted(one for one in operations if "RNN" in one or "LSTM" in one)
+    if kernels:
+        return "fused kernel ({})".format(", ".join(kernels)), True
+    loops = sorted(operations & {"While", "StatelessWhile"})
+    return "loop over the steps ({})".format(loops[0] if loops else "unrolled"), None
+
+
+def _jax(layer, shapes):
+    import jax
+    import numpy as np
+
+    inputs = [np.zeros(shape, np.int32 if place else np.float32) for place, shape in enumerate(shapes)]
+    found = jax_operations(jax, lambda *inputs: layer(_given(inputs)), *inputs)
+    kernels = sorted(one for one in found if "rnn" in one or "lstm" in one)
+    if kernels:
+        return "fused kernel ({})".format(", ".join(kernels)), True
+    loops = sorted(found & {"scan", "while"})
+    return "loop over the steps ({})".format(loops[0] if loops else "unrolled"), None
+
+
+def _torch(layer, shapes):
+    import torch
+
+    inputs = [
+        torch.ones((1, *shape[1:]), dtype=torch.int32 if place else torch.float32)
+        for place, shape in enumerate(shapes)
+    ]
+    with torch.no_grad():
+        seen = torch_operations(torch, lambda: layer(_given(inputs)))
+    kernels = sorted({one for one in seen if "rnn" in one or "lstm" in one})
+    if kernels:
+        return "fused kernel ({})".format(", ".join(kernels)), True
+    products = sum(one in ("mm", "addmm", "bmm", "baddbmm") for one in seen)
+    steps = shapes[0][1]
+    return "loop over the steps ({} matrix products)".format(products), products <= steps + 1

@@ -1,0 +1,66 @@
+"""Layers along time, in MXNet's operators: a recurrent layer is the fused RNN, which on the CPU goes over all
+steps of the padded batch; what does not count is left out behind it."""
+
+import json
+
+from timetrial_adapter import is_all
+
+
+def _embedding(ops, node, tokens, weight):
+    vocabulary, units = node.attributes["vocabulary"], node.attributes["units"]
+    return ops.Embedding(tokens, weight, input_dim=vocabulary, output_dim=units)
+
+
+def _lstm(ops, node, x, *given):
+    """Its gates have the job's order, and there are two biases; of one, the other is 0."""
+    lengths, given = _lengths(node, given)
+    units, biases = node.attributes["units"], node.attributes["biases"]
+    flat = [ops.reshape(one, shape=(-1,)) for one in given]
+    if biases < 2:
+        flat.append(ops.zeros((4 * units * (2 - biases),)))
+    start = ops.zeros((1, node.shape[0], units))
+    states = ops.RNN(
+        ops.swapaxes(x, dim1=0, dim2=1),
+        ops.concat(*flat, dim=0),
+        start,
+        start,
+        state_size=units,
+        num_layers=1,
+        mode="lstm",
+        state_outputs=False,
+    )
+    if lengths is not None:
+        pick = ops.SequenceMask if is_all(node) else ops.SequenceLast
+        states = pick(states, _count_of(ops, lengths), use_sequence_length=True)
+    elif not is_all(node):
+        states = ops.reshape(ops.slice_axis(states, axis=0, begin=-1, end=None), shape=(-1, units))
+    return ops.swapaxes(states, dim1=0, dim2=1) if is_all(node) else states
+
+
+def _mean_over_time(ops, _, x, lengths=None):
+    if lengths is None:
+        return ops.mean(x, axis=1)
+    count = _count_of(ops, lengths)
+    counted = ops.SequenceMask(ops.swapaxes(x, dim1=0, dim2=1), count, use_sequence_length=True)
+    return ops.broadcast_div(ops.sum(counted, axis=0), ops.expand_dims(count, axis=1))
+
+
+def _lengths(node, given):
+    """Those of the samples, None where all are full; and the parameters."""
+    return (given[0], given[1:]) if len(node.inputs) > 1 else (None, given)
+
+
+def _count_of(ops, lengths):
+    return ops.cast(lengths, dtype="float32")
+
+
+# Functions of (ops, node, the layer's inputs, its parameters).
+LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+
+
+def path_of(mx, node):
+    """The words for a recurrent layer, of the operators that its symbol is made of."""
+    names = [*node.inputs, *[name for name, _ in node.parameters]]
+    made = LAYERS[node.kind](mx.sym, node, *map(mx.sym.Variable, names))
+    operators = {one["op"] for one in json.loads(made.tojson())["nodes"]}
+    return "fused operator (RNN)" if "RNN" in operators else "loop over the steps"

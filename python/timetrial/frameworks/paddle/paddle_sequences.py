@@ -1,0 +1,70 @@
+"""Layers along time, in Paddle's layers: its LSTM takes lengths, and has two biases or one."""
+
+from timetrial_adapter import is_all
+
+
+class Layer(object):
+    """A layer of Paddle's, `inner`, or none, and what is done around it: a function of its inputs."""
+
+    def __init__(self, function, inner=None):
+        self.inner, self._function = inner, function
+
+    def __call__(self, *inputs):
+        """Of the sequence and, perhaps, lengths."""
+        return self._function(*inputs)
+
+    def parameters(self):
+        """Those of the layer inside."""
+        return self.inner.parameters() if self.inner else []
+
+
+def _named(paddle, node, which):
+    """The attributes of a parameter. A bias that the job does not have is 0, and no optimizer's: Paddle's
+    fused operator ends the process without one, and has no gradients where one needs none (3.3)."""
+    name = "{}.{}".format(node.name, which)
+    if any(name == one for one, _ in node.parameters):
+        return paddle.ParamAttr(name=name)
+    return paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.0))
+
+
+def _embedding(paddle, node):
+    vocabulary, units = node.attributes["vocabulary"], node.attributes["units"]
+    return paddle.nn.Embedding(vocabulary, units, weight_attr=_named(paddle, node, "weight"))
+
+
+def _lstm(paddle, node):
+    inner = paddle.nn.LSTM(
+        node.parameters[0][1][1],
+        node.attributes["units"],
+        weight_ih_attr=_named(paddle, node, "weight"),
+        weight_hh_attr=_named(paddle, node, "recurrent_weight"),
+        bias_ih_attr=_named(paddle, node, "bias"),
+        bias_hh_attr=_named(paddle, node, "recurrent_bias"),
+    )
+
+    def states(x, lengths=None):
+        lengths = None if lengths is None else paddle.cast(lengths, "int32")
+        found, (last, _) = inner(x, sequence_length=lengths)
+        return found if is_all(node) else last[0]
+
+    return Layer(states, inner)
+
+
+def _mean_over_time(paddle, _):
+    def mean(x, lengths=None):
+        if lengths is None:
+            return x.mean(axis=1)
+        counted = paddle.nn.functional.sequence_mask(lengths, maxlen=x.shape[1], dtype="float32")
+        count = paddle.cast(lengths, "float32").unsqueeze(1)
+        return (x * counted.unsqueeze(2)).sum(axis=1) / count
+
+    return Layer(mean)
+
+
+# Functions of (paddle, node) that make a layer.
+LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+
+
+def path_of(layer):
+    """The words for a recurrent layer: by the attribute by which Paddle chooses, on the CPU too."""
+    return "fused operator (rnn)" if layer.inner.could_use_cudnn else "loop over the steps"
