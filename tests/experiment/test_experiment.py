@@ -3,8 +3,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import fakes
 import pytest
 
 from timetrial.cases import sources
@@ -98,6 +100,19 @@ def test_words_alone_are_complete(load: Callable[..., Experiment]) -> None:
     ]
 
 
+def test_width_and_depth_are_axes_of_networks_of_their_own(load: Callable[..., Experiment]) -> None:
+    def sized(source: str) -> SimpleNamespace:
+        return SimpleNamespace(**{**vars(fakes.network("mlp")), "name": source.replace("@512x2", "")})
+
+    experiment = module.load_words(
+        ["network=mlp", "backend=eigen", "width=64,512", "depth=2"], load_network=sized
+    )
+    cases = [planned.case for planned in experiment.cases]
+    assert [case.workload.network for case in cases] == ["mlp@64x2", "mlp"]
+    assert [case.axes["width"] for case in cases] == [64, 512]
+    assert [case.axes["network"] for case in cases] == ["mlp@64x2", "mlp"]
+
+
 def test_a_key_given_replaces_it_everywhere(load: Callable[..., Experiment]) -> None:
     assert shown(load("blas-look.toml", "threads=2"), "threads") == [(2,)] * 5
     assert shown(load("blas-look.toml", "blas.library=mkl", "threads=1"), "backend", "blas.library") == [
@@ -173,6 +188,8 @@ def test_a_reference_may_name_the_mode_that_is_the_default(
         (("network=mlp", "backend=eigen", "threads=two"), "threads is 'two'"),
         (("network=mlp", "backend=eigen", "batch_size=0"), "batch_size is 0"),
         (("network=mlp", "backend=eigen", "batch_size=1.5"), "batch_size is 1.5"),
+        (("network=mlp", "backend=eigen", "width=wide"), "width is 'wide'; expected a whole number of units"),
+        (("network=mlp", "backend=eigen", "depth=0"), "depth is 0; expected a whole number of layers"),
         (("network=mlp", "backend=eigen", "task=tarin"), "no task 'tarin'. Did you mean 'train'"),
         (("network=mlp", "backend=eigen", "effort=fast"), "'measure.effort' is 'fast'"),
         (("network=mlp", "backend=eigen", "effort=quik"), "Did you mean 'quick'"),

@@ -88,6 +88,36 @@ def test_defaults_make_a_complete_workload(name: str) -> None:
     assert min(len(facts.words), len(facts.source), len(facts.counted)) > 0
 
 
+@pytest.mark.parametrize(
+    ("source", "name", "parameters"),
+    [
+        ("mlp@16x1", "mlp@16x1", 784 * 16 + 16 + 160 + 10),
+        ("mlp@16x3", "mlp@16x3", 784 * 16 + 16 + 2 * (256 + 16) + 160 + 10),
+        ("mlp@x1", "mlp@512x1", 784 * 512 + 512 + 5_120 + 10),
+        ("mlp@512x2", "mlp", 669_706),
+    ],
+)
+def test_width_and_depth_can_be_chosen(source: str, name: str, parameters: int) -> None:
+    definition = load_network(source)
+    assert definition.name == name
+    assert wrong_facts(definition) == []
+    assert on_paper(definition, 1).parameter_count == parameters
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("lenet5@16x2", "the width and the depth of 'lenet5' are what they are. Those of mlp can be chosen"),
+        ("mlp@0x2", "width is 0; expected a whole number from 1 to 65,536"),
+        ("mlp@16x2000", "depth is 2000; expected a whole number from 1 to 1,000"),
+        ("mlp@16", "no network 'mlp@16'"),
+    ],
+)
+def test_sizes_that_cannot_be(source: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_network(source)
+
+
 def test_unknown_name() -> None:
     with pytest.raises(InputError, match=r"no network 'lenet'\. Did you mean 'lenet5'.*\.toml file"):
         load_network("lenet")

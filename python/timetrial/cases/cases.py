@@ -14,6 +14,7 @@ from timetrial.cases.grammar import nested
 from timetrial.cases.keys import (
     CASE_KEYS,
     OPTIMIZER_PREFIX,
+    SIZE_KEYS,
     callable_word,
     is_callable_word,
     is_setting,
@@ -185,8 +186,11 @@ def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) ->
     if point.get("network", NO_NETWORK) == NO_NETWORK and is_callable_word(point["backend"]):
         return _no_workload(point)
     network = _word(point, "network")
+    sizes = {key: _count(key, point[key]) for key in SIZE_KEYS if key in point}
+    if sizes:
+        network = f"{network}@{sizes.get('width', '')}x{sizes.get('depth', '')}"
     definition = load_network(network)
-    batch_size = _batch_size(point.get("batch_size", definition.batch_size))
+    batch_size = _count("batch_size", point.get("batch_size", definition.batch_size))
     given = nested(
         {
             key.removeprefix(OPTIMIZER_PREFIX): value
@@ -198,7 +202,7 @@ def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) ->
     optimizer = given if "name" in given else {**definition.optimizer, **given}
     folder = point.get("dataset_folder")
     return Workload(
-        network=network,
+        network=definition.name if sizes else network,
         dataset=_word(point, "dataset") if "dataset" in point else definition.dataset,
         batch_size=batch_size,
         optimizer=optimizer,
@@ -215,12 +219,16 @@ def _no_workload(point: Point) -> Workload:
                 f"go with it. Leave {key} out, or name the network that it trains: network=lenet5."
             )
     size = point.get("batch_size")
-    return Workload(NO_NETWORK, NO_NETWORK, None if size is None else _batch_size(size), {})
+    return Workload(NO_NETWORK, NO_NETWORK, None if size is None else _count("batch_size", size), {})
 
 
-def _batch_size(value: object) -> int:
+# What a number counts.
+_COUNTED = {"batch_size": "samples", "width": "units", "depth": "layers"}
+
+
+def _count(key: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"batch_size is {value!r}; expected a whole number of samples, at least 1.")
+        raise InputError(f"{key} is {value!r}; expected a whole number of {_COUNTED[key]}, at least 1.")
     return value
 
 

@@ -13,11 +13,14 @@ from timetrial.optimizers import optimizer_keys, schedule_keys
 # Each key with its meaning, which the reference prints.
 WORKLOAD_KEYS = {
     "network": "what is trained: a name, a .toml file, or `package.module:function`",
+    "width": "units of each hidden layer, of a network whose size can be chosen: `mlp`",
+    "depth": "how many hidden layers it has, of such a network",
     "dataset": "what it is trained on: a name; unless told otherwise the network's own",
     "dataset_else": "what it is trained on where `dataset` is not ready here (`timetrial datasets list`)",
     "dataset_folder": "your folder with the files of the data set; otherwise where they are installed",
     "batch_size": "samples in a step; unless told otherwise the network's own",
 }
+SIZE_KEYS = ("width", "depth")
 OPTIMIZER_PREFIX = "optimizer."
 OPTIMIZER_KEYS = {
     **{f"{OPTIMIZER_PREFIX}{key}": words for key, words in optimizer_keys().items()},

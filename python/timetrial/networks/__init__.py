@@ -22,6 +22,7 @@ from timetrial.networks.mobilenet import mobilenet_v2, mobilenet_v2_32
 from timetrial.networks.own import network_from_function, network_from_toml
 from timetrial.networks.resnet import resnet18, resnet20, resnet50
 from timetrial.networks.sequences import lstm_bahrampour, lstm_imdb, lstm_vowels
+from timetrial.networks.sized import sized_network
 from timetrial.networks.stacked import stacked
 from timetrial.networks.vgg import vgg11_32, vgg16_32, vgg16_32_plain
 from timetrial.networks.wu_cifar import wu_caffe_cifar, wu_tensorflow_cifar, wu_torch_cifar
@@ -62,12 +63,15 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
 
 
 def load_network(source: str) -> NetworkDefinition:
-    """The network of a known name, of a path to a .toml file, or of "package.module:function".
+    """The network of a name (mlp, mlp@256x3), of a path to a .toml file, or of "package.module:function".
 
     Layer kinds, attributes and shapes are checked later, by core.Network, when the dataset is known.
     """
     if source in NETWORKS:
         return NETWORKS[source]()
+    chosen = sized_network(source)
+    if chosen is not None:
+        return chosen
     if source.endswith(".toml"):
         return network_from_toml(source)
     if ":" in source:

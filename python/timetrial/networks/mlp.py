@@ -1,31 +1,36 @@
-"""A multilayer perceptron, 784-512-512-10 on 28x28 images: nothing but matrix products."""
+"""A multilayer perceptron on 28x28 images, unless told otherwise 784-512-512-10: only matrix products."""
 
 from __future__ import annotations
 
-from timetrial.networks.definition import Facts, NetworkDefinition
+from timetrial.networks.definition import Facts, Graph, NetworkDefinition
+
+WIDTH, DEPTH = 512, 2
+INPUTS, CLASSES = 784, 10
 
 
-def mlp() -> NetworkDefinition:
-    """Two hidden layers of 512 rectified units."""
+def mlp(width: int = WIDTH, depth: int = DEPTH) -> NetworkDefinition:
+    """So many hidden layers, each of so many rectified units."""
+    graph = Graph()
+    before = graph.add("flat", "flatten", "images")
+    for number in range(1, depth + 1):
+        units = graph.add(f"fc{number}", "dense", before, units=width)
+        before = graph.add(f"relu{number}", "relu", units)
+    last = graph.add(f"fc{depth + 1}", "dense", before, units="classes")
+    graph.add("loss", "softmax_cross_entropy", last, "labels")
+    products = INPUTS * width + (depth - 1) * width * width + width * CLASSES
+    layers = "-".join(map(str, [INPUTS, *[width] * depth, CLASSES]))
     return NetworkDefinition(
-        name="mlp",
-        nodes=[
-            {"name": "flat", "kind": "flatten", "inputs": ["images"], "attributes": {}},
-            {"name": "fc1", "kind": "dense", "inputs": ["flat"], "attributes": {"units": 512}},
-            {"name": "relu1", "kind": "relu", "inputs": ["fc1"], "attributes": {}},
-            {"name": "fc2", "kind": "dense", "inputs": ["relu1"], "attributes": {"units": 512}},
-            {"name": "relu2", "kind": "relu", "inputs": ["fc2"], "attributes": {}},
-            {"name": "fc3", "kind": "dense", "inputs": ["relu2"], "attributes": {"units": "classes"}},
-            {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["fc3", "labels"], "attributes": {}},
-        ],
+        name="mlp" if (width, depth) == (WIDTH, DEPTH) else f"mlp@{width}x{depth}",
+        nodes=graph.nodes,
         dataset="digits28",
         facts=Facts(
-            "784-512-512-10: nothing but matrix products",
+            f"{layers}: nothing but matrix products; width= and depth= change it",
             "this project",
             (1, 28, 28),
-            10,
-            669_706,
-            668_672,
-            "by hand: products 401,408 + 262,144 + 5,120, and a bias for each of 1,034 units",
+            CLASSES,
+            products + depth * width + CLASSES,
+            products,
+            "by formula: a product of each layer's inputs and units, and a bias for each unit; of 512x2 by "
+            "hand: 401,408 + 262,144 + 5,120 products, and 1,034 units",
         ),
     )
