@@ -17,6 +17,7 @@
     tt.doctor()                                         # what is ready, what is missing, what cures it
     tt.tune(network="mlp", backend=["pytorch", "onednn"], threads=[1, 2])     # the fastest way, by a race
     tt.fits(network="mlp", backend=["eigen", "pytorch"])    # the smallest memory in which a step still runs
+    tt.largest_batch("2GB", network="lenet5", backend="pytorch")    # predicted, searched, and confirmed
     tt.libraries()                                      # BLAS, OpenMP ... that this process has loaded
     with tt.settings(threads=1): ...                    # of this process's libraries, for a while
 
@@ -47,6 +48,7 @@ _HOMES = {
     "SettingsWarning": "timetrial.in_process.settings",
     "tune": "timetrial.tuning",
     "fits": "timetrial.fitting",
+    "largest_batch": "timetrial.scaling",
     "Experiment": "timetrial.experiment.experiment",
     "Results": "timetrial.results.results",
     "Profile": "timetrial.results.profile",
@@ -87,6 +89,7 @@ __all__ = [
     "doctor",
     "fits",
     "history",
+    "largest_batch",
     "layer_kind",
     "libraries",
     "load",
@@ -113,6 +116,7 @@ if TYPE_CHECKING:
     from timetrial.results.loading import load
     from timetrial.results.profile import Profile
     from timetrial.results.results import Results
+    from timetrial.scaling import largest_batch
     from timetrial.tuning import tune
 
 

@@ -24,6 +24,7 @@ DOORS = {
     ("in_process", "report"): "what is loaded or in force is shown as a table",
     ("tuning", "report"): "what was found is shown as a table",
     ("results", "exports"): "results.export()",
+    ("results", "scaling"): "results.lines()",
 }
 MOST_LINES = 2_500  # of one package
 

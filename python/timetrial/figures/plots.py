@@ -70,5 +70,11 @@ class Plots:
 
         return caps_figure(self._results.caps, self._title("caps"))
 
+    def lines(self, over: str = "batch_size") -> Figure:
+        """Memory and CPU time of a step over batch size, width or depth, with a line for each contender."""
+        from timetrial.figures.plots_lines import lines_figure
+
+        return lines_figure(self._results.lines(over), self._title("lines"))
+
     def _title(self, figure: str) -> str:
         return figure_title(self._results.experiment, self._results.rows, QUESTIONS[figure])

@@ -23,6 +23,7 @@ QUESTIONS = {
     "loss": "How does the training loss fall?",
     "accuracy": "How does accuracy on test images rise?",
     "overhead": "How much of a step is overhead?",
+    "lines": "What does a step cost, and what each sample more?",
     "resources": "What does it hold and use, and when?",
     "caps": "Does it crash or adapt, with less memory?",
     "profile": "Where does a step's time go?",

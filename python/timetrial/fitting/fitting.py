@@ -67,7 +67,7 @@ def fit_experiment(
     store.check_writable(results)
     folder = results / f"fits-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
-    shown = _telling([one.case.axes for one in ready])
+    shown = telling([one.case.axes for one in ready])
     with engine.lock(), progress(quiet=quiet) as bar:
         bar.total(0)
         found = []
@@ -93,7 +93,7 @@ def _checked(experiment: Experiment, engine: Engine, precision: float, by: str |
     return validate(experiment.cases, engine)
 
 
-def _telling(axes: Sequence[Mapping[str, Any]]) -> list[str]:
+def telling(axes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Keys in which cases differ, the backend first."""
     keys = dict.fromkeys(["backend", *(key for one in axes for key in one)])
     return [key for key in keys if key == "backend" or len({str(one.get(key)) for one in axes}) > 1]
@@ -173,7 +173,7 @@ class _Search:
             purpose="speed",
             folder=self.folder / case.id / f"{self.launches - 1:03d}",
             seed=self.experiment.spec.seed,
-            measure=_few_steps(self.experiment),
+            measure=few_steps(self.experiment),
             environment=self.experiment.spec.environment,
             contender=self.one.contender,
         )
@@ -182,7 +182,7 @@ class _Search:
         return record
 
 
-def _few_steps(experiment: Experiment) -> Measure:
+def few_steps(experiment: Experiment) -> Measure:
     """The first step, and some more: what grows from step to step shows."""
     from timetrial.launch import Measure
 

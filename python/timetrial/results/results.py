@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from timetrial.report.table import CasesTable
     from timetrial.results.choosing import Chosen
     from timetrial.results.profile import Profile
+    from timetrial.scaling.lines import Lines
 
 PandasKind = Literal["cases", "launches", "steps", "samples"]
 
@@ -196,6 +197,13 @@ class Results:
         from timetrial.report.table import CasesTable
 
         return CasesTable(self, columns=columns)
+
+    def lines(self, over: str = "batch_size") -> Lines:
+        """Memory and time of a step as lines over `batch_size`, `width` or `depth`, for each contender: a
+        fixed part, and a part for each, with intervals. InputError: none was measured at three values."""
+        from timetrial.scaling.lines import lines_of
+
+        return lines_of(self.rows, over)
 
     @property
     def caps(self) -> CapsMatrix:

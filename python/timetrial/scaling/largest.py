@@ -1,0 +1,289 @@
+"""The largest batch with which a contender stays within so much memory: predicted, searched and confirmed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from timetrial.cases.case import Case
+from timetrial.cases.cases import PlannedCase
+from timetrial.cases.sizes import bytes_of
+from timetrial.errors import InputError
+from timetrial.experiment.describe import prepare_files
+from timetrial.experiment.engine import Engine, real_engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.progress import QuietProgress, progress
+from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.fitting.fitting import few_steps, telling
+from timetrial.records import store
+from timetrial.records.files import near, write_once
+from timetrial.records.model import LaunchRecord
+from timetrial.report.columns import Grid
+from timetrial.report.numbers import first_line
+from timetrial.report.numbers import memory as in_words
+from timetrial.statistics.bisection import largest
+from timetrial.statistics.lines import FEWEST_SIZES, Part, fit_line
+
+PRECISION = 0.01
+FINEST = 0.0001
+FIRST_SIZES, GROWTH = 4, 2  # for the line: so many, each so many times the one before
+
+
+@dataclass(frozen=True)
+class LargestBatch:
+    """Of one case."""
+
+    axes: Mapping[str, Any]  # what tells the cases apart
+    outcome: str  # `ok`: there is an answer; otherwise of the launch that gave none, or `unavailable`
+    reason: str | None = None  # in words, unless ok
+    batch_size: int | None = None  # with which a step stayed within the memory, twice
+    held_bytes: int | None = None  # with it: the peak of private memory while steady
+    beyond: int | None = None  # the next larger one that was tried; None: the data set has no more samples
+    why_not: str | None = None  # what came of that one
+    predicted: Part | None = None  # by the line through the first sizes; None: they do not make one
+    launches: int = 0  # that the search took
+
+    @property
+    def words(self) -> str:
+        """'eigen threads=1'."""
+        return " ".join(
+            str(value) if key == "backend" else f"{key}={value}" for key, value in self.axes.items()
+        )
+
+
+@dataclass(frozen=True)
+class LargestBatches:
+    """All cases, in the order in which they were asked for."""
+
+    folder: Path  # that has the records of all launches
+    memory_bytes: int  # what a contender may hold
+    precision: float  # the largest batch and the next that was tried differ by so much (a fraction), or by 1
+    batches: Sequence[LargestBatch] = field(default_factory=list)  # one for each case
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "memory_bytes": self.memory_bytes,
+            "precision": self.precision,
+            "batches": [dataclasses.asdict(one) for one in self.batches],
+        }
+
+    def table(self) -> RenderableType:
+        """For rich."""
+        titles = ("case", "largest batch", "holds", "predicted", "")
+        rows = [
+            [
+                one.words,
+                "-" if one.batch_size is None else f"{one.batch_size:,}",
+                "-" if one.held_bytes is None else in_words(one.held_bytes),
+                _predicted(one.predicted),
+                _remark(one),
+            ]
+            for one in self.batches
+        ]
+        most = in_words(self.memory_bytes)
+        words = f"  within {most} of private memory while steady, to {self.precision:.1%}"
+        return Group(Grid(titles, rows), Text(words), Text(f"  records: {near(self.folder)}"))
+
+    def __repr__(self) -> str:
+        from timetrial.report.rendering import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from timetrial.report.rendering import to_html
+
+        return to_html(self)
+
+
+def _remark(one: LargestBatch) -> str:
+    return first_line(one.why_not) if one.outcome == "ok" else f"{one.outcome}: {first_line(one.reason)}"
+
+
+def _predicted(part: Part | None) -> str:
+    if part is None:
+        return "-"
+    high = "..." if math.isinf(part.high) else f"{part.high:,.0f}"
+    return f"{part.estimate:,.0f} [{part.low:,.0f}, {high}]"
+
+
+def largest_batch(
+    memory: str | int,
+    source: str | None = None,
+    /,
+    *,
+    precision: float = PRECISION,
+    results: str | Path = "results",
+    quiet: bool = False,
+    **keywords: Any,
+) -> LargestBatches:
+    """The largest batch with which each case holds at most so much private memory while steady:
+
+        tt.largest_batch("2GB", network="lenet5", backend=["eigen", "pytorch"])
+
+    The first sizes (batch_size, twice, four and eight times that) give a line, the line predicts, and a
+    search of launches around what it predicts finds the batch, which another launch confirms. `precision`: by
+    which share the batch and the next that was tried may differ. InputError: a case cannot be, or they span
+    batch sizes.
+    """
+    experiment = Experiment.load(source, **keywords)
+    return search(experiment, Path(results), bytes_of(memory), precision=precision, quiet=quiet)
+
+
+def search(
+    experiment: Experiment,
+    results: Path,
+    memory_bytes: int,
+    *,
+    precision: float = PRECISION,
+    quiet: bool = False,
+    engine: Engine | None = None,
+) -> LargestBatches:
+    """The same, of an experiment; its records are in a folder largest-... of `results`."""
+    engine = engine or real_engine()
+    ready = _checked(experiment, engine, memory_bytes, precision)
+    store.check_writable(results)
+    folder = results / f"largest-{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    shown = telling([one.case.axes for one in ready])
+    with engine.lock(), progress(quiet=quiet) as bar:
+        bar.total(0)
+        found = []
+        for one in ready:
+            axes = {key: one.case.axes.get(key, "-") for key in shown}
+            found.append(_Search(experiment, one, axes, engine, folder, bar, memory_bytes, precision).run())
+    whole = LargestBatches(folder, memory_bytes, precision, found)
+    write_once(folder / "largest.json", json.dumps(whole.to_json(), indent=1).encode())
+    return whole
+
+
+def _checked(experiment: Experiment, engine: Engine, memory_bytes: int, precision: float) -> list[ReadyCase]:
+    """All that can be known before anything starts."""
+    if not FINEST <= precision <= 1:
+        words = f"expected a fraction from {FINEST} to 1, such as {PRECISION}"
+        raise InputError(f"precision is {precision!r}; {words}")
+    free = engine.free_bytes()
+    if memory_bytes > free:
+        raise InputError(f"memory={in_words(memory_bytes)}, and {in_words(free)} are free here: ask for less")
+    for one in experiment.cases:
+        if "batch_size" in one.case.axes:
+            words = "name one, where the search begins, or none"
+            raise InputError(f"the search is for the batch size, and the cases have several: {words}")
+        if one.case.workload.batch_size is None:
+            raise InputError(
+                f"'{one.case.backend}' has a batch of its own making: name the network that it trains"
+            )
+    return validate(experiment.cases, engine)
+
+
+@dataclass
+class _Search:
+    """Of one case."""
+
+    experiment: Experiment
+    one: ReadyCase
+    axes: Mapping[str, Any]
+    engine: Engine
+    folder: Path
+    bar: QuietProgress
+    memory_bytes: int
+    precision: float
+    held: dict[int, int] = field(default_factory=dict)  # by batch size, the most that a launch held
+    failed: dict[int, tuple[str, str]] = field(default_factory=dict)  # by batch size, outcome and reason
+    launches: int = 0
+
+    def run(self) -> LargestBatch:
+        """The first sizes, the prediction, the search."""
+        if self.one.unavailable is not None:
+            return LargestBatch(self.axes, "unavailable", self.one.unavailable)
+        first = self.one.case.workload.batch_size or 1
+        most = max(first, self.one.checked.samples if self.one.checked else first)
+        for place in range(FIRST_SIZES):
+            size = first * GROWTH**place
+            if size > most or not self._does_fit(size):
+                break
+        predicted = self._predicted()
+        guess = self._guess(first) if predicted is None else predicted.estimate
+        found = largest(self._does_fit, int(min(most, guess)), most, self.precision)
+        if found.fits is None:
+            outcome, reason = self.failed.get(1) or ("capped", self._why_not(1))
+            words = f"not even a batch of 1: {reason}"
+            return LargestBatch(self.axes, outcome, words, predicted=predicted, launches=self.launches)
+        return LargestBatch(
+            self.axes,
+            "ok",
+            batch_size=found.fits,
+            held_bytes=self.held[found.fits],
+            beyond=found.beyond,
+            why_not="all samples of the data set" if found.beyond is None else self._why_not(found.beyond),
+            predicted=predicted,
+            launches=self.launches,
+        )
+
+    def _predicted(self) -> Part | None:
+        if len(self.held) < FEWEST_SIZES:
+            return None
+        line = fit_line(list(self.held), [float(value) for value in self.held.values()])
+        return line.reaches(self.memory_bytes)
+
+    def _guess(self, first: int) -> float:
+        """From less than makes a line."""
+        sizes = sorted(self.held)
+        if not sizes:
+            return first / GROWTH
+        largest_held = self.held[sizes[-1]]
+        grown = largest_held - self.held[sizes[0]]
+        if grown <= 0:
+            return sizes[-1] * self.memory_bytes / max(1, largest_held)
+        each = grown / (sizes[-1] - sizes[0])
+        return sizes[-1] + (self.memory_bytes - largest_held) / each
+
+    def _why_not(self, size: int) -> str:
+        if size in self.failed:
+            outcome, reason = self.failed[size]
+            return f"{size:,}: {outcome}: {reason}"
+        return f"{size:,} holds {in_words(self.held[size])}"
+
+    def _does_fit(self, size: int) -> bool:
+        case = self.one.case
+        own = replace(case, workload=replace(case.workload, batch_size=size))
+        [ready] = validate([PlannedCase(own)], self.engine)
+        if ready.unavailable is not None:
+            self.failed[size] = ("unavailable", ready.unavailable)
+            return False
+        record = self._launch(ready, own, size)
+        if record.outcome != "ok" or record.memory.held is None:
+            self.failed[size] = (record.outcome, record.reason or "nobody could see what it holds")
+            return False
+        self.held[size] = max(record.memory.held, self.held.get(size, 0))
+        return record.memory.held <= self.memory_bytes
+
+    def _launch(self, ready: ReadyCase, case: Case, size: int) -> LaunchRecord:
+        from timetrial.launch import LaunchPlan
+
+        self.bar.more(1)
+        self.bar.next(f"{' '.join(map(str, self.axes.values()))} with a batch of {size:,}")
+        spec = self.experiment.spec
+        plan = LaunchPlan(
+            case=case,
+            prepared=prepare_files(self.engine, ready, spec, spec.seed),
+            purpose="speed",
+            folder=self.folder / self.one.case.id / f"{self.launches:03d}",
+            seed=spec.seed,
+            measure=few_steps(self.experiment),
+            environment=spec.environment,
+            contender=ready.contender,
+        )
+        self.launches += 1
+        record = self.engine.launch(plan)
+        self.bar.done(record)
+        return record
