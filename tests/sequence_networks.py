@@ -30,6 +30,17 @@ dataset = "synthetic-series"
 FULL = SERIES.replace(', "lengths"', "")
 
 
+def gated(reset_after: bool = True) -> str:
+    """Those of `texts` with GRUs."""
+    more = f"units = 8, reset_after = {str(reset_after).lower()}"
+    return TEXTS.replace('"lstm"', '"gru"').replace("MORE", more)
+
+
+def plain(biases: int = 1) -> str:
+    """The same with the simplest recurrence."""
+    return texts(biases).replace('"lstm"', '"rnn"')
+
+
 def texts(biases: int = 1) -> str:
     """With so many biases in each recurrent layer."""
     return TEXTS.replace("MORE", f"units = 8, biases = {biases}")

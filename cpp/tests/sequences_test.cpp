@@ -59,6 +59,27 @@ TEST(Sequences, HaveShapesParametersAndWork) {
     EXPECT_EQ(network.values_below(network.index_of("lengths")), 7);
 }
 
+TEST(Sequences, HaveTheBiasesOfTheirKind) {
+    const auto layer = [](const std::string& kind, const AttributeSpecs& attributes) {
+        const Network network(text_classifier(50, 8, attributes, {"lengths"}, kind), 3, tokens_and_labels(6));
+        EXPECT_EQ(network.multiply_accumulates(network.index_of("first")).forward,
+                  3 * 6 * (kind == "gru" ? 24 : 8) * (5 + 8));
+        return network.node(network.index_of("first")).parameters;
+    };
+    const std::vector<Parameter> gru = layer("gru", {});
+    ASSERT_EQ(gru.size(), 4u);
+    EXPECT_EQ(gru[0].shape, (Shape{24, 5}));
+    EXPECT_EQ(gru[1].shape, (Shape{24, 8}));
+    EXPECT_EQ(gru[2].name, "first.bias");
+    EXPECT_EQ(gru[3].name, "first.recurrent_bias");
+    EXPECT_EQ(gru[3].shape, (Shape{24}));
+    EXPECT_EQ(gru[3].initializer.name, "zeros");
+    EXPECT_EQ(layer("gru", {{"reset_after", false}}).size(), 3u);
+    EXPECT_EQ(layer("gru", {{"bias", false}}).size(), 2u);
+    EXPECT_EQ(layer("rnn", {{"biases", 2.0}})[3].shape, (Shape{8}));
+    EXPECT_EQ(layer("rnn", {}).size(), 3u);
+}
+
 TEST(Sequences, TheForgetGateStartsOpen) {
     std::vector<float> values(12);
     draw_initial(1, {"lstm.bias", {12}, {"forget_ones"}}, values);
@@ -74,6 +95,10 @@ TEST(Sequences, RefuseInWords) {
     EXPECT_WORDS(refused(lstm({{"biases", 3.0}})), "biases = 3; expected 0, 1 or 2");
     EXPECT_WORDS(refused(lstm({{"output", std::string("first")}})),
                  "output = \"first\"; expected \"last\" or \"all\"");
+    EXPECT_WORDS(refused(node_of("x", "rnn", {"series"}, {{"units", 4.0}, {"biases", 3.0}})), "biases = 3");
+    EXPECT_WORDS(refused(node_of("x", "gru", {"series"}, {{"units", 4.0}, {"biases", 1.0}})),
+                 "has no attribute 'biases'");
+    EXPECT_WORDS(refused(node_of("x", "gru", {"series", "labels"}, {{"units", 4.0}})), "no lengths");
     EXPECT_WORDS(refused(lstm({}, "labels")), "'labels' is (2,) and no lengths");
     EXPECT_WORDS(refused(lstm({}, "series")), "'series' is (2, 6, 3) and no lengths");
     EXPECT_WORDS(refused(lstm(), images_and_labels({3})), "has the input 'series'");
@@ -93,9 +118,13 @@ TEST(Sequences, RefuseInWords) {
 TEST(ReferenceGradients, Sequences) {
     for (const double biases : {0.0, 1.0, 2.0})
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", biases}}));
+    for (const AttributeSpecs& gru : kinds_of_gru())
+        check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, gru, {"lengths"}, "gru"));
+    check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", 2.0}}, {"lengths"}, "rnn"));
     std::vector<InputSpec> full = tokens_and_labels(4);
     full.erase(full.begin() + 1);
-    check_gradients_with(full, text_classifier(6, 3, {}, {}));
+    for (const char* kind : {"lstm", "gru", "rnn"})
+        check_gradients_with(full, text_classifier(6, 3, {}, {}, kind));
 }
 
 double s(double x) { return 1 / (1 + std::exp(-x)); }
@@ -140,6 +169,66 @@ TEST(Reference, LstmByHand) {
         const auto gradients = trainer.read(TT_ROLE_GRADIENT);
         EXPECT_EQ(gradients.at("lstm.bias"), gradients.at("lstm.recurrent_bias"));
     }
+}
+
+// Of two steps of one sample with two units: what a product mixes, the reset tells apart in both forms.
+TEST(Reference, GruByHand) {
+    const double w[6] = {0.5, -0.25, 1.5, 0.75, -1.0, 0.25};
+    const double u[6][2] = {{2, -1}, {0.5, 0.25}, {1, 0.5}, {-0.5, 0.75}, {1.5, -2}, {-0.25, 1}};
+    const double b[6] = {0.125, 0.5, -0.5, 0.25, 0.75, -0.125};
+    const double more[6] = {0.25, -0.25, 0.5, 0.125, -0.75, 1.5};
+    const std::vector<float> bias(b, b + 6), recurrent_bias(more, more + 6), weight(w, w + 6);
+    std::vector<float> recurrent;
+    for (const auto& row : u) recurrent.insert(recurrent.end(), row, row + 2);
+    for (const bool after : {true, false}) {
+        Problem problem(
+            {node_of("gru", "gru", {"series", "lengths"}, {{"units", 2.0}, {"reset_after", after}}),
+             loss_of("gru", "squared_error")},
+            series_and_labels({2, 1}), 1, Numbers::kReal);
+        problem.images = {0.5F, -1.0F};
+        problem.labels = {0};
+        problem.wholes["lengths"] = {2};
+        problem.weights = {{"gru.weight", weight}, {"gru.recurrent_weight", recurrent}, {"gru.bias", bias}};
+        if (after) problem.weights["gru.recurrent_bias"] = recurrent_bias;
+        Trainer trainer(plugin_path("reference"), problem);
+        trainer.step(TT_GRADIENT);
+        double h[2] = {0, 0};
+        for (const double x : {0.5, -1.0}) {
+            double sum[4], r[2], z[2], next[2];
+            for (int k = 0; k < 4; ++k)
+                sum[k] = w[k] * x + b[k] + (after ? more[k] : 0) + u[k][0] * h[0] + u[k][1] * h[1];
+            for (int k = 0; k < 2; ++k) r[k] = s(sum[k]), z[k] = s(sum[k + 2]);
+            for (int k = 0; k < 2; ++k) {
+                const double* row = u[k + 4];
+                const double of_state = after ? r[k] * (row[0] * h[0] + row[1] * h[1] + more[k + 4])
+                                              : row[0] * r[0] * h[0] + row[1] * r[1] * h[1];
+                next[k] = (1 - z[k]) * std::tanh(w[k + 4] * x + b[k + 4] + of_state) + z[k] * h[k];
+            }
+            h[0] = next[0], h[1] = next[1];
+        }
+        const auto found = trainer.read(TT_ACTIVATION).at("gru");
+        ASSERT_EQ(found.size(), 2u);
+        for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(found[i], h[i], 1e-12) << after;
+    }
+}
+
+TEST(Reference, RnnByHand) {
+    Problem problem({node_of("rnn", "rnn", {"series", "lengths"}, {{"units", 1.0}, {"biases", 2.0}}),
+                     loss_of("rnn", "squared_error")},
+                    series_and_labels({2, 1}), 2, Numbers::kReal);
+    problem.images = {0.5F, -1.0F, 2.0F, 77.0F};
+    problem.labels = {0, 0};
+    problem.wholes["lengths"] = {2, 1};
+    problem.weights = {{"rnn.weight", {0.5F}},
+                       {"rnn.recurrent_weight", {2.0F}},
+                       {"rnn.bias", {0.125F}},
+                       {"rnn.recurrent_bias", {0.25F}}};
+    Trainer trainer(plugin_path("reference"), problem);
+    trainer.step(TT_GRADIENT);
+    const auto found = trainer.read(TT_ACTIVATION).at("rnn");
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_NEAR(found[0], std::tanh(-0.125 + 2 * std::tanh(0.625)), 1e-12);
+    EXPECT_NEAR(found[1], std::tanh(1.375), 1e-12);
 }
 
 TEST(Reference, RefusesTokensAndLengthsOutsideTheirRange) {

@@ -20,7 +20,7 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
-from sequence_networks import FULL, SERIES, texts
+from sequence_networks import FULL, SERIES, gated, plain, texts
 
 from timetrial.cases.case import Case
 from timetrial.contenders.compile_cache import SETTING, Compiled
@@ -56,6 +56,9 @@ LACKING = {
 # Adapters that go along time, and those of them whose recurrent layers have one bias or none.
 ALONG_TIME = ("jax", "keras@3", "mxnet", "paddle", "pytorch", "tensorflow")
 ONE_BIAS = ("keras@3",)
+# Those of them that have GRUs and plain recurrent layers; the last one has no GRU with its reset in front.
+OTHER_CELLS = ("jax", "pytorch")
+RESET_BEHIND = ("pytorch",)
 
 ALL_LAYERS = """
 [[nodes]]
@@ -250,6 +253,20 @@ def test_layers_along_time_are_proven(tmp_path: Path, backend: str, mode: str, b
     compared = {comparison.tensor for comparison in _proven(record).comparisons}
     assert {"gradient embed.weight", "gradient one.recurrent_weight", "activation mean"} <= compared
     assert record.facts["one forward"].endswith(", all 20 steps of every sample")
+
+
+@pytest.mark.full
+@EVERYTHING
+@pytest.mark.parametrize("text", [gated(), gated(False), plain(2)])
+def test_other_cells_are_proven_or_refused(tmp_path: Path, backend: str, mode: str, text: str) -> None:
+    data = {"dataset": "synthetic-sentences@20", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, text, **data)
+    if not backend.startswith(OTHER_CELLS) or (text == gated(False) and backend.startswith(RESET_BEHIND)):
+        assert record.outcome == "unavailable", words(record)
+        return
+    _proven(record)
+    assert record.facts["one forward"].endswith(", all 20 steps of every sample")
+    assert "one faster" not in record.facts
 
 
 @pytest.mark.full

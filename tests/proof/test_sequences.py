@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, words, workload
-from sequence_networks import FULL, SERIES, texts
+from sequence_networks import FULL, SERIES, gated, plain, texts
 from twins import Bench
 
 from timetrial.errors import InputError
@@ -57,6 +57,34 @@ def test_texts_are_proven(tmp_path: Path, backend: str, biases: int) -> None:
 @pytest.mark.parametrize(
     ("backend", "text"),
     _with_others(
+        [("eigen", gated()), ("cblas", gated(False)), ("onednn", gated()), ("onednn", gated(False))],
+        [
+            ("eigen", gated(False)),
+            ("cblas", gated()),
+            *[(backend, gated()) for backend in TORCH],
+            *[(backend, plain(2)) for backend in ("eigen", "cblas", "onednn", *TORCH)],
+        ],
+    ),
+)
+def test_other_cells_are_proven(tmp_path: Path, backend: str, text: str) -> None:
+    _prove(tmp_path, backend, text, "synthetic-sentences@20", purpose="proof")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", TORCH)
+def test_torch_has_no_reset_in_front(tmp_path: Path, backend: str) -> None:
+    pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    own = network(tmp_path, gated(False))
+    record = run_launch(
+        make_plan(tmp_path / "launch", backend, network=own, dataset="synthetic-sentences@20")
+    )
+    assert record.outcome == "unavailable", words(record)
+    assert "reset_after" in (record.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("backend", "text"),
+    _with_others(
         [("eigen", SERIES), ("eigen", FULL), ("onednn", SERIES), ("onednn", FULL)],
         [(backend, text) for backend in ("cblas", *TORCH) for text in (SERIES, FULL)],
     ),
@@ -72,8 +100,9 @@ def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
     _prove(tmp_path, backend, texts(), "synthetic-sentences@20", purpose="speed", task=task)
 
 
-def test_the_numpy_framework_passes(tmp_path: Path) -> None:
-    parity = Bench.of(network(tmp_path, texts(2)), "synthetic-sentences@20", batch_size=6).proof()
+@pytest.mark.parametrize("text", [texts(2), gated(), gated(False)])
+def test_the_numpy_framework_passes(tmp_path: Path, text: str) -> None:
+    parity = Bench.of(network(tmp_path, text), "synthetic-sentences@20", batch_size=6).proof()
     assert parity.status == "passed", parity.reason
 
 
@@ -91,6 +120,22 @@ def test_the_numpy_framework_passes(tmp_path: Path) -> None:
 )
 def test_a_defect_is_caught_and_named(tmp_path: Path, defect: str, tensor: str) -> None:
     parity = Bench.of(network(tmp_path, texts()), "synthetic-sentences@20", batch_size=6).proof(defect)
+    assert parity.status == "failed"
+    assert tensor in (parity.reason or ""), parity.reason
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "tensor"),
+    [
+        ("lengths_forward_only", "gradient "),
+        ("reset_in_front", "activation one"),
+        ("bias_gradient", "bias: "),
+        ("biases_alike", "gradient two.recurrent_bias"),
+    ],
+)
+def test_a_defect_of_a_gru_is_caught_and_named(tmp_path: Path, defect: str, tensor: str) -> None:
+    parity = Bench.of(network(tmp_path, gated()), "synthetic-sentences@20", batch_size=6).proof(defect)
     assert parity.status == "failed"
     assert tensor in (parity.reason or ""), parity.reason
 

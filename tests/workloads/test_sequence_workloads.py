@@ -18,7 +18,7 @@ def workload(network: str, dataset: str | None = None) -> Workload:
     return Workload(network, dataset or known.dataset, known.batch_size, dict(known.optimizer))
 
 
-@pytest.mark.parametrize("network", ["lstm-bahrampour", "lstm-imdb", "lstm-vowels"])
+@pytest.mark.parametrize("network", ["lstm-bahrampour", "lstm-imdb", "lstm-vowels", "gru-vowels"])
 def test_the_defaults_fit_and_lengths_are_an_input(network: str) -> None:
     prepared = prepare(workload(network), seed=1, epochs=1)
     assert prepared.network is not None

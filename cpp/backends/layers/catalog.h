@@ -10,12 +10,15 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/gru_cell.h"
 #include "layers/join.h"
 #include "layers/local_response_norm.h"
 #include "layers/loss.h"
-#include "layers/lstm.h"
+#include "layers/lstm_cell.h"
 #include "layers/mean_over_time.h"
 #include "layers/pooling.h"
+#include "layers/recurrent.h"
+#include "layers/rnn_cell.h"
 #include "layers/thin_groups.h"
 #include "layers/upsample.h"
 #include "timetrial/kinds.hpp"
@@ -56,6 +59,12 @@ template <typename T, typename Made>
 std::unique_ptr<Layer<T>> shaped(const timetrial::Layer& from) {
     return std::make_unique<Made>(from.attributes);
 }
+template <typename T, typename Product>
+std::unique_ptr<Layer<T>> gru(const timetrial::Layer& from) {
+    if (from.attributes.integer("reset_after") != 0)
+        return std::make_unique<Recurrent<T, Product, GruCell<T>>>(from.attributes);
+    return std::make_unique<Recurrent<T, Product, GruCellResetBefore<T>>>(from.attributes);
+}
 template <typename T, typename Formula>
 std::unique_ptr<Layer<T>> activation(const timetrial::Layer& from) {
     return std::make_unique<Activation<T, Formula>>(Formula(from.attributes));
@@ -80,7 +89,9 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"upsample2d", upsample<T>},
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"embedding", shaped<T, Embedding<T>>},
-    Kind<MakeLayer<T>>{"lstm", shaped<T, Lstm<T, Product>>},
+    Kind<MakeLayer<T>>{"lstm", shaped<T, Recurrent<T, Product, LstmCell<T>>>},
+    Kind<MakeLayer<T>>{"gru", gru<T, Product>},
+    Kind<MakeLayer<T>>{"rnn", shaped<T, Recurrent<T, Product, RnnCell<T>>>},
     Kind<MakeLayer<T>>{"mean_over_time", plain<T, MeanOverTime<T>>},
     Kind<MakeLayer<T>>{"add", plain<T, Add<T>>},
     Kind<MakeLayer<T>>{"concat", plain<T, Concat<T>>},

@@ -29,4 +29,35 @@ struct Lanes {
     static constexpr int64_t round_up(int64_t n) { return (n + count - 1) / count * count; }
 };
 
+// As many numbers as there are of a register: all of them, or `count`, the others 0.
+template <typename T>
+struct Whole {
+    using Register = typename Lanes<T>::Register;
+    __attribute__((always_inline)) Register load(const T* from) const { return Lanes<T>::load(from); }
+    __attribute__((always_inline)) void store(T* to, Register value) const { Lanes<T>::store(to, value); }
+};
+template <typename T>
+struct Part {
+    using Register = typename Lanes<T>::Register;
+    int64_t count;
+
+    Register load(const T* from) const {
+        Register full{};
+        for (int64_t i = 0; i < count; ++i) full[i] = from[i];
+        return full;
+    }
+    void store(T* to, Register value) const {
+        for (int64_t i = 0; i < count; ++i) to[i] = value[i];
+    }
+};
+
+// Along `count` numbers, a register at a time: f(first, some), where `some` loads and stores those from
+// there.
+template <typename T, typename F>
+inline void by_registers(int64_t count, F&& f) {
+    int64_t i = 0;
+    for (; i + Lanes<T>::count <= count; i += Lanes<T>::count) f(i, Whole<T>{});
+    if (i < count) f(i, Part<T>{count - i});
+}
+
 }  // namespace timetrial::layers

@@ -202,6 +202,8 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"dropout", dropout},
     Kind<MakeOperation>{"embedding", embedding},
     Kind<MakeOperation>{"lstm", lstm},
+    Kind<MakeOperation>{"gru", gru},
+    Kind<MakeOperation>{"rnn", rnn},
     Kind<MakeOperation>{"mean_over_time", mean_over_time},
     Kind<MakeOperation>{"add", add},
     Kind<MakeOperation>{"concat", concat},

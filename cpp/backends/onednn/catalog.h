@@ -12,8 +12,8 @@
 #include "onednn/dropout.h"
 #include "onednn/join.h"
 #include "onednn/local_response_norm.h"
-#include "onednn/lstm.h"
 #include "onednn/pooling.h"
+#include "onednn/recurrent.h"
 #include "onednn/resampling.h"
 #include "timetrial/kinds.hpp"
 
@@ -44,6 +44,10 @@ std::unique_ptr<Layer> activation(const Attributes&) {
 template <class Made>
 std::unique_ptr<Layer> shaped(const Attributes& attributes) {
     return std::make_unique<Made>(attributes);
+}
+inline std::unique_ptr<Layer> gru(const Attributes& attributes) {
+    if (attributes.integer("reset_after") != 0) return std::make_unique<Recurrent<GruCell>>(attributes);
+    return std::make_unique<Recurrent<GruCellResetBefore>>(attributes);
 }
 inline std::unique_ptr<Layer> leaky_relu(const Attributes& attributes) {
     const auto slope = static_cast<float>(attributes.number("slope"));
@@ -86,7 +90,9 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"flatten", plain<Flatten>},
     Kind<MakeLayer>{"dropout", plain<Dropout>},
     Kind<MakeLayer>{"embedding", plain<Embedding>},
-    Kind<MakeLayer>{"lstm", shaped<Lstm>},
+    Kind<MakeLayer>{"lstm", shaped<Recurrent<LstmCell>>},
+    Kind<MakeLayer>{"gru", gru},
+    Kind<MakeLayer>{"rnn", shaped<Recurrent<RnnCell>>},
     Kind<MakeLayer>{"mean_over_time", plain<MeanOverTime>},
     Kind<MakeLayer>{"add", plain<Add>},
     Kind<MakeLayer>{"concat", plain<Concat>},

@@ -1,5 +1,5 @@
-// Layers along time. Sequences lie as N x T x F; oneDNN's LSTM reads T x N x F, and its steps are all
-// computed: it knows no lengths. What does not count is left out behind it, and gets no gradient, so that the
+// Layers along time. Sequences lie as N x T x F; oneDNN's recurrent layers read T x N x F, and compute all
+// steps: they know no lengths. What does not count is left out behind it, and gets no gradient, so that the
 // others' numbers are those of the definition.
 #pragma once
 

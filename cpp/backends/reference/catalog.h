@@ -7,6 +7,7 @@
 
 #include "activations.h"
 #include "batch_norm.h"
+#include "cells.h"
 #include "conv2d.h"
 #include "dense.h"
 #include "dropout.h"
@@ -14,9 +15,9 @@
 #include "joins.h"
 #include "local_response_norm.h"
 #include "losses.h"
-#include "lstm.h"
 #include "mean_over_time.h"
 #include "pooling.h"
+#include "recurrent.h"
 #include "timetrial/kinds.hpp"
 #include "upsample.h"
 
@@ -34,6 +35,11 @@ std::unique_ptr<Function> shaped(const Attributes& attributes) {
 
 inline std::unique_ptr<Function> leaky_relu(const Attributes& attributes) {
     return std::make_unique<Elementwise<LeakyRelu>>(LeakyRelu{attributes.number("slope")});
+}
+
+inline std::unique_ptr<Function> gru(const Attributes& attributes) {
+    if (attributes.integer("reset_after") != 0) return std::make_unique<Recurrent<GruCell>>(attributes);
+    return std::make_unique<Recurrent<GruCellResetBefore>>(attributes);
 }
 
 using FunctionKind = Kind<std::unique_ptr<Function> (*)(const Attributes&)>;
@@ -57,7 +63,9 @@ inline constexpr std::array functions = {
     FunctionKind{"flatten", plain<Function, Flatten>},
     FunctionKind{"dropout", plain<Function, Dropout>},
     FunctionKind{"embedding", plain<Function, Embedding>},
-    FunctionKind{"lstm", shaped<Lstm>},
+    FunctionKind{"lstm", shaped<Recurrent<LstmCell>>},
+    FunctionKind{"gru", gru},
+    FunctionKind{"rnn", shaped<Recurrent<RnnCell>>},
     FunctionKind{"mean_over_time", plain<Function, MeanOverTime>},
     FunctionKind{"add", plain<Function, Add>},
     FunctionKind{"concat", plain<Function, Concat>},

@@ -15,9 +15,10 @@ inline NodeSpec node_of(const std::string& name, const std::string& kind,
 }
 
 // Tokens through two recurrent layers and what stands around them. `reads`: what each layer along time reads
-// besides the values.
+// besides the values. `kind`: of the recurrent ones.
 inline std::vector<NodeSpec> text_classifier(double vocabulary, double units, const AttributeSpecs& more = {},
-                                             const std::vector<std::string>& reads = {"lengths"}) {
+                                             const std::vector<std::string>& reads = {"lengths"},
+                                             const std::string& kind = "lstm") {
     const auto with = [&](const std::string& first) {
         std::vector<std::string> inputs{first};
         inputs.insert(inputs.end(), reads.begin(), reads.end());
@@ -27,14 +28,19 @@ inline std::vector<NodeSpec> text_classifier(double vocabulary, double units, co
     all["units"] = units, all["output"] = std::string("all");
     last["units"] = units + 2, last["output"] = std::string("last");
     return {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", vocabulary}, {"units", 5.0}}),
-            node_of("first", "lstm", with("embed"), all),
+            node_of("first", kind, with("embed"), all),
             node_of("each", "dense", {"first"}, {{"units", 6.0}}),
             node_of("curve", "tanh", {"each"}),
-            node_of("second", "lstm", with("curve"), last),
+            node_of("second", kind, with("curve"), last),
             node_of("mean", "mean_over_time", with("curve")),
             node_of("both", "concat", {"second", "mean"}),
             node_of("last", "dense", {"both"}, {{"units", 4.0}}),
             loss_of("last")};
+}
+
+// Both forms, with biases and without.
+inline std::vector<AttributeSpecs> kinds_of_gru() {
+    return {{}, {{"bias", false}}, {{"reset_after", false}}, {{"reset_after", false}, {"bias", false}}};
 }
 
 inline void expect_sequence_step(const MakeTrainer& make, const std::vector<NodeSpec>& specs,
@@ -63,6 +69,12 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype) {
     check(text_classifier(9, 16, {{"biases", 2.0}}), 5, 4);
     check(text_classifier(9, 19, {{"biases", 0.0}}, {}), 5, 3);
     check(text_classifier(3, 1), 1, 2);
+    for (const AttributeSpecs& gru : kinds_of_gru()) {
+        check(text_classifier(9, 7, gru, {"lengths"}, "gru"), 6, 7);
+        check(text_classifier(9, 17, gru, {}, "gru"), 4, 3);
+    }
+    for (const double biases : {0.0, 1.0, 2.0})
+        check(text_classifier(9, 9, {{"biases", biases}}, {"lengths"}, "rnn"), 6, 5);
     // The input of the network itself, which has no gradient.
     expect_sequence_step(make,
                          {node_of("lstm", "lstm", {"series", "lengths"}, {{"units", 8.0}}),

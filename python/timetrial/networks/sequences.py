@@ -1,4 +1,4 @@
-"""Recurrent networks of two of the studies over texts, and one over series.
+"""Recurrent networks of two of the studies over texts, and two over series.
 
 Sequences are padded on the right, and layers read `lengths`: what is behind the end contributes nothing. Of
 products all steps of the longest sample are counted here, useful or not.
@@ -78,11 +78,23 @@ def lstm_imdb() -> NetworkDefinition:
 
 def lstm_vowels() -> NetworkDefinition:
     """128 units over series, the last state, dropout."""
+    return _vowels("lstm", "an LSTM", 73_353, 2_079_872, 72_192, 71_680)
+
+
+def gru_vowels() -> NetworkDefinition:
+    """The same with a GRU: of three gates instead of four, with the two biases that it has by default."""
+    return _vowels("gru", "a GRU", 55_689, 1_560_192, 54_528, 53_760)
+
+
+def _vowels(
+    kind: str, words: str, parameters: int, products: int, recurrent: int, each_step: int
+) -> NetworkDefinition:
+    """`recurrent`: the layer's weights and biases; `each_step`: its products."""
     graph = Graph()
-    graph.add("lstm", "lstm", "series", "lengths", units=128)
+    graph.add(kind, kind, "series", "lengths", units=128)
     graph.add("drop", "dropout", rate=0.5)
     return NetworkDefinition(
-        name="lstm-vowels",
+        name=f"{kind}-vowels",
         nodes=graph.classifier(),
         dataset="synthetic-series",
         batch_size=16,
@@ -90,13 +102,13 @@ def lstm_vowels() -> NetworkDefinition:
             {"name": "adam", "learning_rate": 3e-3, "schedule": {"name": "cosine"}},
         ),
         facts=Facts(
-            "an LSTM of 128 units over series of unequal lengths, its last state, dropout",
+            f"{words} of 128 units over series of unequal lengths, its last state, dropout",
             "this project; the data are of Kudo, Toyama and Shimbo, Pattern Recognition Letters 20, 1999",
             (29, 12),
             9,
-            73_353,
-            2_079_872,
-            "by hand: 72,192 + 1,161 weights and biases; products 29 x 71,680 + 1,152",
+            parameters,
+            products,
+            f"by hand: {recurrent:,} + 1,161 weights and biases; products 29 x {each_step:,} + 1,152",
             inputs=(Input("series", (29, 12)), _LENGTHS, _LABELS),
         ),
     )

@@ -135,6 +135,11 @@ def is_all(node):
     return node.attributes["output"] == "all"
 
 
+def is_recurrent(node):
+    """Whether a layer goes through the steps of a sequence one after the other."""
+    return any(name.endswith(".recurrent_weight") for name, _ in node.parameters)
+
+
 def gates_in_order(array, order):
     """A parameter of an lstm, whose first extent has the gates i, f, g, o one behind the other, with gate
     `order[k]` in place k; np.argsort(order) leads back."""

@@ -7,12 +7,13 @@ import numpy as np
 
 # In this order: the gradient of a bias without that of its first step; gradients that are added to those of
 # the step before; lengths that nobody looks at on the way back; states that go on from the batch before; a
-# bias of two halves that both are moved; steps that do not count and count nevertheless.
+# bias of two halves that both are moved; steps that do not count and count nevertheless. Of a GRU: the reset
+# in front of the product instead of behind it; the gradient of the second bias as if it were the first.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
-    "lengths_ignored",
+    "lengths_ignored", "reset_in_front", "biases_alike",
 )  # fmt: skip
-LAYERS = ("embedding", "lstm", "mean_over_time")
+LAYERS = ("embedding", "lstm", "gru", "mean_over_time")
 
 
 def _sigmoid(x):
@@ -93,6 +94,55 @@ class Sequences:
         seen = sums[:-1] if self.defect == "bias_gradient" else sums
         for end in (".bias", ".recurrent_bias"):
             self.gradients[node.name + end] = sum(dz.sum(axis=0) for dz, _, _ in seen)
+        return dx
+
+    def _gru(self, node, x, p):
+        w, u = (p[node.name + end].astype(np.float64) for end in (".weight", ".recurrent_weight"))
+        units, counts, x = u.shape[1], self._counts(node, x), x.astype(np.float64)
+        b, c = (p.get(node.name + end, np.zeros(3 * units)) for end in (".bias", ".recurrent_bias"))
+        behind = node.attributes["reset_after"] and self.defect != "reset_in_front"
+        h, shown, steps = np.zeros((len(x), units)), np.zeros((*x.shape[:2], units)), []
+        for t in range(x.shape[1]):
+            (ar, az, an), (qr, qz, qn) = (
+                np.split(one, 3, axis=1) for one in (x[:, t].dot(w.T) + b, h.dot(u.T) + c)
+            )
+            r, z = _sigmoid(ar + qr), _sigmoid(az + qz)
+            n = np.tanh(an + (r * qn if behind else (r * h).dot(u[2 * units :].T)))
+            steps.append((r, z, n, qn, h))
+            h = np.where(counts[:, t, None], (1 - z) * n + z * h, h)
+            shown[:, t] = np.where(counts[:, t, None], h, 0)
+        self._saved[node.name] = (x, w, u, steps, behind)
+        return shown if node.attributes["output"] == "all" else h
+
+    def _back_gru(self, node, dy):
+        x, w, u, steps, behind = self._saved[node.name]
+        counts, units = self._counts(node, x, "forward_only"), u.shape[1]
+        dh = np.zeros((len(x), units)) if node.attributes["output"] == "all" else dy
+        dx, of_input, of_state, of_u = np.zeros(x.shape), [], [], np.zeros(u.shape)
+        for t in reversed(range(x.shape[1])):
+            r, z, n, qn, h = steps[t]
+            here = counts[:, t, None]
+            if node.attributes["output"] == "all":
+                dh = dh + dy[:, t] * here
+            dn, dz = dh * (1 - z) * (1 - n**2) * here, dh * (h - n) * z * (1 - z) * here
+            of_reset = dn.dot(u[2 * units :])  # of r h, where that is what is multiplied
+            dr = (dn * qn if behind else of_reset * h) * r * (1 - r)
+            dq = dn * r if behind else dn
+            of_input.append(np.concatenate([dr, dz, dn], axis=1))
+            of_state.append(np.concatenate([dr, dz, dq], axis=1))
+            of_u[: 2 * units] += of_state[-1][:, : 2 * units].T.dot(h)
+            of_u[2 * units :] += dq.T.dot(h if behind else r * h)
+            dx[:, t] = of_input[-1].dot(w)
+            beside = dq.dot(u[2 * units :]) if behind else of_reset * r
+            before = dh * z + of_state[-1][:, : 2 * units].dot(u[: 2 * units]) + beside
+            dh = np.where(here, before, dh)
+        order = reversed(range(x.shape[1]))
+        self.gradients[node.name + ".weight"] = sum(of_input[i].T.dot(x[:, t]) for i, t in enumerate(order))
+        self.gradients[node.name + ".recurrent_weight"] = of_u
+        seen = slice(None, -1 if self.defect == "bias_gradient" else None)
+        second = of_input if self.defect == "biases_alike" else of_state
+        for end, sums in ((".bias", of_input), (".recurrent_bias", second)):
+            self.gradients[node.name + end] = sum(one.sum(axis=0) for one in sums[seen])
         return dx
 
     def _is_recurrent_bias(self, name):

@@ -42,18 +42,22 @@ std::vector<Parameter> embedding_parameters(const LayerView& layer) {
 Shape infer_recurrent(const LayerView& layer) {
     need_sequence(layer);
     const Shape& input = layer.input_shape();
-    if (const std::int64_t biases = layer.node.whole("biases"); biases > 2)
-        layer.refuse("has biases = " + std::to_string(biases) + "; expected 0, 1 or 2");
     const std::int64_t units = layer.node.whole("units");
     if (std::get<std::string>(layer.node.attribute("output")) == "last") return {input[0], units};
     return {input[0], input[1], units};
 }
 
-std::vector<Parameter> recurrent_parameters(const LayerView& layer, std::int64_t gates,
-                                            const char* first_bias) {
+Shape infer_with_biases(const LayerView& layer) {
+    const Shape shape = infer_recurrent(layer);
+    if (const std::int64_t biases = layer.node.whole("biases"); biases > 2)
+        layer.refuse("has biases = " + std::to_string(biases) + "; expected 0, 1 or 2");
+    return shape;
+}
+
+std::vector<Parameter> recurrent_parameters(const LayerView& layer, std::int64_t gates, std::int64_t biases,
+                                            const char* first_bias = "zeros") {
     const std::string& name = layer.node.name;
     const std::int64_t units = layer.node.whole("units"), features = layer.input_shape()[2];
-    const std::int64_t biases = layer.node.whole("biases");
     // The fans are those of one gate.
     std::vector<Parameter> parameters{
         {name + ".weight", {gates * units, features}, {"glorot_uniform", features, units}},
@@ -63,16 +67,26 @@ std::vector<Parameter> recurrent_parameters(const LayerView& layer, std::int64_t
     return parameters;
 }
 
+std::vector<Parameter> rnn_parameters(const LayerView& layer) {
+    return recurrent_parameters(layer, 1, layer.node.whole("biases"));
+}
+
 std::vector<Parameter> lstm_parameters(const LayerView& layer) {
-    return recurrent_parameters(layer, 4,
+    return recurrent_parameters(layer, 4, layer.node.whole("biases"),
                                 layer.node.whole("unit_forget_bias") != 0 ? "forget_ones" : "zeros");
 }
 
+std::vector<Parameter> gru_parameters(const LayerView& layer) {
+    const std::int64_t biases = layer.node.whole("reset_after") != 0 ? 2 : 1;
+    return recurrent_parameters(layer, 3, layer.node.whole("bias") != 0 ? biases : 0);
+}
+
 // Of all steps, as if every sample were of full length.
-std::int64_t lstm_products(const LayerView& layer) {
+template <std::int64_t gates>
+std::int64_t recurrent_products(const LayerView& layer) {
     const Shape& input = layer.input_shape();
     const std::int64_t units = layer.node.whole("units");
-    return input[0] * input[1] * 4 * units * (input[2] + units);
+    return input[0] * input[1] * gates * units * (input[2] + units);
 }
 
 Shape infer_mean_over_time(const LayerView& layer) {
@@ -99,9 +113,9 @@ std::vector<LayerKind> sequences() {
         {.name = "lstm",
          .backward_reads = BackwardReads::kInput,
          .attributes = {whole("units"), which_states(), number_of_biases(), flag("unit_forget_bias", true)},
-         .infer_shape = infer_recurrent,
+         .infer_shape = infer_with_biases,
          .parameters = lstm_parameters,
-         .multiply_accumulates = lstm_products,
+         .multiply_accumulates = recurrent_products<4>,
          .formula =
              std::string("`z = w x[t] + u h[t-1] + b`, in the order of the gates `i, f, g, o`; `c[t] = "
                          "s(f) c[t-1] + s(i) tanh(g)`, `h[t] = s(o) tanh(c[t])`, where `s` is the "
@@ -113,6 +127,40 @@ std::vector<LayerKind> sequences() {
              kLengths,
          .source = "Gers, Schmidhuber and Cummins, Neural Computation 12, 2000; the forget gate's bias: "
                    "Jozefowicz, Zaremba and Sutskever, ICML 2015",
+         .takes_lengths = true,
+         .integers_below = lengths_below},
+        {.name = "gru",
+         .backward_reads = BackwardReads::kInput,
+         .attributes = {whole("units"), which_states(), flag("bias", true), flag("reset_after", true)},
+         .infer_shape = infer_recurrent,
+         .parameters = gru_parameters,
+         .multiply_accumulates = recurrent_products<3>,
+         .formula =
+             std::string("In the order of the gates `r, z, n`: `r` and `z` are `s(w x[t] + b + u h[t-1] + "
+                         "c)`, `n = tanh(w x[t] + b + r (u h[t-1] + c))`, `h[t] = (1 - z) n + z h[t-1]`, "
+                         "where `s` is the sigmoid; `h` begins at 0 in every batch. `u` is the "
+                         "`recurrent_weight`, `c` the `recurrent_bias`. With `reset_after = false` the "
+                         "reset comes before the product, `n = tanh(w x[t] + b + u (r h[t-1]))`, and there "
+                         "is no `c`. `y` is the `last` state `(N, units)`, or `all` of them `(N, T, "
+                         "units)`, 0 at steps that do not count.") +
+             kLengths,
+         .source = "Cho, van Merrienboer, Gulcehre, Bahdanau, Bougares, Schwenk and Bengio, EMNLP 2014; the "
+                   "reset behind the product: the first version of its preprint, arXiv 1406.1078",
+         .takes_lengths = true,
+         .integers_below = lengths_below},
+        {.name = "rnn",
+         .backward_reads = BackwardReads::kInput,
+         .attributes = {whole("units"), which_states(), number_of_biases()},
+         .infer_shape = infer_with_biases,
+         .parameters = rnn_parameters,
+         .multiply_accumulates = recurrent_products<1>,
+         .formula =
+             std::string("`h[t] = tanh(w x[t] + u h[t-1] + b)`; `h` begins at 0 in every batch. `u` is the "
+                         "`recurrent_weight`; with `biases = 2` there is a `recurrent_bias` to be added, "
+                         "whose gradient is that of `b`. `y` is the `last` state `(N, units)`, or `all` of "
+                         "them `(N, T, units)`, 0 at steps that do not count.") +
+             kLengths,
+         .source = "Elman, Cognitive Science 14, 1990",
          .takes_lengths = true,
          .integers_below = lengths_below},
         {.name = "mean_over_time",

@@ -1,7 +1,7 @@
 """Layers along time, in JAX's functions: a recurrent layer is a scan over the steps."""
 
 import numpy as np
-from timetrial_adapter import is_all, jax_operations, path_facts
+from timetrial_adapter import is_all, is_recurrent, jax_operations, path_facts
 
 
 def _counted(jax, x, lengths):
@@ -14,29 +14,78 @@ def _embedding(jax, node, values, tokens):
     return jax.numpy.take(values[node.name + ".weight"], tokens, axis=0)
 
 
-def _lstm(jax, node, values, x, lengths=None):
-    """The inputs' part of the gates for all steps at once; then one step after the other."""
-    jnp, units, gives_all = jax.numpy, node.attributes["units"], is_all(node)
-    recurrent = values[node.name + ".recurrent_weight"].T
-    sums = x @ values[node.name + ".weight"].T
-    for bias in ("bias", "recurrent_bias"):
-        if "{}.{}".format(node.name, bias) in values:
-            sums = sums + values["{}.{}".format(node.name, bias)]
+def _bias(node, values, name):
+    """0 where the layer has none."""
+    name = "{}.{}".format(node.name, name)
+    return values.get(name, 0.0)
 
-    def step(state, z):
-        h, c = state
-        i, f, g, o = jnp.split(z + h @ recurrent, 4, axis=1)
-        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-        h = jax.nn.sigmoid(o) * jnp.tanh(c)
-        return (h, c), h
 
-    zeros = jnp.zeros((x.shape[0], units), x.dtype)
-    (last, _), states = jax.lax.scan(step, (zeros, zeros), sums.swapaxes(0, 1))
+def _inputs_part(node, values, x):
+    """Of the gates of all steps, with the bias."""
+    return x @ values[node.name + ".weight"].T + _bias(node, values, "bias")
+
+
+def _recurrent(jax, node, x, lengths, sums, step, states=1):
+    """What the layer gives. `sums` (N, T, ...): the inputs' part of the gates; one step after the other,
+    `step` makes of so many states and of the sums the states behind it, of which the first is shown."""
+
+    def scanned(before, z):
+        behind = step(*before, z)
+        return behind, behind[0]
+
+    start = (jax.numpy.zeros((x.shape[0], node.attributes["units"]), x.dtype),) * states
+    last, shown = jax.lax.scan(scanned, start, sums.swapaxes(0, 1))
     if lengths is None:
-        return states.swapaxes(0, 1) if gives_all else last
-    if gives_all:
-        return states.swapaxes(0, 1) * _counted(jax, x, lengths)
-    return states[lengths - 1, jnp.arange(x.shape[0])]
+        return shown.swapaxes(0, 1) if is_all(node) else last[0]
+    if is_all(node):
+        return shown.swapaxes(0, 1) * _counted(jax, x, lengths)
+    return shown[lengths - 1, jax.numpy.arange(x.shape[0])]
+
+
+def _lstm(jax, node, values, x, lengths=None):
+    jnp, sigmoid = jax.numpy, jax.nn.sigmoid
+    recurrent = values[node.name + ".recurrent_weight"].T
+
+    def step(h, c, z):
+        i, f, g, o = jnp.split(z + h @ recurrent, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * jnp.tanh(g)
+        return sigmoid(o) * jnp.tanh(c), c
+
+    sums = _inputs_part(node, values, x) + _bias(node, values, "recurrent_bias")
+    return _recurrent(jax, node, x, lengths, sums, step, states=2)
+
+
+def _gru(jax, node, values, x, lengths=None):
+    """In both of its forms: the reset behind the product of h, or in front of it."""
+    jnp, sigmoid, both = jax.numpy, jax.nn.sigmoid, 2 * node.attributes["units"]
+    recurrent, bias = values[node.name + ".recurrent_weight"].T, _bias(node, values, "recurrent_bias")
+
+    def behind(h, a):
+        q = h @ recurrent + bias
+        r, z = jnp.split(sigmoid(a[:, :both] + q[:, :both]), 2, axis=1)
+        return z, a[:, both:] + r * q[:, both:]
+
+    def in_front(h, a):
+        r, z = jnp.split(sigmoid(a[:, :both] + h @ recurrent[:, :both]), 2, axis=1)
+        return z, a[:, both:] + (r * h) @ recurrent[:, both:]
+
+    gates = behind if node.attributes["reset_after"] else in_front
+
+    def step(h, a):
+        z, n = gates(h, a)
+        return ((1 - z) * jnp.tanh(n) + z * h,)
+
+    return _recurrent(jax, node, x, lengths, _inputs_part(node, values, x), step)
+
+
+def _rnn(jax, node, values, x, lengths=None):
+    recurrent = values[node.name + ".recurrent_weight"].T
+
+    def step(h, z):
+        return (jax.numpy.tanh(z + h @ recurrent),)
+
+    sums = _inputs_part(node, values, x) + _bias(node, values, "recurrent_bias")
+    return _recurrent(jax, node, x, lengths, sums, step)
 
 
 def _mean_over_time(jax, _node, _values, x, lengths=None):
@@ -46,14 +95,20 @@ def _mean_over_time(jax, _node, _values, x, lengths=None):
 
 
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
-LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    "lstm": _lstm,
+    "gru": _gru,
+    "rnn": _rnn,
+    "mean_over_time": _mean_over_time,
+}
 
 
 def facts_of(jax, job, layers, values):
     """Of every recurrent layer which way JAX goes. `layers`: kind -> function, as above."""
     found = {}
     for node in job.layers:
-        if node.kind != "lstm":
+        if not is_recurrent(node):
             continue
         given = job.inputs
         read = [given[name] if name in given else job.node(name) for name in node.inputs]

@@ -9,6 +9,7 @@ import numpy as np
 from pytorch_layers import LAYERS
 from pytorch_network import LOSSES, make_loss, make_model
 from pytorch_paths import facts_of
+from pytorch_sequences import LIMITS
 from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
@@ -35,6 +36,7 @@ class Adapter(BaseAdapter):
     """Modes: `eager`, and `compiled`, where forward and loss are one compiled function."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     several_inputs = True
     sequences = True
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.

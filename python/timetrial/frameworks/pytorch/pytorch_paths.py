@@ -1,7 +1,9 @@
-"""Which way torch goes through an LSTM, as torch shows it: the operations that two steps of a sample take."""
+"""Which way torch goes through a recurrent layer, as torch shows it: the operations that two steps of a
+sample take."""
 
-from timetrial_adapter import path_facts, torch_operations
+from timetrial_adapter import is_recurrent, path_facts, torch_operations
 
+# An LSTM's: torch calls no kernel of oneDNN's for other cells.
 _FASTER = "torch.mkldnn=true gives it to oneDNN's kernel, in PyTorch 2.1 and later"
 
 
@@ -9,10 +11,10 @@ def facts_of(torch, job, layers):
     """Of every recurrent layer. `layers`: node -> module."""
     found = {}
     for node in job.layers:
-        if node.kind == "lstm":
+        if is_recurrent(node):
             rnn = layers[node.name].rnn
             path, faster = _path(torch, rnn, learns=job.task != "forward")
-            found.update(path_facts(job, node, path, faster))
+            found.update(path_facts(job, node, path, faster if node.kind == "lstm" else None))
     return found
 
 

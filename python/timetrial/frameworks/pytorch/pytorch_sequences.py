@@ -1,5 +1,5 @@
-"""Layers along time, in PyTorch's modules. Sequences are padded: torch's LSTM then computes every step with
-oneDNN's kernel, where there is one, and what does not count is left out behind it."""
+"""Layers along time, in PyTorch's modules. Sequences are padded: torch's recurrent layers then compute every
+step, an LSTM's with oneDNN's kernel, where there is one, and what does not count is left out behind them."""
 
 from timetrial_adapter import is_all
 
@@ -14,16 +14,17 @@ def _embedding(torch, node):
     return torch.nn.Embedding(node.attributes["vocabulary"], node.attributes["units"])
 
 
-def _lstm(torch, node):
-    biases, gives_all = node.attributes["biases"], is_all(node)
+def _recurrent(torch, node, kind):
+    """`kind`: of torch's own modules."""
+    biases, gives_all = len(node.parameters) - 2, is_all(node)
 
-    class Lstm(torch.nn.Module):
+    class Recurrent(torch.nn.Module):
         """Torch has two biases or none; of one, the other stays 0."""
 
         def __init__(self):
-            super(Lstm, self).__init__()
+            super(Recurrent, self).__init__()
             features, units = node.parameters[0][1][1], node.attributes["units"]
-            self.rnn = torch.nn.LSTM(features, units, bias=biases > 0, batch_first=True)
+            self.rnn = kind(features, units, bias=biases > 0, batch_first=True)
             if biases == 1:
                 self.rnn.bias_hh_l0.requires_grad_(False)
                 self.rnn.bias_hh_l0.zero_()
@@ -35,14 +36,16 @@ def _lstm(torch, node):
         recurrent_bias = property(lambda self: self.rnn.bias_hh_l0)
 
         def forward(self, x, lengths=None):
-            states, (last, _) = self.rnn(x)
+            states, last = self.rnn(x)
             if lengths is None:
-                return states if gives_all else last[0]
+                if gives_all:
+                    return states
+                return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
             if gives_all:
                 return states * _counted(torch, x, lengths)
             return states[torch.arange(x.shape[0]), lengths - 1]
 
-    return Lstm()
+    return Recurrent()
 
 
 def _mean_over_time(torch):
@@ -55,9 +58,14 @@ def _mean_over_time(torch):
     return MeanOverTime()
 
 
+# Torch's GRU has its reset behind the product.
+LIMITS = {"gru": {"reset_after": True}}
+
 # Functions of (torch, node) that make a module.
 LAYERS = {
     "embedding": _embedding,
-    "lstm": _lstm,
+    "lstm": lambda torch, node: _recurrent(torch, node, torch.nn.LSTM),
+    "gru": lambda torch, node: _recurrent(torch, node, torch.nn.GRU),
+    "rnn": lambda torch, node: _recurrent(torch, node, torch.nn.RNN),
     "mean_over_time": lambda torch, _: _mean_over_time(torch),
 }

@@ -1,17 +1,26 @@
-// lstm, by oneDNN's own primitive. Its gates have our order. Weights lie as the outside has them, G x O x F,
+// Recurrent layers, by oneDNN's own primitives (cells.h). Weights lie as the outside has them, G x O x F,
 // which the way back reads as they are; forward reads a copy in the library's format, made in each step.
+// Where its gates have another order, weights and their gradients are copied into it and back.
 //
 // States at both ends are given, though they are 0 and nobody reads them: without, version 3.2 makes a
-// gradient of the recurrent weight that is wrong.
+// gradient of an LSTM's recurrent weight that is wrong.
 #pragma once
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onednn/cells.h"
 #include "onednn/sequences.h"
 
 namespace timetrial::onednn {
 
-class Lstm final : public Layer {
+template <class Cell>
+class Recurrent final : public Layer {
   public:
-    explicit Lstm(const Attributes& attributes)
+    explicit Recurrent(const Attributes& attributes)
         : units_(attributes.integer("units")), gives_all_(attributes.word("output") == "all") {}
 
     void build_forward(Builder& builder, const Inputs& inputs, Node& output) override {
@@ -27,31 +36,29 @@ class Lstm final : public Layer {
                    [of, from, to = source_.made()] { turn(from.data(), to.data(), of); });
         start_ = Value(allocate(engine, state_desc(of)));  // stays 0
         const Tensor end = allocate(engine, state_desc(of)), end_cell = allocate(engine, state_desc(of));
-        add_up_biases(builder, purpose);
-        hint_ = describe<dnnl::lstm_forward>(engine, builder.attributes(), builder.purpose(), along,
-                                             source_.desc(), start_.desc(), start_.desc(),
-                                             any(weights(of.features)), any(weights(units_)), bias_.desc(),
-                                             states_.desc(), start_.desc(), start_.desc());
+        arrange_biases(builder, purpose);
+        weights_ = arranged(builder, purpose, *parameters[0], of.features);
+        recurrent_ = arranged(builder, purpose, *parameters[1], units_);
+        hint_ = Cell::forward(engine, builder.attributes(), builder.purpose(), formats(of));
         const auto& description = *hint_;
-        weights_ = Value(alias(engine, parameters[0]->value.made(), as_outside(of.features)));
-        recurrent_ = Value(alias(engine, parameters[1]->value.made(), as_outside(units_)));
         Form form{description.impl_info_str(),
                   ports(description),
-                  {{DNNL_ARG_DST_LAYER, states_.desc()},
-                   {DNNL_ARG_DST_ITER, end.desc},
-                   {DNNL_ARG_DST_ITER_C, end_cell.desc}},
+                  {{DNNL_ARG_DST_LAYER, states_.desc()}, {DNNL_ARG_DST_ITER, end.desc}},
                   description.scratchpad_desc(),
-                  [description] { return dnnl::lstm_forward(description); }};
-        std::map<int, const Tensor*> writes{{DNNL_ARG_DST_LAYER, &states_.made()},
-                                            {DNNL_ARG_DST_ITER, &end},
-                                            {DNNL_ARG_DST_ITER_C, &end_cell}};
+                  [description] { return typename Cell::Forward(description); }};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DST_LAYER, &states_.made()}, {DNNL_ARG_DST_ITER, &end}};
+        if (Cell::has_cell_state) {
+            form.writes.push_back({DNNL_ARG_DST_ITER_C, end_cell.desc});
+            writes[DNNL_ARG_DST_ITER_C] = &end_cell;
+        }
         if (builder.learns()) {
             workspace_ = Value(allocate(engine, description.workspace_desc()));
             form.writes.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             writes[DNNL_ARG_WORKSPACE] = &workspace_.made();
         }
         builder.facts.emplace_back(purpose.text(), form.implementation + ", all " + std::to_string(of.steps) +
-                                                       " steps of every sample");
+                                                       " steps of every sample" +
+                                                       (keeps_order ? "" : ", gates copied into its order"));
         builder.append(builder.forward, purpose, form, reads(), writes);
         end_ = Value(end), end_cell_ = Value(end_cell);
         output.value = Value(allocate(engine, plain(output.shape)));
@@ -72,68 +79,61 @@ class Lstm final : public Layer {
                        std::fill_n(to.data(), to.stored_elements(), 0.0F);
                        hide(lengths, of, gradient.data(), to.data());
                    });
-        const auto description = describe_backward<dnnl::lstm_backward>(
-            engine, builder.attributes(), *hint_, dnnl::prop_kind::backward, along, source_.desc(),
-            start_.desc(), start_.desc(), any(weights(of.features)), any(weights(units_)), bias_.desc(),
-            states_.desc(), start_.desc(), start_.desc(), source_.desc(), start_.desc(), start_.desc(),
-            any(weights(of.features)), any(weights(units_)), bias_.desc(), states_.desc(), start_.desc(),
-            start_.desc());
+        const auto description = Cell::backward(engine, builder.attributes(), *hint_, formats(of));
         const Tensor of_source = allocate(engine, source_.desc());
         const Tensor of_start = allocate(engine, start_.desc()), of_cell = allocate(engine, start_.desc());
         const Tensor of_weights = allocate(engine, description.diff_weights_layer_desc());
         const Tensor of_recurrent = allocate(engine, description.diff_weights_iter_desc());
-        const Tensor of_bias = parameters.size() > 2 ? alias(engine, parameters[2]->gradient, bias_.desc())
-                                                     : allocate(engine, bias_.desc());
+        const Tensor of_bias = allocate(engine, bias_.desc());
         std::vector<Port> asked = ports(description);
         asked.insert(asked.end(), {{DNNL_ARG_DST_LAYER, states_.desc()},
                                    {DNNL_ARG_DST_ITER, start_.desc()},
-                                   {DNNL_ARG_DST_ITER_C, start_.desc()},
                                    {DNNL_ARG_DIFF_DST_LAYER, states_.desc()},
                                    {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
-                                   {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()},
                                    {DNNL_ARG_WORKSPACE, workspace_.desc()}});
         Form form{description.impl_info_str(),
                   asked,
                   {{DNNL_ARG_DIFF_SRC_LAYER, of_source.desc},
                    {DNNL_ARG_DIFF_SRC_ITER, of_start.desc},
-                   {DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc},
                    {DNNL_ARG_DIFF_WEIGHTS_LAYER, of_weights.desc},
                    {DNNL_ARG_DIFF_WEIGHTS_ITER, of_recurrent.desc},
                    {DNNL_ARG_DIFF_BIAS, of_bias.desc}},
                   description.scratchpad_desc(),
-                  [description] { return dnnl::lstm_backward(description); }};
+                  [description] { return typename Cell::Backward(description); }};
         std::map<int, Value*> read = reads();
         read.insert({{DNNL_ARG_DST_LAYER, &states_},
                      {DNNL_ARG_DST_ITER, &end_},
-                     {DNNL_ARG_DST_ITER_C, &end_cell_},
                      {DNNL_ARG_DIFF_DST_LAYER, &of_states},
                      {DNNL_ARG_DIFF_DST_ITER, &start_},
-                     {DNNL_ARG_DIFF_DST_ITER_C, &start_},
                      {DNNL_ARG_WORKSPACE, &workspace_}});
-        const std::map<int, const Tensor*> writes{
-            {DNNL_ARG_DIFF_SRC_LAYER, &of_source},       {DNNL_ARG_DIFF_SRC_ITER, &of_start},
-            {DNNL_ARG_DIFF_SRC_ITER_C, &of_cell},        {DNNL_ARG_DIFF_WEIGHTS_LAYER, &of_weights},
-            {DNNL_ARG_DIFF_WEIGHTS_ITER, &of_recurrent}, {DNNL_ARG_DIFF_BIAS, &of_bias}};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_SRC_LAYER, &of_source},
+                                            {DNNL_ARG_DIFF_SRC_ITER, &of_start},
+                                            {DNNL_ARG_DIFF_WEIGHTS_LAYER, &of_weights},
+                                            {DNNL_ARG_DIFF_WEIGHTS_ITER, &of_recurrent},
+                                            {DNNL_ARG_DIFF_BIAS, &of_bias}};
+        if (Cell::has_cell_state) {
+            form.reads.insert(form.reads.end(), {{DNNL_ARG_DST_ITER_C, start_.desc()},
+                                                 {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()}});
+            form.writes.push_back({DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc});
+            read.insert({{DNNL_ARG_DST_ITER_C, &end_cell_}, {DNNL_ARG_DIFF_DST_ITER_C, &start_}});
+            writes[DNNL_ARG_DIFF_SRC_ITER_C] = &of_cell;
+        }
         const std::vector<Tensor> added{of_weights, of_recurrent, of_bias};  // to what is there
         append_own(builder, builder.backward, purpose, [added] {
             for (const Tensor& one : added) std::memset(one.data(), 0, one.desc.get_size());
         });
         builder.facts.emplace_back(purpose.text(), form.implementation);
         builder.append(builder.backward, purpose, form, read, writes);
-        builder.append_reorder(builder.backward, purpose, of_weights,
-                               alias(engine, parameters[0]->gradient, as_outside(of.features)),
-                               "weight gradient");
-        builder.append_reorder(builder.backward, purpose, of_recurrent,
-                               alias(engine, parameters[1]->gradient, as_outside(units_)),
-                               "recurrent weight gradient");
-        if (parameters.size() > 3)
-            builder.copy(builder.backward, purpose, parameters[2]->gradient, parameters[3]->gradient);
+        hand_back_weights(builder, purpose, of_weights, *parameters[0], of.features, "weight gradient");
+        hand_back_weights(builder, purpose, of_recurrent, *parameters[1], units_,
+                          "recurrent weight gradient");
+        hand_back_biases(builder, purpose, of_bias);
         if (inputs[0]->learns) hand_back_source(builder, purpose, of, of_source, *inputs[0]);
     }
 
   private:
-    static constexpr auto along = dnnl::rnn_direction::unidirectional_left2right;
-    static constexpr std::int64_t gates = 4;
+    static constexpr auto gates = static_cast<std::int64_t>(Cell::order.size());
+    static constexpr bool keeps_order = std::ranges::is_sorted(Cell::order);
 
     // L x D x I x G x O, one layer in one direction.
     dnnl::memory::dims weights(std::int64_t inputs) const { return {1, 1, inputs, gates, units_}; }
@@ -141,39 +141,95 @@ class Lstm final : public Layer {
         const std::int64_t all = gates * units_ * inputs;
         return {weights(inputs), f32, dnnl::memory::dims{all, all, 1, units_ * inputs, inputs}};
     }
-    Desc bias_desc() const { return plain({1, 1, gates, units_}); }
     Desc state_desc(const Steps& of) const { return plain({1, 1, of.batch, units_}); }
+    RecurrentFormats formats(const Steps& of) const {
+        return {source_.desc(),       start_.desc(), any(weights(of.features)),
+                any(weights(units_)), bias_.desc(),  states_.desc()};
+    }
 
     // What both ways read: its formats, and where it lies.
     template <typename Description>
     std::vector<Port> ports(const Description& description) const {
-        return {{DNNL_ARG_SRC_LAYER, source_.desc()},
-                {DNNL_ARG_SRC_ITER, start_.desc()},
-                {DNNL_ARG_SRC_ITER_C, start_.desc()},
-                {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
-                {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
-                {DNNL_ARG_BIAS, bias_.desc()}};
+        std::vector<Port> all{{DNNL_ARG_SRC_LAYER, source_.desc()},
+                              {DNNL_ARG_SRC_ITER, start_.desc()},
+                              {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
+                              {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
+                              {DNNL_ARG_BIAS, bias_.desc()}};
+        if (Cell::has_cell_state) all.push_back({DNNL_ARG_SRC_ITER_C, start_.desc()});
+        return all;
     }
     std::map<int, Value*> reads() {
-        return {{DNNL_ARG_SRC_LAYER, &source_},       {DNNL_ARG_SRC_ITER, &start_},
-                {DNNL_ARG_SRC_ITER_C, &start_},       {DNNL_ARG_WEIGHTS_LAYER, &weights_},
-                {DNNL_ARG_WEIGHTS_ITER, &recurrent_}, {DNNL_ARG_BIAS, &bias_}};
+        std::map<int, Value*> all{{DNNL_ARG_SRC_LAYER, &source_},
+                                  {DNNL_ARG_SRC_ITER, &start_},
+                                  {DNNL_ARG_WEIGHTS_LAYER, &weights_},
+                                  {DNNL_ARG_WEIGHTS_ITER, &recurrent_},
+                                  {DNNL_ARG_BIAS, &bias_}};
+        if (Cell::has_cell_state) all[DNNL_ARG_SRC_ITER_C] = &start_;
+        return all;
     }
 
-    // One bias: the only one, the sum, or zeros.
-    void add_up_biases(Builder& builder, const Purpose& purpose) {
-        if (parameters.size() == 3) {
-            bias_ = Value(alias(builder.engine(), parameters[2]->value.made(), bias_desc()));
+    // A weight in the primitive's order of gates.
+    Value arranged(Builder& builder, const Purpose& purpose, Parameter& weight, std::int64_t inputs) {
+        if (keeps_order) return Value(alias(builder.engine(), weight.value.made(), as_outside(inputs)));
+        Value made(allocate(builder.engine(), as_outside(inputs)));
+        append_own(builder, builder.forward, purpose,
+                   [size = units_ * inputs, from = weight.value.made(), to = made.made()] {
+                       for (std::size_t g = 0; g < Cell::order.size(); ++g)
+                           std::copy_n(gate(from, Cell::order[g], size), size, gate(to, g, size));
+                   });
+        return made;
+    }
+    // Its gradient in ours.
+    void hand_back_weights(Builder& builder, const Purpose& purpose, const Tensor& made, Parameter& weight,
+                           std::int64_t inputs, const std::string& what) {
+        const Desc outside = as_outside(inputs);
+        if (keeps_order) {
+            builder.append_reorder(builder.backward, purpose, made,
+                                   alias(builder.engine(), weight.gradient, outside), what);
             return;
         }
-        bias_ = Value(allocate(builder.engine(), bias_desc()));
+        const Tensor theirs = allocate(builder.engine(), outside);
+        builder.append_reorder(builder.backward, purpose, made, theirs, what);
+        append_own(builder, builder.backward, purpose,
+                   [size = units_ * inputs, theirs, to = weight.gradient] {
+                       for (std::size_t g = 0; g < Cell::order.size(); ++g)
+                           std::copy_n(gate(theirs, g, size), size, gate(to, Cell::order[g], size));
+                   });
+    }
+    static float* gate(const Tensor& of, std::size_t which, std::int64_t size) {
+        return of.data() + static_cast<std::int64_t>(which) * size;
+    }
+
+    // The primitive's biases: the only one of ours, the sum of both, or zeros.
+    void arrange_biases(Builder& builder, const Purpose& purpose) {
+        const auto count = static_cast<std::int64_t>(Cell::biases.size());
+        bias_ = Value(allocate(builder.engine(), plain({1, 1, count, units_})));
         if (parameters.size() == 2) return;
-        append_own(
-            builder, builder.forward, purpose,
-            [first = parameters[2]->value.made(), second = parameters[3]->value.made(), to = bias_.made()] {
-                for (std::int64_t i = 0; i < to.stored_elements(); ++i)
-                    to.data()[i] = first.data()[i] + second.data()[i];
-            });
+        std::vector<Tensor> ours;
+        for (std::size_t i = 2; i < parameters.size(); ++i) ours.push_back(parameters[i]->value.made());
+        append_own(builder, builder.forward, purpose, [units = units_, ours, to = bias_.made()] {
+            std::fill_n(to.data(), to.stored_elements(), 0.0F);
+            for (std::size_t place = 0; place < Cell::biases.size(); ++place)
+                for (std::size_t which = 0; which < ours.size(); ++which) {
+                    if (!is_in(which, place)) continue;
+                    const float* from = gate(ours[which], Cell::biases[place].gate, units);
+                    for (std::int64_t i = 0; i < units; ++i) gate(to, place, units)[i] += from[i];
+                }
+        });
+    }
+    void hand_back_biases(Builder& builder, const Purpose& purpose, const Tensor& of_bias) {
+        for (std::size_t which = 0; which + 2 < parameters.size(); ++which)
+            append_own(builder, builder.backward, purpose,
+                       [which, units = units_, of_bias, to = parameters[which + 2]->gradient] {
+                           for (std::size_t place = 0; place < Cell::biases.size(); ++place)
+                               if (is_in(which, place))
+                                   std::copy_n(gate(of_bias, place, units), units,
+                                               gate(to, Cell::biases[place].gate, units));
+                       });
+    }
+    // Whether our first or second bias is part of the primitive's at a place.
+    static bool is_in(std::size_t which, std::size_t place) {
+        return which == 0 ? Cell::biases[place].has_first : Cell::biases[place].has_second;
     }
 
     // N x T x F to T x N x F.
@@ -225,7 +281,7 @@ class Lstm final : public Layer {
     const std::int64_t units_;
     const bool gives_all_;
     Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_, workspace_;
-    std::optional<Described<dnnl::lstm_forward>> hint_;
+    std::optional<Described<typename Cell::Forward>> hint_;
 };
 
 }  // namespace timetrial::onednn
