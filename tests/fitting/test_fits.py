@@ -17,7 +17,7 @@ from timetrial.cli.main import app
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.fitting import Fits
-from timetrial.fitting.fitting import fit_experiment
+from timetrial.fitting.fitting import _has_run, fit_experiment
 from timetrial.records.model import Ending, LaunchRecord, Setting
 
 MB = 1 << 20
@@ -104,6 +104,20 @@ def test_each_case_has_its_own(scripted: Callable[..., Fits], fake: FakeEngine) 
     assert "capped (refused) behind step 3" in words
     assert "crash: " in words
     assert fake.locked == 0
+
+
+def test_what_fails_behind_its_steps_has_run() -> None:
+    def record(outcome: Any, stop: str | None) -> LaunchRecord:
+        return LaunchRecord(
+            id="0", case="a", purpose="speed", seed=1, block=0, position=0, outcome=outcome, stop_reason=stop,
+            started_at="", duration_s=1.0,
+        )  # fmt: skip
+
+    assert _has_run(record("ok", "budget"))
+    assert _has_run(record("capped", "budget"))  # as its tensors were written
+    assert not _has_run(record("capped", None))
+    assert not _has_run(record("wrong", "budget"))
+    assert not _has_run(record("nan", None))
 
 
 def test_who_needs_more_than_is_free_has_none(scripted: Callable[..., Fits]) -> None:

@@ -105,7 +105,9 @@ def test_memory_that_a_signal_handler_asks_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.effect("open_files.cap")
-@pytest.mark.parametrize(("cap", "outcome"), [("100", "capped"), ("1000", "ok")])
+@pytest.mark.parametrize(
+    ("cap", "outcome"), [("100", "capped"), pytest.param("1000", "ok", marks=pytest.mark.full)]
+)
 def test_open_files(tmp_path: Path, cap: str, outcome: str) -> None:
     record = launched(tmp_path, PLANTED, {"planted.behavior": "files", "open_files.cap": cap})
     assert record.outcome == outcome, words(record)
@@ -131,7 +133,9 @@ def forget_places() -> Iterator[None]:
 
 @pytest.mark.effect("processes.cap")
 @pytest.mark.parametrize("grouped", ["pids"], indirect=True)
-@pytest.mark.parametrize(("cap", "outcome"), [("1", "capped"), ("200", "ok")])
+@pytest.mark.parametrize(
+    ("cap", "outcome"), [("1", "capped"), pytest.param("200", "ok", marks=pytest.mark.full)]
+)
 def test_processes(tmp_path: Path, grouped: Path, cap: str, outcome: str) -> None:
     record = launched(tmp_path, PLANTED, {"planted.behavior": "children", "processes.cap": cap})
     assert record.outcome == outcome, words(record)

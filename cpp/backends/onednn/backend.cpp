@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -90,7 +91,12 @@ class OneDnn final : public Backend {
         optimizer_ = read_optimizer(build.optimizer, description().optimizers);
         learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
-        choose_layout(build);
+        try {
+            choose_layout(build);
+        } catch (const dnnl::error& error) {
+            if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+            throw;
+        }
         targets_.resize(graph_.heads.size());
         reset();
         malloc_trim(0);  // what the trials used

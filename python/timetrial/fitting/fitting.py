@@ -149,7 +149,7 @@ class _Search:
         kept = next((one for one in record.settings if one.name == MEMORY), None)
         if record.outcome == "mismatch" and kept is not None and kept.status == "ignored":
             raise InputError(f"{MEMORY}={size} is not in force here: {kept.how_read}. Another --by may be")
-        return record.outcome == "ok"
+        return _has_run(record)
 
     def _kept_by(self) -> str | None:
         for record in self.seen.values():
@@ -178,8 +178,14 @@ class _Search:
             contender=self.one.contender,
         )
         record = self.engine.launch(plan)
-        self.bar.done(record)
+        self.bar.done(record if size is None else None)  # that some sizes are too small is no failure
         return record
+
+
+def _has_run(record: LaunchRecord) -> bool:
+    """All steps that were wanted: what is looked at behind them, to judge them, may need more."""
+    has_ended = record.stop_reason is not None and record.outcome in ("capped", "oom", "crash")
+    return record.outcome == "ok" or has_ended
 
 
 def few_steps(experiment: Experiment) -> Measure:
