@@ -154,6 +154,8 @@ def test_who_is_looked_at() -> None:
     assert hz_of({}, "learning") == hz_of({}, "resources") == 20
     assert hz_of({}, "speed") is hz_of({}, "proof") is None
     assert hz_of({"samples.hz": "5"}, "speed") == 5
+    assert hz_of({"memory.cap": "1GB"}, "proof") == 20  # it may be all that there is
+    assert hz_of({"memory.cap": "none"}, "proof") is hz_of({"memory.cap": "1GB"}, "speed") is None
     assert hz_of({"samples.hz": "0"}, "learning") is None
 
 

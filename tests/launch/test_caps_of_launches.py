@@ -54,6 +54,13 @@ def test_what_grows_beyond_its_cap_is_capped(tmp_path: Path, way: str) -> None:
     assert sum(segment.steps for segment in record.segments) > 0
 
 
+def test_a_proof_that_is_capped_has_a_curve(tmp_path: Path) -> None:
+    asked = {"null.fail": "grow", "null.fail_at": "build", "null.fail_after": "0", "memory.cap": "8MiB"}
+    record = launched(tmp_path, "null", asked, purpose="proof")
+    assert record.outcome == "capped", words(record)
+    assert "samples.tsv" in record.files
+
+
 def test_the_same_without_a_cap_is_not(tmp_path: Path) -> None:
     record = launched(tmp_path, "null", {"null.fail": "grow", "memory.cap": "none"})
     assert record.outcome == "oom", words(record)

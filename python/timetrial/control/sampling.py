@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from timetrial.caps import caps
 from timetrial.errors import InputError
 from timetrial.records.model import Purpose, Setting
 
@@ -34,9 +35,12 @@ def check(settings: Mapping[str, str]) -> None:
 
 
 def hz_of(settings: Mapping[str, str], purpose: Purpose) -> int | None:
-    """Looks a second in a launch for this purpose; None: none."""
+    """Looks a second in a launch for this purpose; None: none. Under a cap on memory the proof is looked at
+    too: it may be all that there is of the case."""
     asked = settings.get(NAME)
-    return (DEFAULT_HZ if purpose in UNTIMED else None) if asked is None else int(asked) or None
+    is_capped_proof = purpose == "proof" and settings.get(caps.MEMORY, caps.NONE) != caps.NONE
+    is_looked_at = purpose in UNTIMED or is_capped_proof
+    return (DEFAULT_HZ if is_looked_at else None) if asked is None else int(asked) or None
 
 
 def judge(asked: str, looks: Looks) -> Setting:
