@@ -73,7 +73,7 @@ class Scripted:
             update["outcome"] = "mismatch"
         elif int(cap) < self.needs[plan.case.backend]:
             ending = Ending(cause="refused", boundary="step 3")
-            update |= {"outcome": "capped", "reason": "no more", "ending": ending}
+            update |= {"outcome": "capped", "reason": "no more", "ending": ending, "stop_reason": None}
         return record.model_copy(update=update)
 
 
