@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from timetrial.cli.main import app
 from timetrial.experiment import doctor as module
-from timetrial.experiment.doctor import FRAMEWORKS, LIBRARIES, REPORTS, STACKS, Check, Diagnosis
+from timetrial.experiment.doctor import COUNTERS, FRAMEWORKS, LIBRARIES, REPORTS, STACKS, Check, Diagnosis
+from timetrial.records.model import Counter
 from timetrial.report.doctor import to_text
 
 LONG = "/a/very/long/path/to/an/environment/that/lies/deep/below/a/home/folder/of/somebody/bin/python"
@@ -96,3 +97,21 @@ def test_what_is_missing_here_has_a_gain(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(one.gain for one in missing)
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert all(one["gain"] for one in json.loads(done.stdout)["checks"] if one["state"] == "missing")
+
+
+def test_what_can_be_counted_is_ready_and_the_rest_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "EACCES: kernel.perf_event_paranoid is 4: sudo sysctl kernel.perf_event_paranoid=2"
+    counters = [
+        Counter(name="instructions", reason=why),
+        Counter(name="cycles", reason=why),
+        Counter(name="page_faults", per_step=1.0),
+    ]
+    monkeypatch.setattr("timetrial.observing.counted.counted_here", lambda: counters)
+    checks = module._counter_checks()
+    assert [(one.name, one.state, one.gain) for one in checks] == [
+        ("counter page_faults", "ready", ""),
+        ("instructions, cycles", "missing", COUNTERS),
+    ]
+    text = " ".join(to_text(dataclasses.replace(WHOLE, checks=[*READY, *MISSING, *checks])).split())
+    assert "counters page_faults" in text
+    assert f"instructions, cycles: {why}" in text

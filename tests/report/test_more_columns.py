@@ -10,6 +10,7 @@ import pytest
 
 from timetrial.errors import InputError
 from timetrial.records.model import Counter, Memory, MemoryAt
+from timetrial.report.detail import counter_facts
 from timetrial.report.more_columns import (
     MORE_COLUMNS,
     NOT_COUNTED,
@@ -89,3 +90,13 @@ def test_a_column_that_nobody_fills_says_why() -> None:
         f"energy: {NOT_COUNTED}",
     ]
     assert why_empty(columns[:1], [row(counters=no), row(counters=BOTH)]) == []
+
+
+def test_show_has_what_was_counted_and_why_not() -> None:
+    no = [Counter(name=name, reason="EACCES: a remedy") for name in ("instructions", "cycles")]
+    one = row(counters=[*no, Counter(name="page_faults", per_step=12.5)])
+    assert dict(counter_facts(one.launches)) == {
+        "counted in a step": "page_faults 12.5",
+        "not counted": "instructions, cycles: EACCES: a remedy",
+    }
+    assert dict(counter_facts(row().launches)) == {}

@@ -45,7 +45,7 @@ def test_it_is_predicted_searched_and_confirmed(
     assert sizes == [64, 128, 256, 512, 614, 615, 614]
     assert one.launches == len(sizes) == len(list(whole.folder.glob("*/*/record.json")))
     assert "614" in repr(whole)
-    assert "615 holds 100 MB" in repr(whole)
+    assert "615 holds 100.1 MB" in repr(whole)
     assert (whole.folder / "largest.json").is_file()
 
 
@@ -75,13 +75,13 @@ def test_who_does_not_run_or_fit_says_why(found: Callable[..., LargestBatches]) 
     assert absent.outcome == "unavailable"
     [small] = found(30 * MB, "backend=fast").batches
     assert (small.outcome, small.batch_size) == ("capped", None)
-    assert "not even a batch of 1: 1 holds 40 MB" in (small.reason or "")
+    assert "not even a batch of 1: 1 holds 40.10 MB" in (small.reason or "")
 
 
 @pytest.mark.parametrize(
     ("memory", "words", "precision", "message"),
     [
-        (2 * 10**9, (), 0.01, "memory=2 GB, and 954 MB are free here"),
+        (2 * 10**9, (), 0.01, "memory=1.863 GB, and 953.7 MB are free here"),
         (MB, ("batch_size=1,2",), 0.01, "the search is for the batch size, and the cases have several"),
         (MB, (), 0.0, "precision is 0.0; expected a fraction"),
     ],

@@ -2,7 +2,7 @@
 the steady part.
 
 They are where nothing is timed, unless somebody asks for `off`; where steps are timed only if it is asked,
-because a counter costs some hundred nanoseconds whenever a thread gets a processor.
+because counters cost about a microsecond whenever a thread gets a processor.
 """
 
 from __future__ import annotations

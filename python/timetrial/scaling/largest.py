@@ -28,8 +28,7 @@ from timetrial.records import store
 from timetrial.records.files import near, write_once
 from timetrial.records.model import LaunchRecord
 from timetrial.report.columns import Grid
-from timetrial.report.numbers import first_line
-from timetrial.report.numbers import memory as in_words
+from timetrial.report.numbers import first_line, significant
 from timetrial.statistics.bisection import largest
 from timetrial.statistics.lines import FEWEST_SIZES, Part, fit_line
 
@@ -103,6 +102,12 @@ class LargestBatches:
         from timetrial.report.rendering import to_html
 
         return to_html(self)
+
+
+def in_words(size: int) -> str:
+    """'95.03 MB' (2^20 bytes): sizes that lie near each other are told apart."""
+    scale, unit = (2**30, "GB") if size >= 2**30 else (2**20, "MB")
+    return f"{significant(size / scale, 4)} {unit}"
 
 
 def _remark(one: LargestBatch) -> str:
