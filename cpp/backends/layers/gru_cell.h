@@ -15,7 +15,8 @@ namespace timetrial::layers {
 template <typename T>
 struct GruCell {
     static constexpr int64_t gates = 3, columns = 4, kept = 0;
-    static constexpr std::array of_input{Gates{0, 2, 1}, Gates{2, 1, 0}}, of_state{Gates{0, 3, 1}};
+    static constexpr std::array of_input{Gates{0, 2, 1}, Gates{2, 1, 0}};
+    static constexpr std::array of_state{Gates{0, 3, 1}};
     static constexpr bool adds_to_state = true, resets = false;
 
     static void forward(const CellRow<T>& row, T* __restrict state) {
@@ -50,7 +51,8 @@ struct GruCell {
 template <typename T>
 struct GruCellResetBefore {
     static constexpr int64_t gates = 3, columns = 3, kept = 1;
-    static constexpr std::array of_input{Gates{0, 3, 0}}, of_state{Gates{0, 2, 0}, Gates{2, 1, 2, true}};
+    static constexpr std::array of_input{Gates{0, 3, 0}};
+    static constexpr std::array of_state{Gates{0, 2, 0}, Gates{2, 1, 2, true}};
     static constexpr bool adds_to_state = true, resets = true;
 
     static void reset(const CellRow<T>& row) {

@@ -14,7 +14,8 @@ namespace timetrial::layers {
 template <typename T>
 struct LstmCell {
     static constexpr int64_t gates = 4, columns = 4, kept = 2;
-    static constexpr std::array of_input{Gates{0, 4, 0}}, of_state{Gates{0, 4, 0}};
+    static constexpr std::array of_input{Gates{0, 4, 0}};
+    static constexpr std::array of_state{Gates{0, 4, 0}};
     static constexpr bool adds_to_state = false, resets = false;
 
     static void forward(const CellRow<T>& row, T* __restrict state) {

@@ -13,7 +13,8 @@ namespace timetrial::layers {
 template <typename T>
 struct RnnCell {
     static constexpr int64_t gates = 1, columns = 1, kept = 0;
-    static constexpr std::array of_input{Gates{0, 1, 0}}, of_state{Gates{0, 1, 0}};
+    static constexpr std::array of_input{Gates{0, 1, 0}};
+    static constexpr std::array of_state{Gates{0, 1, 0}};
     static constexpr bool adds_to_state = false, resets = false;
 
     static void forward(const CellRow<T>& row, T* __restrict state) {
