@@ -31,6 +31,7 @@ RUNTIME = Path(__file__).parents[2] / "python/timetrial/runtime"
     [
         ("terminate called after throwing an instance of 'std::bad_alloc'", True),
         ("libx.so: failed to map segment from shared object", True),
+        ("OpenBLAS error: Memory allocation still failed after 10 retries, giving up.", True),
         ("numpy.core._exceptions.MemoryError: Unable to allocate 1 GiB", True),
         ("ValueError: shapes (2,3) and (4,5) not aligned", False),
         ("", False),
@@ -144,6 +145,9 @@ def test_how_far_it_came() -> None:
     assert told(None, [], 0, [], "").boundary == "none"
     assert told(None, exec_, 0, [], "").boundary == "exec"
     assert told(None, exec_, 7, [], "").boundary == "step 7"
+    early = from_failed_event("oom", "build", "no more", FREE).ending
+    assert told(early, exec_, 0, [], "").boundary == "import"
+    assert told(early, exec_, 7, [], "").boundary == "step 7"
     assert told(None, [], 0, [], "\n".join(map(str, range(40)))).last_lines == list(map(str, range(28, 40)))
 
 

@@ -41,7 +41,7 @@ def test_a_contender_of_a_known_size(tmp_path: Path) -> None:
         assert 16 * MB < one.smallest_bytes <= 1.02 * one.short_bytes + 4096
         assert one.short_bytes < 17 * MB
         assert (one.outcome, one.kept_by, one.below, one.cause) == ("ok", "data", "capped", "refused")
-        assert one.boundary == "exec"
+        assert one.boundary == "import"
     assert abs((again.smallest_bytes or 0) / (grown.smallest_bytes or 1) - 1) < 0.03
     assert "null.fail=grow" in repr(found)
     assert "runs in the least that can be asked" in repr(found)

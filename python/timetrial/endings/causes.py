@@ -14,6 +14,8 @@ _MEMORY = (
     "memoryerror",
     "unable to allocate",
     "memory exhausted",
+    "memory allocation failed",
+    "memory allocation still failed",  # OpenBLAS, of its buffers
     "failed to map segment",  # of a library
     "zero-fill pages",
     "cannot create shared object descriptor",

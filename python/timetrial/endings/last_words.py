@@ -13,12 +13,18 @@ LONGEST_LINE = 500
 _BEGINNINGS = ("Fatal Python error:", "Current thread 0x", "Thread 0x", "timetrial-child: stack ")
 
 
+# What the contender says it is doing, before it is ready -> the phase behind it.
+PHASE_BEHIND = {"load": "start", "build": "import", "settings": "import"}
+
+
 def told(
     ending: Ending | None, phases: Sequence[Phase], steps: int, evaluations: Sequence[Evaluation], stderr: str
 ) -> Ending:
     """The evidence of a launch that failed, how far it came, in `steps`, and what it said last."""
+    known = _boundary(phases, steps, evaluations)
+    said = ending.boundary if ending else None
     update = {
-        "boundary": _boundary(phases, steps, evaluations),
+        "boundary": said if said and known in ("none", "exec") else known,
         "last_lines": [line[:LONGEST_LINE] for line in _lines(stderr)[-LAST_LINES:]],
         "stack": stack_in(stderr),
     }

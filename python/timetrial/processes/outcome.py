@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from timetrial.caps.caps import Caps
 from timetrial.control_groups import Kills
 from timetrial.endings.causes import reached, speaks_of_memory
+from timetrial.endings.last_words import PHASE_BEHIND
 from timetrial.records.model import Cause, Ending, Outcome
 
 _OF_MEMORY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGKILL)
@@ -31,7 +32,11 @@ class LaunchError(Exception):
 def from_failed_event(outcome: Outcome, where: str | None, text: str | None, caps: Caps) -> LaunchError:
     """What the contender itself said before it gave up."""
     reason = f"{text or 'the contender gave no reason'}{f' ({where})' if where else ''}"
-    ending = Ending(cause="refused" if outcome == "oom" else None, caps=caps.words or None)
+    ending = Ending(
+        cause="refused" if outcome == "oom" else None,
+        caps=caps.words or None,
+        boundary=PHASE_BEHIND.get(where or ""),
+    )
     is_oom = outcome == "oom" and caps.memory_bytes is not None
     if outcome != "mismatch" and (is_oom or reached(reason, caps) is not None):
         cause: Cause | None = "refused" if caps.memory_bytes and speaks_of_memory(reason) else ending.cause
