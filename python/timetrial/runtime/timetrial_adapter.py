@@ -147,12 +147,19 @@ def gates_in_order(array, order):
     return array.reshape(4, -1, *array.shape[1:])[list(order)].reshape(array.shape)
 
 
-def path_facts(job, node, path, faster=None):
+def steps_of(job, node):
+    """How many steps the sequences have that a layer reads."""
+    return source_shape(job, node)[1]
+
+
+def path_facts(job, node, path, faster=None, packs=False):
     """facts() of a recurrent layer: by which way the library computes it, as the library itself shows it.
-    `faster`: how to get a way of the library that is known to be faster, if there is one."""
-    source = node.inputs[0]
-    steps = (job.inputs[source] if source in job.inputs else job.node(source)).shape[1]
-    found = {node.name + " forward": "{}, all {} steps of every sample".format(path, steps)}
+    `faster`: how to get a way of the library that is known to be faster, if there is one. `packs`: whether it
+    leaves out steps that do not count."""
+    computed = "all {} steps of every sample".format(steps_of(job, node))
+    if packs and len(node.inputs) > 1:
+        computed = "the steps that count"
+    found = {node.name + " forward": "{}, {}".format(path, computed)}
     if faster is not None:
         found[node.name + " faster"] = faster
     return found

@@ -4,8 +4,9 @@ import copy
 
 import numpy as np
 from chainer_network import LAYERS, LOSSES, make_chain
+from chainer_sequences import path_of
 from chainer_updates import Updates
-from timetrial_adapter import BaseAdapter, blas_threads, openmp_threads, weight_name
+from timetrial_adapter import BaseAdapter, blas_threads, openmp_threads, path_facts, steps_of
 from timetrial_updates import OPTIMIZERS
 
 
@@ -13,6 +14,8 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    several_inputs = True
+    sequences = True
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -35,14 +38,18 @@ class Adapter(BaseAdapter):
 
     def facts(self):
         """NumPy computes where iDeep does not."""
-        return {"numpy.version": np.__version__}
+        found = {"numpy.version": np.__version__}
+        for node in self._job.layers:
+            if node.kind == "lstm":
+                path = path_of(chainer, getattr(self.model, node.name), steps_of(self._job, node))
+                found.update(path_facts(self._job, node, path, packs=True))
+        return found
 
     def build(self, job, batch):
         """The batch's own memory; the chain and the optimizer are made by reset()."""
-        images, labels = batch[job.sources[0]], batch[job.target]
-        self._job = job
-        self.images, self.labels = images, labels
-        self._masks = {name: batch[name] for name in job.masks}
+        self._job, self.labels = job, batch[job.target]
+        self._inputs = {name: batch[name] for name in job.sources}
+        self._read = {name: array for name, array in self._inputs.items() if name not in job.masks}
         self._loss = LOSSES[job.node(job.loss).kind]
         self.reset()
 
@@ -53,10 +60,10 @@ class Adapter(BaseAdapter):
             self.model.to_intel64()
         self._named = {}
         for node in self._job.nodes:
-            names = ("gamma", "beta") if node.states else ("W", "b")
+            theirs = {"weight": "gamma", "bias": "beta"} if node.states else {"weight": "W", "bias": "b"}
             for name, _ in node.parameters:
-                link = getattr(self.model, node.name)
-                self._named[name] = getattr(link, names[name != weight_name(node)])
+                link, own = getattr(self.model, node.name), name[len(node.name) + 1 :]
+                self._named[name] = getattr(link, own if hasattr(link, own) else theirs[own])
         self._updates = Updates(chainer, self._job, self.model)
 
     def step(self):
@@ -68,14 +75,14 @@ class Adapter(BaseAdapter):
     def gradient(self):
         """The same without update; gradients stay in the parameters."""
         self.model.cleargrads()
-        loss = self._loss(chainer.functions, self._values(self._masks)[self._job.output], self.labels)
+        loss = self._loss(chainer.functions, self._values(self._inputs)[self._job.output], self.labels)
         loss.backward()
         return float(loss.array)
 
     def forward(self):
         """Inference; the prediction (N x classes)."""
         with chainer.using_config("train", False), chainer.no_backprop_mode():
-            return self._values({})[self._job.output]
+            return self._values(self._read)[self._job.output]
 
     def evaluate(self):
         """Inference between training steps."""
@@ -110,14 +117,13 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch, by a copy whose states may move."""
         model, self.model = self.model, copy.deepcopy(self.model)
         with chainer.no_backprop_mode():
-            values = self._values(self._masks)
+            values = self._values(self._inputs)
         self.model = model
         return {name: np.array(values[name].array) for name in values if name not in self._job.inputs}
 
-    def _values(self, masks):
+    def _values(self, inputs):
         """Name of a layer -> what it gives, up to the loss."""
-        values = dict(masks)
-        values[self._job.sources[0]] = self.images
+        values = dict(inputs)
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 inputs = [values[name] for name in node.inputs if name in values]

@@ -1,5 +1,6 @@
 """The network in Chainer's links and functions: what computes each kind of layer, and each loss."""
 
+import chainer_sequences
 import numpy as np
 from timetrial_adapter import bias_name, biased_variance, borders, one_hot, pair, response_alpha, weight_name
 
@@ -11,7 +12,9 @@ def make_chain(chainer, job):
         for node in job.nodes:
             if node.states:
                 setattr(chain, node.name, _batch_normalization(chainer, node, job))
-            if node.states or not node.parameters:
+            elif node.kind in chainer_sequences.LINKS:
+                setattr(chain, node.name, chainer_sequences.LINKS[node.kind](chainer, node, job))
+            if node.states or not node.parameters or node.kind in chainer_sequences.LINKS:
                 continue
             weight = np.array(job.parameters[weight_name(node)])
             bias = bias_name(node)
@@ -86,6 +89,11 @@ def _linked(_, chain, node, x):
     return getattr(chain, node.name)(x)
 
 
+def _dense(_, chain, node, x):
+    """Of a sequence, of each step of each sample."""
+    return getattr(chain, node.name)(x, n_batch_axes=len(node.shape) - 1)
+
+
 def _conv2d(functions, chain, node, x):
     if not _is_even(node):
         x = functions.pad(x, ((0, 0), (0, 0), *borders(node)), "constant")
@@ -113,6 +121,8 @@ def _avg_pool2d(functions, _, node, x):
 # Functions of (chainer.functions, chain, node, the layer's inputs).
 LAYERS = {
     **dict.fromkeys(LINKS, _linked),
+    **chainer_sequences.LAYERS,
+    "dense": _dense,
     "conv2d": _conv2d,
     "batch_norm": _linked,
     "max_pool2d": _max_pool2d,
