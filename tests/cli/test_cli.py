@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from timetrial.cli.main import app
 from timetrial.errors import InputError
+from timetrial.experiment.doctor import COUNTERS
 from timetrial.noise import poor_gain, two_threads_over_one
 
 
@@ -214,7 +215,9 @@ def test_doctor(call: Any) -> None:
     diagnosis = json.loads(done.stdout)
     states = {check["name"]: check["state"] for check in diagnosis["checks"]}
     assert states["backend eigen"] == "ready"
-    assert all(check["cure"] for check in diagnosis["checks"] if check["state"] == "missing")
+    # Counters that the machine does not have come with no command: their words say what would change it.
+    missing = [one for one in diagnosis["checks"] if one["state"] == "missing" and one["gain"] != COUNTERS]
+    assert all(check["cure"] for check in missing)
     assert 0 < diagnosis["clock_ns"] < 10_000
     assert diagnosis["noise"] == []  # it was not asked for
     text = call("doctor", "--noise").stdout
