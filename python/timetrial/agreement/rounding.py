@@ -24,7 +24,7 @@ PLACES = 16 * 2.0**-24  # of each value: what sums of some hundred terms are off
 FINER = 2.0**-10  # by so much less the judge is shifted
 PAIRS = 2
 TIMES = 2.0
-MANY = 8_000_000  # decisions of a batch: among more of them the search may miss some
+MANY = 16_000_000  # decisions of a batch: among more of them the search may miss some
 # Of a gradient, at the least. A normalization takes its mean away, and what lies along its own values; behind
 # a mean over the image that is most of it, and what is left keeps the rounding of the whole.
 LEAST = 5e-4
