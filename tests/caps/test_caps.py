@@ -17,9 +17,9 @@ NOWHERE: dict[str, Path] = {}
 
 def test_without_control_groups_the_kernel_limits_each_process() -> None:
     caps = caps_of({"memory.cap": "512MB", "open_files.cap": "64", "threads": "1"}, NOWHERE)
-    assert caps == Caps(memory_bytes=512_000_000, memory_by="data", open_files=64)
+    assert caps == Caps(memory_bytes=512 << 20, memory_by="data", open_files=64)
     assert caps.options() == [
-        *("--memory", "512000000", "--watch-memory", "512000000", "--watch-hz", "10"),
+        *("--memory", "536870912", "--watch-memory", "536870912", "--watch-hz", "10"),
         *("--open-files", "64"),
     ]
 
@@ -97,7 +97,7 @@ def seen(settings: dict[str, str], *reports: str, found: dict[str, Path] | None 
     return one
 
 
-DATA = "limits data 512000000 address_space - processes - open_files 1024"
+DATA = "limits data 536870912 address_space - processes - open_files 1024"
 FREE = "limits data - address_space - processes - open_files 1024"
 
 
@@ -105,8 +105,8 @@ FREE = "limits data - address_space - processes - open_files 1024"
     ("report", "effective", "status"),
     [
         (DATA, "512MB", "applied"),
-        (DATA.replace("512000000", "511999488"), "512MB", "applied"),  # whole pages
-        (DATA.replace("512000000", "612000000"), "6.12e+08", "ignored"),
+        (DATA.replace("536870912", "536866816"), "512MB", "applied"),  # whole pages
+        (DATA.replace("536870912", "612000000"), "6.12e+08", "ignored"),
         (FREE, "none", "ignored"),
         (None, None, "unverifiable"),
     ],
@@ -140,7 +140,7 @@ def test_a_group_is_kept_only_by_whoever_is_in_it(tmp_path: Path, monkeypatch: p
     found = {"memory": tmp_path, "cpu": tmp_path}
     answers = {True: ("applied", "applied"), False: ("ignored", "ignored"), None: ("unverifiable",) * 2}
     monkeypatch.setattr(
-        Group, "read_back", lambda self, name: {"memory": 512_000_000.0 - 2048, "cpu": 0.5}[name]
+        Group, "read_back", lambda self, name: {"memory": float(2**29 - 2048), "cpu": 0.5}[name]
     )
     for is_in, statuses in answers.items():
         monkeypatch.setattr(Group, "has", lambda self, pid, is_in=is_in: is_in)

@@ -10,10 +10,10 @@ from timetrial.errors import InputError
 
 def test_sizes() -> None:
     words = ("2GB", "1.5 G", "512MiB", "100k", 7, "536870912")
-    assert [bytes_of(one) for one in words] == [2 * 10**9, 1_500_000_000, 2**29, 100_000, 7, 2**29]
+    assert [bytes_of(one) for one in words] == [2**31, 3 * 2**29, 2**29, 102_400, 7, 2**29]
 
 
-WRONG = ("", "much", "2TB", "-1GB", "0GB", "0.1", "9" * 19 + "GB", "1e9", "\u0661GB")
+WRONG = ("", "much", "2TB", "-1GB", "0GB", "0.1", "9" * 19 + "GB", "1e9", "7iB", "\u0661GB")
 
 
 @pytest.mark.parametrize("word", WRONG)

@@ -139,10 +139,10 @@ def test_a_session_without_the_fixture_hears_nothing_of_it(inner: Inner) -> None
         ),
         ('memory_at_most(bench.train("mlp", backend="fat"), "0.5 GiB")', None),
         (
-            'memory_at_most(bench.train("mlp", backend="fat"), "200")',
-            "*The memory limit is '200'; expected a size such as '200 MB'*",
+            'memory_at_most(bench.train("mlp", backend="fat"), "200 TB")',
+            "*limit='200 TB': expected a size such as 2GB*",
         ),
-        ('memory_at_most(bench.train("mlp", backend="fat"), 0)', "*The memory limit is 0; expected a size*"),
+        ('memory_at_most(bench.train("mlp", backend="fat"), 0)', "*limit=0: expected a size*"),
     ],
 )
 def test_what_needs_no_clock_is_judged(inner: Inner, assertion: str, failure: str | None) -> None:

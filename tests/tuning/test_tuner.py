@@ -188,15 +188,15 @@ def test_a_larger_batch_that_is_no_faster_does_not_win(
 @pytest.mark.attempt
 def test_who_holds_more_than_allowed_is_out(engine: FakeEngine, tuned: Callable[..., Tuned]) -> None:
     engine.factor = lambda plan: size_of(plan) ** 0.5
-    engine.held = lambda plan: size_of(plan) * 10**6
-    found = tuned("backend=fast", "batch_size=16,64,32", memory=50 * 10**6)
+    engine.held = lambda plan: size_of(plan) * 2**20
+    found = tuned("backend=fast", "batch_size=16,64,32", memory=50 * 2**20)
     assert found.winner.point == {"batch_size": "32"}
     out = next(one for one in found.trials if one.point == {"batch_size": "64"})
     assert out.ratio is None
     assert out.reason == "it held 64 MB, and 50 MB are the most allowed (memory)"
     assert out.reason in repr(found)
     with pytest.raises(InputError, match="cannot be measured: it held 64 MB, and 50 MB are the most"):
-        tuned("backend=fast", "batch_size=64,16", memory=50 * 10**6)
+        tuned("backend=fast", "batch_size=64,16", memory=50 * 2**20)
 
 
 @pytest.mark.parametrize(

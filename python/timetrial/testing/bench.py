@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pytest
 
+from timetrial.cases.sizes import bytes_of
 from timetrial.errors import InputError, TimetrialError, Unavailable
 from timetrial.testing.judgement import Assertion, Judged, Judgement, Status
 from timetrial.testing.marker import Wishes, check_metric, check_slowdown
@@ -21,7 +22,6 @@ from timetrial.testing.words import (
     evidence,
     failed_words,
     out_of_time,
-    size_bytes,
     with_pytests_cure,
 )
 
@@ -208,7 +208,7 @@ class Bench:
         From the kernel, of the whole process. One launch; the most of three with --bench=full.
         """
         __tracebackhide__ = True
-        most = size_bytes(limit)
+        most = bytes_of(limit, "limit")
         (side,) = self._checked([side])
         ran = self._session.engine.occupy(
             side, self.wishes.seed, FULL_LAUNCHES if self._session.judging else 1

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from timetrial.errors import InputError
 
 if TYPE_CHECKING:
     from timetrial.races import Duel, Race
     from timetrial.statistics.verdict import Rule
     from timetrial.testing.engine import Ran
-
-_UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}  # those of every table of timetrial
-_SIZE = re.compile(r"(\d+\.?\d*|\.\d+)\s*([kmg]?i?b)", re.IGNORECASE)
 
 
 def duel_words(race: Race, duel: Duel) -> str:
@@ -105,16 +99,3 @@ def evidence(ran: Ran) -> str:
     from timetrial.records.files import near
 
     return f"  records     {near(Path(ran.folder))}" + (f"\n  again       {ran.again}" if ran.again else "")
-
-
-def size_bytes(size: object) -> int:
-    """'200 MB' in bytes (MB is 2^20 bytes, as in every table); a whole number is bytes."""
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
-    match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
-    value = float(match[1]) * _UNITS[match[2].lower().replace("i", "")] if match else 0.0
-    if value < 1:
-        raise InputError(
-            f"The memory limit is {size!r}; expected a size such as '200 MB', or a whole number of bytes."
-        )
-    return int(value)

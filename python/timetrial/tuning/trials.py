@@ -72,7 +72,7 @@ class Trials:
             return "the kernel did not say how much memory it held"
         if row.peak_memory_bytes <= self._memory:
             return None
-        held, most = (f"{size / 1e6:,.0f} MB" for size in (row.peak_memory_bytes, self._memory))
+        held, most = (f"{size / 2**20:,.0f} MB" for size in (row.peak_memory_bytes, self._memory))
         return f"it held {held}, and {most} are the most allowed (memory)"
 
     def _of(self, rows: dict[str, Any]) -> Iterator[Candidate]:
