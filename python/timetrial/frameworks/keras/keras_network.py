@@ -63,12 +63,14 @@ class Network(object):
         layers, before, padding = self._keras.layers, [], "valid"
         shape = source_shape(self._job, node)
         if "padding_h" in node.attributes and node.kind != "conv_transpose2d":
-            if _is_same(node, shape):
+            if _is_same(node, shape, self._format):
                 padding = "same"
+            elif borders(node) == ((0, 0), (0, 0)):
+                pass
             elif node.kind == "max_pool2d":
                 padded = _padded_shape(node, shape, self._format)
                 before = [layers.Lambda(self._lowest_padding(*borders(node)), output_shape=padded)]
-            elif borders(node) != ((0, 0), (0, 0)):
+            else:
                 before = [layers.ZeroPadding2D(borders(node), data_format=self._format)]
         elif node.kind == "flatten" and self._format == "channels_last" and len(shape) == 4:
             before = [layers.Permute((3, 1, 2))] if keeps_order(self._job, node.name) else []
@@ -147,7 +149,12 @@ def _padded_shape(node, shape, data_format):
     return (shape[1], *extents) if data_format == "channels_first" else (*extents, shape[1])
 
 
-def _is_same(node, shape):
+def _is_same(node, shape, data_format):
     """Whether Keras' own word for this padding is "same". Its averages leave padded cells out, so for those
-    it never is where there are any."""
-    return node.kind != "avg_pool2d" and borders(node) == same_borders(node, shape)
+    it never is where there are any. On Theano, the only one with "channels_first", it pads both ends alike,
+    and pools of 2 and 5 rows are moved by one."""
+    wanted = borders(node)
+    if wanted == ((0, 0), (0, 0)) or node.kind == "avg_pool2d" or wanted != same_borders(node, shape):
+        return False
+    is_even = all(first == last for first, last in wanted)
+    return data_format != "channels_first" or (is_even and node.kind != "max_pool2d")
