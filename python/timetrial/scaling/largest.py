@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,19 +13,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from timetrial.cases.case import Case
 from timetrial.cases.cases import PlannedCase
 from timetrial.cases.sizes import bytes_of
 from timetrial.errors import InputError
-from timetrial.experiment.describe import prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.fitting.fitting import few_steps, telling
-from timetrial.records import store
+from timetrial.fitting.probes import Probes, check_precision, probe_each
 from timetrial.records.files import near, write_once
-from timetrial.records.model import LaunchRecord
 from timetrial.report.columns import Grid
 from timetrial.report.numbers import first_line, significant
 from timetrial.statistics.bisection import largest
@@ -156,16 +150,15 @@ def search(
     """The same, of an experiment; its records are in a folder largest-... of `results`."""
     engine = engine or real_engine()
     ready = _checked(experiment, engine, memory_bytes, precision)
-    store.check_writable(results)
-    folder = results / f"largest-{secrets.token_hex(4)}"
-    folder.mkdir(parents=True)
-    shown = telling([one.case.axes for one in ready])
-    with engine.lock(), progress(quiet=quiet) as bar:
-        bar.total(0)
-        found = []
-        for one in ready:
-            axes = {key: one.case.axes.get(key, "-") for key in shown}
-            found.append(_Search(experiment, one, axes, engine, folder, bar, memory_bytes, precision).run())
+    folder, found = probe_each(
+        "largest",
+        experiment,
+        ready,
+        engine,
+        results,
+        lambda probes: _Search(probes, memory_bytes, precision).run(),
+        quiet=quiet,
+    )
     whole = LargestBatches(folder, memory_bytes, precision, found)
     write_once(folder / "largest.json", json.dumps(whole.to_json(), indent=1).encode())
     return whole
@@ -173,9 +166,7 @@ def search(
 
 def _checked(experiment: Experiment, engine: Engine, memory_bytes: int, precision: float) -> list[ReadyCase]:
     """All that can be known before anything starts."""
-    if not FINEST <= precision <= 1:
-        words = f"expected a fraction from {FINEST} to 1, such as {PRECISION}"
-        raise InputError(f"precision is {precision!r}; {words}")
+    check_precision(precision, FINEST, PRECISION)
     free = engine.free_bytes()
     if memory_bytes > free:
         raise InputError(f"memory={in_words(memory_bytes)}, and {in_words(free)} are free here: ask for less")
@@ -194,24 +185,19 @@ def _checked(experiment: Experiment, engine: Engine, memory_bytes: int, precisio
 class _Search:
     """Of one case."""
 
-    experiment: Experiment
-    one: ReadyCase
-    axes: Mapping[str, Any]
-    engine: Engine
-    folder: Path
-    bar: QuietProgress
+    probes: Probes
     memory_bytes: int
     precision: float
     held: dict[int, int] = field(default_factory=dict)  # by batch size, the most that a launch held
     failed: dict[int, tuple[str, str]] = field(default_factory=dict)  # by batch size, outcome and reason
-    launches: int = 0
 
     def run(self) -> LargestBatch:
         """The first sizes, the prediction, the search."""
-        if self.one.unavailable is not None:
-            return LargestBatch(self.axes, "unavailable", self.one.unavailable)
-        first = self.one.case.workload.batch_size or 1
-        most = max(first, self.one.checked.samples if self.one.checked else first)
+        one, axes = self.probes.one, self.probes.axes
+        if one.unavailable is not None:
+            return LargestBatch(axes, "unavailable", one.unavailable)
+        first = one.case.workload.batch_size or 1
+        most = max(first, one.checked.samples if one.checked else first)
         for place in range(FIRST_SIZES):
             size = first * GROWTH**place
             if size > most or not self._does_fit(size):
@@ -222,16 +208,16 @@ class _Search:
         if found.fits is None:
             outcome, reason = self.failed.get(1) or ("capped", self._why_not(1))
             words = f"not even a batch of 1: {reason}"
-            return LargestBatch(self.axes, outcome, words, predicted=predicted, launches=self.launches)
+            return LargestBatch(axes, outcome, words, predicted=predicted, launches=self.probes.launches)
         return LargestBatch(
-            self.axes,
+            axes,
             "ok",
             batch_size=found.fits,
             held_bytes=self.held[found.fits],
             beyond=found.beyond,
             why_not="all samples of the data set" if found.beyond is None else self._why_not(found.beyond),
             predicted=predicted,
-            launches=self.launches,
+            launches=self.probes.launches,
         )
 
     def _predicted(self) -> Part | None:
@@ -259,36 +245,15 @@ class _Search:
         return f"{size:,} holds {in_words(self.held[size])}"
 
     def _does_fit(self, size: int) -> bool:
-        case = self.one.case
+        case = self.probes.one.case
         own = replace(case, workload=replace(case.workload, batch_size=size))
-        [ready] = validate([PlannedCase(own)], self.engine)
+        [ready] = validate([PlannedCase(own)], self.probes.engine)
         if ready.unavailable is not None:
             self.failed[size] = ("unavailable", ready.unavailable)
             return False
-        record = self._launch(ready, own, size)
+        record = self.probes.launch(own, f"with a batch of {size:,}", ready)
         if record.outcome != "ok" or record.memory.held is None:
             self.failed[size] = (record.outcome, record.reason or "nobody could see what it holds")
             return False
         self.held[size] = max(record.memory.held, self.held.get(size, 0))
         return record.memory.held <= self.memory_bytes
-
-    def _launch(self, ready: ReadyCase, case: Case, size: int) -> LaunchRecord:
-        from timetrial.launch import LaunchPlan
-
-        self.bar.more(1)
-        self.bar.next(f"{' '.join(map(str, self.axes.values()))} with a batch of {size:,}")
-        spec = self.experiment.spec
-        plan = LaunchPlan(
-            case=case,
-            prepared=prepare_files(self.engine, ready, spec, spec.seed),
-            purpose="speed",
-            folder=self.folder / self.one.case.id / f"{self.launches:03d}",
-            seed=spec.seed,
-            measure=few_steps(self.experiment),
-            environment=spec.environment,
-            contender=ready.contender,
-        )
-        self.launches += 1
-        record = self.engine.launch(plan)
-        self.bar.done(record)
-        return record
