@@ -25,6 +25,7 @@ pytestmark = pytest.mark.attempt
 
 Launch = Callable[..., LaunchRecord]
 STEPS = 60
+LOWEST_NICE = 19
 BURN = """
 import hashlib, os, queue, threading, time
 DATA = bytes(65536)
@@ -150,6 +151,8 @@ def test_affinity_that_nobody_asked_to_change(steps: Launch) -> None:
 def test_priority_changed_after_the_start(steps: Launch, change: str, status: str) -> None:
     if status == "ignored" and os.geteuid() != 0:
         pytest.skip("only root may take a higher priority")
+    if status == "adjusted" and os.getpriority(os.PRIO_PROCESS, 0) > LOWEST_NICE - 3:
+        pytest.skip("machine: these tests run at the lowest priority themselves")
     record = steps(CHANGES.format(change=change), threads="1")
     found = setting(record, "priority")
     assert found is not None, words(record)
