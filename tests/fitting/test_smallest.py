@@ -85,3 +85,17 @@ def test_who_never_runs_twice_has_no_size() -> None:
         return first and size > 50 * MB
 
     assert smallest(never_again, 60 * MB, MB, 70 * MB, 0.02) is None
+
+
+def test_what_is_found_ran_twice_after_disappointments_too() -> None:
+    answers = iter([True, False, False, True, False, True, True])
+    ran: list[int] = []
+
+    def fickle(size: int) -> bool:
+        answer = next(answers)
+        ran.extend([size] * answer)
+        return answer
+
+    found = smallest(fickle, 64 * MB, 64 * MB, 4096 * MB, 0.02)
+    assert found is not None
+    assert ran.count(found.enough) == 2

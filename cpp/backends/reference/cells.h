@@ -1,5 +1,6 @@
 // The formulas of recurrent layers, of one unit at one step (recurrent.h). s: the sigmoid; h, c: the states
-// before; what is added up is in the comments.
+// before; what is added up is in the comments. A gate's products of the input go to the sum of its own
+// number, those of the state to `of_state`.
 #pragma once
 
 #include <array>
@@ -13,7 +14,6 @@ namespace timetrial::reference {
 struct RnnCell {
     static constexpr std::size_t gates = 1, sums = 1, states = 1;
     static constexpr bool resets = false;
-    static constexpr std::size_t of_input(std::size_t gate) { return gate; }
     static constexpr std::size_t of_state(std::size_t gate) { return gate; }
 
     template <class Real>
@@ -26,7 +26,6 @@ struct RnnCell {
 struct LstmCell {
     static constexpr std::size_t gates = 4, sums = 4, states = 2;
     static constexpr bool resets = false;
-    static constexpr std::size_t of_input(std::size_t gate) { return gate; }
     static constexpr std::size_t of_state(std::size_t gate) { return gate; }
 
     template <class Real>
@@ -41,7 +40,6 @@ struct LstmCell {
 struct GruCell {
     static constexpr std::size_t gates = 3, sums = 4, states = 1;
     static constexpr bool resets = false;
-    static constexpr std::size_t of_input(std::size_t gate) { return gate; }
     static constexpr std::size_t of_state(std::size_t gate) { return gate == 2 ? 3 : gate; }
 
     template <class Real>
@@ -55,7 +53,6 @@ struct GruCell {
 struct GruCellResetBefore {
     static constexpr std::size_t gates = 3, sums = 3, states = 1;
     static constexpr bool resets = true;
-    static constexpr std::size_t of_input(std::size_t gate) { return gate; }
     static constexpr std::size_t of_state(std::size_t gate) { return gate; }
 
     template <class Real>

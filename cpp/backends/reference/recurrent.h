@@ -130,7 +130,7 @@ class Recurrent final : public Function {
         Tensor &w = *parameters[0], &u = *parameters[1], &z = sums_[t];
         Tensor& h = is_reset ? reset_[t] : before(t)[0];
         const std::size_t features = x.extent(2), row = gate * units_;
-        const std::size_t of_input = (n * Cell::sums + Cell::of_input(gate)) * units_;
+        const std::size_t of_input = (n * Cell::sums + gate) * units_;
         const std::size_t of_state = (n * Cell::sums + Cell::of_state(gate)) * units_;
         if (parameters.size() > 2) terms.value({z, of_input, 1}, {*parameters[2], row, 1}, units_);
         if (parameters.size() > 3) terms.value({z, of_state, 1}, {*parameters[3], row, 1}, units_);

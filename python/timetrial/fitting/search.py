@@ -39,11 +39,14 @@ def smallest(
             enough = middle
         else:
             short = middle
-    for _ in range(CONFIRMATIONS):
+    runs, failures = 1, 0
+    while failures < CONFIRMATIONS:
         if is_enough(enough):
-            return Bracket(enough, short)
-        short, enough = enough, min(most, _pages(int(enough * (1 + precision))))
-        if not is_enough(enough):
+            runs += 1
+            if runs == 2:
+                return Bracket(enough, short)
+        else:
+            runs, failures = 0, failures + 1
             short, enough = enough, min(most, _pages(int(enough * (1 + precision))))
     return None
 

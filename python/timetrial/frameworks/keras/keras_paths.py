@@ -10,6 +10,15 @@ def path_of(backend, layer, shapes):
     return {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[backend](layer, shapes)
 
 
+def _fused(operations):
+    kernels = sorted({one for one in operations if "rnn" in one.lower() or "lstm" in one.lower()})
+    return ("fused kernel ({})".format(", ".join(kernels)), True) if kernels else None
+
+
+def _traced_loop(loops):
+    return "loop over the steps ({})".format(min(loops) if loops else "unrolled"), None
+
+
 def _given(inputs):
     return inputs[0] if len(inputs) == 1 else list(inputs)
 
@@ -20,11 +29,7 @@ def _tensorflow(layer, shapes):
     specs = [tf.TensorSpec(shape, tf.int32 if place else tf.float32) for place, shape in enumerate(shapes)]
     made = tf.function(lambda *inputs: layer(_given(inputs)), autograph=False).get_concrete_function(*specs)
     operations = {one.type for one in made.graph.get_operations()}
-    kernels = sorted(one for one in operations if "RNN" in one or "LSTM" in one)
-    if kernels:
-        return "fused kernel ({})".format(", ".join(kernels)), True
-    loops = sorted(operations & {"While", "StatelessWhile"})
-    return "loop over the steps ({})".format(loops[0] if loops else "unrolled"), None
+    return _fused(operations) or _traced_loop(operations & {"While", "StatelessWhile"})
 
 
 def _jax(layer, shapes):
@@ -33,11 +38,7 @@ def _jax(layer, shapes):
 
     inputs = [np.zeros(shape, np.int32 if place else np.float32) for place, shape in enumerate(shapes)]
     found = jax_operations(jax, lambda *inputs: layer(_given(inputs)), *inputs)
-    kernels = sorted(one for one in found if "rnn" in one or "lstm" in one)
-    if kernels:
-        return "fused kernel ({})".format(", ".join(kernels)), True
-    loops = sorted(found & {"scan", "while"})
-    return "loop over the steps ({})".format(loops[0] if loops else "unrolled"), None
+    return _fused(found) or _traced_loop(found & {"scan", "while"})
 
 
 def _torch(layer, shapes):
@@ -49,9 +50,9 @@ def _torch(layer, shapes):
     ]
     with torch.no_grad():
         seen = torch_operations(torch, lambda: layer(_given(inputs)))
-    kernels = sorted({one for one in seen if "rnn" in one or "lstm" in one})
-    if kernels:
-        return "fused kernel ({})".format(", ".join(kernels)), True
+    fused = _fused(seen)
+    if fused:
+        return fused
     products = sum(one in ("mm", "addmm", "bmm", "baddbmm") for one in seen)
     steps = shapes[0][1]
     return "loop over the steps ({} matrix products)".format(products), products <= steps + 1
