@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -69,6 +70,27 @@ def raced(results_folder: Path, fake: FakeEngine) -> Callable[..., Any]:
         return run_race(experiment, results_folder, quiet=True, engine=fake.engine(), **keys)
 
     return run
+
+
+@pytest.fixture
+def compiled_once(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a framework compiles is kept from test to test: Theano and PyTensor take minutes for a network,
+    nearly all of them for the same few operations. That proofs find an empty folder is proven elsewhere."""
+    from timetrial.cases.case import Case
+    from timetrial.contenders.compile_cache import SETTING, Compiled
+    from timetrial.contenders.registry import Contender
+    from timetrial.records.model import CompileCache
+
+    @contextlib.contextmanager
+    def kept(case: Case, contender: Contender, *_: object) -> Iterator[Compiled]:
+        if SETTING not in contender.settings:
+            yield Compiled(CompileCache(state="none"), None)
+            return
+        folder = tmp_path_factory.getbasetemp() / "compiled" / case.backend
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Compiled(CompileCache(state="warm", path=str(folder)), folder)
+
+    monkeypatch.setattr("timetrial.launch.run.compiled", kept)
 
 
 @pytest.fixture(autouse=True)

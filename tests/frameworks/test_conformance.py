@@ -6,10 +6,8 @@ against the reference, threads applied and read back.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,14 +20,12 @@ from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
 from sequence_networks import FULL, SERIES, gated, plain, texts
 
-from timetrial.cases.case import Case
-from timetrial.contenders.compile_cache import SETTING, Compiled
-from timetrial.contenders.registry import Contender
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
 from timetrial.launch import Limits, run_launch
-from timetrial.records.model import CompileCache, LaunchRecord, Parity
+from timetrial.records.model import LaunchRecord, Parity
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
 CORES = len(os.sched_getaffinity(0))
 # A user's limits: a framework may compile for a minute.
 _plan = partial(make_plan, measure=replace(SHORT, limits=Limits()))
@@ -156,23 +152,6 @@ ONE_MODE_A_DAY = pytest.mark.parametrize(
     ],
 )
 KNOWN_WRONG = pytest.mark.parametrize(("backend", "mode"), _everything(wrong=True))
-
-
-@pytest.fixture(autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a framework compiles is kept from test to test: Theano and PyTensor take minutes for a network,
-    nearly all of them for the same few operations. That proofs find an empty folder is proven elsewhere."""
-
-    @contextlib.contextmanager
-    def kept(case: Case, contender: Contender, *_: object) -> Iterator[Compiled]:
-        if SETTING not in contender.settings:
-            yield Compiled(CompileCache(state="none"), None)
-            return
-        folder = tmp_path_factory.getbasetemp() / "compiled" / case.backend
-        folder.mkdir(parents=True, exist_ok=True)
-        yield Compiled(CompileCache(state="warm", path=str(folder)), folder)
-
-    monkeypatch.setattr("timetrial.launch.run.compiled", kept)
 
 
 def _settings(mode: str, **more: str) -> dict[str, str]:
