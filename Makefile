@@ -171,7 +171,8 @@ format: $(VENV)/.test  ## format all code
 	git ls-files 'cpp/*.h' 'cpp/*.hpp' 'cpp/*.cpp' 'benchmarks/*.cpp' 'tests/*.cpp' | xargs $(BIN)/clang-format -i
 
 # The difference between the two reports is what everyday tests miss. Contenders get a clean environment: what runs
-# in them only (adapters, timetrial/runtime) counts for C++ and not for Python.
+# in them only (adapters, timetrial/runtime) counts for C++ and not for Python. The framework tests of test-all, an hour
+# of such, are left out of the second half.
 COVERED = PATH="$(abspath $(BIN)):$$PATH" TIMETRIAL_NATIVE=$(CURDIR)/build/coverage/native
 COVER = $(COVERED) TIMETRIAL_REQUIRE= $(BIN)/coverage run -m pytest -q
 define COVERAGE_REPORT
@@ -187,7 +188,7 @@ coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Pytho
 	-$(COVER) -m "alone and not full"
 	$(call COVERAGE_REPORT,test)
 	-$(CTEST) "coverage" -- ctest -L full --preset coverage -j $(JOBS)
-	-$(COVER) -n $(JOBS) --dist worksteal -m "full and not alone"
+	-$(COVER) -n $(JOBS) --dist worksteal -m "full and not alone" --ignore=tests/frameworks --ignore=tests/optimizers/test_in_backends.py
 	-$(COVER) -m "alone and full"
 	$(call COVERAGE_REPORT,test-all)
 

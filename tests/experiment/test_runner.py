@@ -216,7 +216,15 @@ def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     expected = forecast(experiment, validate(experiment.cases, fake.engine()))
     assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 3, 2)
     assert 10 < expected.seconds < 60
+    assert expected.most_seconds == expected.seconds, "so many launches were asked for, no more follow"
     assert 0.02 < expected.visible_difference < 0.04
+
+
+def test_forecast_of_launches_that_follow(load: Callable[..., Experiment], fake: FakeEngine) -> None:
+    experiment = load("backend=fast,slow,other", "threads=1,2")
+    expected = forecast(experiment, validate(experiment.cases, fake.engine()))
+    assert (expected.speed, expected.most_launches) == (24, 8)
+    assert 1.5 * expected.seconds < expected.most_seconds < 2 * expected.seconds, "one proof, twice"
 
 
 def test_the_judge_of_a_large_network_takes_its_time(

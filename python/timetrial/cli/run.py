@@ -109,8 +109,9 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
         )
     elif expected.half_width is not None:
         typer.echo(
-            f"More launches follow, at most {expected.most_launches} of each case, until half of the ratios "
-            f"are known to ±{100 * expected.half_width:g} %."
+            f"More launches follow, at most {expected.most_launches} of each case "
+            f"(about {seconds(expected.most_seconds)} in all), "
+            f"until half of the ratios are known to ±{100 * expected.half_width:g} %."
         )
     if expected.visible_difference == float("inf"):
         typer.echo("One launch per case: no interval, no difference can be shown.")

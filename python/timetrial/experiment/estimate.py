@@ -44,6 +44,7 @@ class Forecast:
     resources: int
     unavailable: int
     seconds: float
+    most_seconds: float  # if every case gets its most launches
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
     half_width: float | None  # of the median ratio, if launches are added until it is reached
     most_launches: int  # of a case, then
@@ -66,7 +67,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
-    seconds += n * sum(start_s(one) + timed_s(one, sizes) for one in live)
+    each = sum(start_s(one) + timed_s(one, sizes) for one in live)
+    seconds += n * each
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None
@@ -82,6 +84,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         resources=len(live) * resources,
         unavailable=len(ready) - len(live),
         seconds=seconds,
+        most_seconds=seconds + (speed.most - n) * each,
         visible_difference=visible,
         half_width=speed.half_width,
         most_launches=speed.most,
