@@ -1,4 +1,4 @@
-"""The largest batch within so much memory, of contenders whose memory is known; and the search alone."""
+"""The largest batch within so much memory, of contenders whose memory is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.scaling import LargestBatches
 from timetrial.scaling.largest import search
-from timetrial.statistics.bisection import Bracket, largest
 
 MB, KB = 1 << 20, 1 << 10
 
@@ -91,34 +90,3 @@ def test_what_cannot_be_asked(
 ) -> None:
     with pytest.raises(InputError, match=message):
         found(memory, "backend=fast", *words, precision=precision)
-
-
-@pytest.mark.parametrize("guess", [1, 7, 99, 100, 101, 500, 1000])
-@pytest.mark.parametrize("true", [0, 1, 2, 100, 999, 1000])
-def test_the_search_finds_it_from_anywhere(guess: int, true: int) -> None:
-    tries: list[int] = []
-
-    def does_fit(size: int) -> bool:
-        assert 1 <= size <= 1000
-        tries.append(size)
-        return size <= true
-
-    found = largest(does_fit, guess, 1000, 0.0)
-    assert found == Bracket(true or None, None if true == 1000 else true + 1)
-    assert len(tries) <= 30
-
-
-def test_what_fits_once_but_not_again_is_not_the_answer() -> None:
-    lucky = iter([True, False, False])  # 50 fits, 51 does not, 50 does not when it is tried again
-    found = largest(lambda size: next(lucky, size <= 48), 50, 1000, 0.0)
-    assert found == Bracket(48, 49)
-
-
-def test_who_never_fits_twice_has_no_answer() -> None:
-    tries: dict[int, int] = {}
-
-    def does_fit(size: int) -> bool:
-        tries[size] = tries.get(size, 0) + 1
-        return tries[size] == 1
-
-    assert largest(does_fit, 50, 50, 0.0).fits is None

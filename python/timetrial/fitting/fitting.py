@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.fitting.fitted import Fit, Fits
 from timetrial.fitting.probes import Probes, check_precision, probe_each
-from timetrial.fitting.search import smallest
 from timetrial.records.files import write_once
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.bisection import boundary
 
 PRECISION = 0.02
 FINEST = 0.001
+PAGE = 4096  # bytes: caps are whole pages
+STRIDE = 0.5  # what a contender holds says little of what it asks for on the way
 
 
 def fits(
@@ -102,16 +105,24 @@ class _Search:
             return replace(fit, launches=self.probes.launches)
         most = max(LEAST_BYTES, self.probes.engine.free_bytes())
         guess = free.memory.held or LEAST_BYTES
-        found = smallest(self._is_enough, guess, LEAST_BYTES, most, self.precision)
+        found = boundary(
+            self._is_enough,
+            _pages(guess),
+            easiest=_pages(most),
+            hardest=_pages(LEAST_BYTES),
+            precision=self.precision,
+            stride=STRIDE,
+            grain=PAGE,
+        )
         fit = replace(fit, kept_by=self._kept_by(), launches=self.probes.launches)
-        if found is None:
+        if found.does is None:
             last = list(self.seen.values())[-1]
             words = f"it runs without a cap, and with none up to what is free: {last.outcome}: {last.reason}"
             return replace(fit, outcome=last.outcome, reason=words)
-        fit = replace(fit, smallest_bytes=found.enough, short_bytes=found.short)
-        if found.short is None:
+        fit = replace(fit, smallest_bytes=found.does, short_bytes=found.fails)
+        if found.fails is None:
             return fit
-        below = self.seen[found.short]
+        below = self.seen[found.fails]
         ending = below.ending
         return replace(
             fit,
@@ -140,6 +151,11 @@ class _Search:
         cap = {MEMORY: NONE} if size is None else {MEMORY: str(size), **({BY: self.by} if self.by else {})}
         words = "in all memory" if size is None else f"in {size / 2**20:.1f} MB"
         return self.probes.launch(replace(case, settings={**case.settings, **cap}), words)
+
+
+def _pages(size: int) -> int:
+    """So much, in whole ones."""
+    return math.ceil(size / PAGE) * PAGE
 
 
 def _has_run(record: LaunchRecord) -> bool:

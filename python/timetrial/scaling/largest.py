@@ -23,7 +23,7 @@ from timetrial.fitting.probes import Probes, check_precision, probe_each
 from timetrial.records.files import near, write_once
 from timetrial.report.columns import Grid
 from timetrial.report.numbers import first_line, significant
-from timetrial.statistics.bisection import largest
+from timetrial.statistics.bisection import boundary
 from timetrial.statistics.lines import FEWEST_SIZES, Part, fit_line
 
 PRECISION = 0.01
@@ -204,18 +204,20 @@ class _Search:
                 break
         predicted = self._predicted()
         guess = self._guess(first) if predicted is None else predicted.estimate
-        found = largest(self._does_fit, int(min(most, guess)), most, self.precision)
-        if found.fits is None:
+        found = boundary(
+            self._does_fit, int(min(most, guess)), easiest=1, hardest=most, precision=self.precision
+        )
+        if found.does is None:
             outcome, reason = self.failed.get(1) or ("capped", self._why_not(1))
             words = f"not even a batch of 1: {reason}"
             return LargestBatch(axes, outcome, words, predicted=predicted, launches=self.probes.launches)
         return LargestBatch(
             axes,
             "ok",
-            batch_size=found.fits,
-            held_bytes=self.held[found.fits],
-            beyond=found.beyond,
-            why_not="all samples of the data set" if found.beyond is None else self._why_not(found.beyond),
+            batch_size=found.does,
+            held_bytes=self.held[found.does],
+            beyond=found.fails,
+            why_not="all samples of the data set" if found.fails is None else self._why_not(found.fails),
             predicted=predicted,
             launches=self.probes.launches,
         )
