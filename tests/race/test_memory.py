@@ -17,10 +17,9 @@ MEMINFO = "MemTotal:       8000000 kB\nMemAvailable:   4000000 kB\n"
 
 
 @pytest.fixture
-def meminfo(tmp_path: Path) -> Path:
-    path = tmp_path / "meminfo"
-    path.write_text(MEMINFO)
-    return path
+def proc(tmp_path: Path) -> Path:
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -49,12 +48,12 @@ def meminfo(tmp_path: Path) -> Path:
         ({"memory.max": "9223372036854771712\n", "memory.current": "5\n"}, 4_096_000_000),
     ],
 )
-def test_what_is_free(tmp_path: Path, meminfo: Path, files: dict[str, str], free: int) -> None:
+def test_what_is_free(tmp_path: Path, proc: Path, files: dict[str, str], free: int) -> None:
     for name, text in files.items():
         path = tmp_path / "cgroup" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert memory.available_bytes(meminfo, tmp_path / "cgroup") == free
+    assert memory.available_bytes(proc, tmp_path / "cgroup") == free
 
 
 class Crowded(FakeEngine):

@@ -10,14 +10,12 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from timetrial.building.plan import Plan
 from timetrial.hashing import file_hash
-from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, sweep_abandoned
+from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, making
 
 Say = Callable[[str], None]
 
@@ -92,12 +90,9 @@ def locked(plan: Plan, say: Say) -> Iterator[None]:
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
     """A temporary folder on the same disk, gone afterwards."""
-    try:
-        sweep_abandoned(folder())
-        made = Path(tempfile.mkdtemp(prefix="making-", dir=folder()))
-    except OSError as error:
-        raise cannot_write(error) from error
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            made = stack.enter_context(making(folder()))
+        except OSError as error:
+            raise cannot_write(error) from error
         yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)

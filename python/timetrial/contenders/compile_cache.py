@@ -20,6 +20,7 @@ from typing import Any
 from timetrial.cases.case import Case
 from timetrial.cases.settings import CACHE_STATES
 from timetrial.contenders.registry import Contender
+from timetrial.proc import read_proc
 from timetrial.processes.left import files_below, remove
 from timetrial.records.model import CompileCache, Setting
 from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, recipe_key
@@ -131,7 +132,7 @@ def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[st
 
 def _cpu() -> str:
     """Model and flags: code compiled for one CPU may not run on another."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_proc("cpuinfo").splitlines()
     wanted = ("model name", "flags")
     found = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in reversed(lines)}
     return "\n".join(found.get(name, "") for name in wanted)

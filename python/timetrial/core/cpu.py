@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from timetrial.core import _core
+from timetrial.proc import read_proc
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Peak:
 @cache
 def cpu_flags() -> frozenset[str]:
     """The flags of the first processor, in the words of /proc/cpuinfo: "avx2", "avx512f" ..."""
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in read_proc("cpuinfo").splitlines():
         name, _, words = line.partition(":")
         if name.strip() == "flags":
             return frozenset(words.split())

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.control_groups import cpu_groups, quota_cpus
+from timetrial.proc import read_proc
 
 _CPU = Path("/sys/devices/system/cpu")
 
 
 def machine_facts() -> dict[str, Any]:
     """CPU, memory, kernel, and what is known to change timings. Names carry units."""
-    info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    info = read_proc("cpuinfo")
     facts: dict[str, Any] = {
         "cpu": short_cpu_name(_field(info, "model name") or platform.machine()),
         "cpu_model": _field(info, "model name"),

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from timetrial.errors import InputError, MeasurementError
 from timetrial.optimizers import kept_states
+from timetrial.proc import read_proc
 from timetrial.records.store import read_launch
 
 if TYPE_CHECKING:
@@ -18,10 +20,10 @@ MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 UNKNOWN_BYTES = 4 * 2**30  # left to each proof: nobody knows yet what it needs
 
 
-def available_bytes(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     """What could be taken without swapping, by the kernel, and no more than the container's limit leaves: of
     what it uses, the kernel gives back the files that nobody has read lately."""
-    lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in read_proc("meminfo", proc).splitlines() if ":" in line)
     free = int(lines["MemAvailable"].split()[0]) * 1024
     for limit, used, details, files in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
@@ -89,7 +91,10 @@ def needed_bytes(folder: Path, one: ReadyCase) -> int:
 
 
 def _held_bytes(folder: Path, one: ReadyCase) -> int:
-    return read_launch(folder / "proof" / one.case.content_id).memory.lifetime_peak or 0
+    try:
+        return read_launch(folder / "proof" / one.case.content_id).memory.lifetime_peak or 0
+    except InputError as error:
+        raise MeasurementError(f"{error} What is resumed (--resume) proves it once more.") from None
 
 
 def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:

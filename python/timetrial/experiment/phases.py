@@ -32,7 +32,7 @@ from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.results.results import LaunchFiles, analyzed
 
@@ -64,7 +64,8 @@ class Run:
     )  # by content id; a proven or unproven case is here
 
     def next_folder(self) -> Path:
-        """Of a launch that is no proof."""
+        """Of a launch that is no proof. MeasurementError: the run's own folder went away."""
+        sessions.check_there(self.folder)
         self.recorded.next_launch += 1
         return self.folder / "launches" / f"{self.recorded.next_launch - 1:03d}"
 

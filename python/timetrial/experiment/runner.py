@@ -26,7 +26,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord
 from timetrial.results.profile import Profile
@@ -208,7 +208,15 @@ def _measured(
         with progress(quiet=quiet) as bar:
             phase(phases.Run(experiment, written, engine, folder, sizes, bar, recorded, mixed), live)
     except KeyboardInterrupt:
-        raise Interrupted(Results(folder)) from None
+        raise Interrupted(_results(folder, written)) from None
     except MeasurementError as error:
-        raise RunStoppedError(str(error), Results(folder)) from error
+        raise RunStoppedError(str(error), _results(folder, written)) from error
+    return _results(folder, written)
+
+
+def _results(folder: Path, written: ExperimentRecord) -> Results:
+    """Whoever removed experiment.json meanwhile would take all launches with it."""
+    sessions.check_there(folder)
+    if not (folder / store.EXPERIMENT_FILE).exists():
+        store.write_experiment(folder, written)
     return Results(folder)

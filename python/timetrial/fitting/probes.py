@@ -15,7 +15,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Probes:
         """The case with another size; `words` say which. `ready`: with that size, where it has other data."""
         from timetrial.launch import LaunchPlan
 
+        sessions.check_there(self.folder)
         ready, spec = ready or self.one, self.experiment.spec
         self.bar.more(1)
         self.bar.next(f"{' '.join(map(str, self.axes.values()))} {words}")
@@ -83,7 +84,7 @@ def probe_each(
     folder = results / f"{name}-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
     shown = _telling([one.case.axes for one in ready])
-    with engine.lock(), progress(quiet=quiet) as bar:
+    with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
         bar.total(0)
         found = []
         for one in ready:

@@ -31,7 +31,7 @@ from timetrial.experiment.resume import (
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.races.side import check_sides
 from timetrial.records import race as records
-from timetrial.records import store
+from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
@@ -306,6 +306,7 @@ def _until_decided(
 def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
     from timetrial.launch import Course, schedule
 
+    sessions.check_there(ride.folder)
     number, ride.next_pair = ride.next_pair, ride.next_pair + 1
     rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
     processors = processors_for([one.case for one in sides], rng)

@@ -16,7 +16,7 @@ from timetrial.errors import InputError
 from timetrial.records.files import write_once
 from timetrial.records.metric import Metric
 from timetrial.records.model import ExperimentRecord, Model
-from timetrial.records.store import read_record, to_bytes
+from timetrial.records.store import read_record, to_bytes, write_begun
 
 Stage = Literal["judge", "confirm"]
 Verdict = Literal["better", "worse", "same", "inconclusive"]
@@ -71,7 +71,7 @@ class RaceEnd(Model):
 
 def write_race(folder: Path, record: RaceRecord) -> None:
     """race.json."""
-    write_once(folder / RACE_FILE, to_bytes(record))
+    write_begun(folder / RACE_FILE, record)
 
 
 def pair_folder(folder: Path, number: int) -> Path:

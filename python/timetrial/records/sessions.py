@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from timetrial.cautions import Caution
-from timetrial.errors import InputError
+from timetrial.errors import InputError, MeasurementError, TimetrialError
 from timetrial.records.files import explained, near, write_once
 from timetrial.records.model import Model
 from timetrial.records.store import read_record, to_bytes
@@ -43,7 +43,7 @@ class Resumed(Model):
 @contextlib.contextmanager
 def session(folder: Path) -> Iterator[None]:
     """While something is measured into `folder`. If the block ends with an error, the folder stays
-    unfinished. InputError: another process measures into it."""
+    unfinished. InputError: another process measures into it. MeasurementError: somebody took it away."""
     file = folder / UNFINISHED_FILE
     with explained(file):
         fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -53,10 +53,27 @@ def session(folder: Path) -> Iterator[None]:
             if time.monotonic() > deadline:
                 raise InputError(f"'{folder}' is being measured by another process. Wait for it.")
             time.sleep(0.01)
-        yield
-        file.unlink(missing_ok=True)
+        try:
+            yield
+        except (TimetrialError, OSError):  # whatever it stumbled over there
+            check_there(folder)
+            raise
+        check_there(folder)
+        with explained(file):
+            file.unlink(missing_ok=True)
     finally:
         os.close(fd)
+
+
+def check_there(folder: Path) -> None:
+    """MeasurementError: a folder that is measured into went away meanwhile. To be asked before each launch:
+    it would make the folder anew, and hours later nobody could read what lies there."""
+    if not os.path.lexists(folder / UNFINISHED_FILE):
+        raise MeasurementError(
+            f"'{near(folder.absolute())}' was removed or moved while it was measured into: no records can be "
+            "kept there any more. If it was moved, --resume NEW_PLACE does the rest; otherwise measure anew, "
+            "into a folder that stays: --results FOLDER."
+        )
 
 
 def _locked(fd: int, how: int) -> bool | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import secrets
 import shutil
 from collections.abc import Collection, Sequence
@@ -67,7 +68,17 @@ def new_folder(results: Path) -> Path:
 
 def write_experiment(folder: Path, record: ExperimentRecord) -> None:
     """experiment.json of a folder."""
-    write_once(folder / EXPERIMENT_FILE, to_bytes(record))
+    write_begun(folder / EXPERIMENT_FILE, record)
+
+
+def write_begun(file: Path, record: Model) -> None:
+    """One of ROOT_FILES, as the newest beside the others: a clock that was set back does not make an older
+    record the last one."""
+    write_once(file, to_bytes(record))
+    others = [at for at, folder in _begun(file.parent.parent) if folder != file.parent]
+    if others and max(others) >= file.stat().st_mtime_ns:
+        with explained(file):
+            os.utime(file, ns=(max(others) + 1, max(others) + 1))
 
 
 def write_launch(folder: Path, record: LaunchRecord) -> None:
@@ -216,10 +227,14 @@ def find(path: str | Path, results: Path = Path("results")) -> Path:
 
 def newest_first(results: Path) -> list[Path]:
     """Folders of all records under `results`."""
-    found = [
+    return [folder for _, folder in sorted(_begun(results), reverse=True)]
+
+
+def _begun(results: Path) -> list[tuple[int, Path]]:
+    """Each record under `results`, and when it was begun by the clock of the file system."""
+    return [
         (file.stat().st_mtime_ns, file.parent) for name in ROOT_FILES for file in results.glob(f"*/{name}")
     ]
-    return [folder for _, folder in sorted(found, reverse=True)]
 
 
 def _not_results(folder: Path) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from timetrial.paths import user_path
 
 VERSION = "v1"
 MANIFEST = "entry.json"
-ABANDONED_AFTER_S = 24 * 3600.0  # a temporary folder this old belongs to a process that died
+ABANDONED_AFTER_S = 24 * 3600.0  # a temporary folder this old, which nobody holds, is of a process that died
 
 Content = Mapping[str, "npt.NDArray[Any] | Mapping[str, Any] | bytes"]
 
@@ -111,9 +112,7 @@ def _complete(folder: Path) -> bool:
 def _install(folder: Path, recipe: Mapping[str, Any], content: Content) -> None:
     parent = folder.parent
     parent.mkdir(parents=True, exist_ok=True)
-    sweep_abandoned(parent)
-    temporary = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
-    try:
+    with making(parent) as temporary:
         files = {}
         for name, value in content.items():
             file = _write(temporary, name, value)
@@ -124,8 +123,6 @@ def _install(folder: Path, recipe: Mapping[str, Any], content: Content) -> None:
             file.chmod(0o444)
         temporary.chmod(0o755)
         _put(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _put(temporary: Path, folder: Path) -> None:
@@ -167,12 +164,41 @@ def _hash(file: Path) -> str:
     return digest.hexdigest()
 
 
-def sweep_abandoned(parent: Path) -> None:
+@contextlib.contextmanager
+def making(parent: Path) -> Iterator[Path]:
+    """A temporary folder in `parent`, gone behind the block unless it was renamed. It is held: a clock that
+    jumps makes it old, but nobody's."""
+    _sweep_abandoned(parent)
+    temporary = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
+    held = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _is_free(held)
+        yield temporary
+    finally:
+        os.close(held)
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_free(folder: int) -> bool:
+    """And whoever asks holds it from now on. A file system without locks: it is."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno != errno.EWOULDBLOCK
+    return True
+
+
+def _sweep_abandoned(parent: Path) -> None:
     """Takes away what processes that died left behind."""
     for leftover in parent.glob("making-*"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > ABANDONED_AFTER_S:
-                shutil.rmtree(leftover, ignore_errors=True)
+                held = os.open(leftover, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    if _is_free(held):
+                        shutil.rmtree(leftover, ignore_errors=True)
+                finally:
+                    os.close(held)
 
 
 def cannot_write(error: OSError) -> InputError:
