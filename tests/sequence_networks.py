@@ -1,5 +1,7 @@
 """Networks of a user's own over sequences: what the built-in ones lack."""
 
+import re
+
 # Two recurrent layers over tokens, the last state and the mean of them all.
 TEXTS = """
 nodes = [
@@ -39,6 +41,16 @@ def gated(reset_after: bool = True) -> str:
 def plain(biases: int = 1) -> str:
     """The same with the simplest recurrence."""
     return texts(biases).replace('"lstm"', '"rnn"')
+
+
+def over_series(text: str) -> str:
+    """A layer of the cells of `gated` or `plain`, named `one`, over series: of four classes, not of two."""
+    kind = "gru" if '"gru"' in text else "rnn"
+    more = re.search('attributes = { output = "all", (.*?) }', text)
+    assert more is not None
+    own = f'name = "one", kind = "{kind}", inputs = ["curve", "lengths"], attributes = {{ {more[1]} }}'
+    lstm = 'name = "lstm", kind = "lstm", inputs = ["curve", "lengths"], attributes = { units = 8 }'
+    return SERIES.replace(lstm, own)
 
 
 def texts(biases: int = 1) -> str:

@@ -18,7 +18,7 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
-from sequence_networks import FULL, SERIES, gated, plain, texts
+from sequence_networks import FULL, SERIES, gated, over_series, plain, texts
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -54,9 +54,11 @@ LACKING = {
 ALONG_TIME = ("chainer", "jax", "keras@3", "mxnet", "paddle", "pytorch", "tensorflow")
 ONE_BIAS = ("keras@3",)
 PACKING = ("chainer",)
-# Those of them that have GRUs and plain recurrent layers; the last one has no GRU with its reset in front.
-OTHER_CELLS = ("jax", "pytorch")
-RESET_BEHIND = ("pytorch",)
+# Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
+# the gradient of a last bias, nearly a sum of opposites, may be off by.
+INEXACT = ("mxnet@1.9.1",)
+# Those of them that have no GRU with its reset in front.
+RESET_BEHIND = ("chainer", "mxnet", "paddle", "pytorch")
 
 ALL_LAYERS = """
 [[nodes]]
@@ -239,16 +241,22 @@ def test_layers_along_time_are_proven(tmp_path: Path, backend: str, mode: str, b
 
 @pytest.mark.full
 @EVERYTHING
-@pytest.mark.parametrize("text", [gated(), gated(False), plain(2)])
+@pytest.mark.parametrize("text", [gated(), gated(False), plain(1), plain(2)])
 def test_other_cells_are_proven_or_refused(tmp_path: Path, backend: str, mode: str, text: str) -> None:
-    data = {"dataset": "synthetic-sentences@20", "settings": _settings(mode, threads="1")}
-    record = _own_network(tmp_path, backend, mode, text, **data)
-    if not backend.startswith(OTHER_CELLS) or (text == gated(False) and backend.startswith(RESET_BEHIND)):
+    dataset, own, steps = "synthetic-sentences@20", text, 20
+    if backend.startswith(INEXACT):
+        dataset, own, steps = "synthetic-series", over_series(text), 24
+    data = {"dataset": dataset, "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, own, **data)
+    refuses = {gated(False): RESET_BEHIND, plain(2): ONE_BIAS}.get(text, ())
+    if not backend.startswith(ALONG_TIME) or backend.startswith(refuses):
         assert record.outcome == "unavailable", words(record)
         return
     _proven(record)
-    assert record.facts["one forward"].endswith(", all 20 steps of every sample")
-    assert "one faster" not in record.facts
+    computed = "the steps that count" if backend.startswith(PACKING) else f"all {steps} steps of every sample"
+    assert record.facts["one forward"].endswith(f", {computed}")
+    is_slow = backend.startswith("keras@3") and mode == "torch" and text == gated()
+    assert ("one faster" in record.facts) == is_slow
 
 
 @pytest.mark.full

@@ -141,10 +141,10 @@ def is_recurrent(node):
 
 
 def gates_in_order(array, order):
-    """A parameter of an lstm, whose first extent has the gates i, f, g, o one behind the other, with gate
+    """A parameter of a recurrent layer, whose first extent has the gates one behind the other, with gate
     `order[k]` in place k; np.argsort(order) leads back."""
     array = np.asarray(array)
-    return array.reshape(4, -1, *array.shape[1:])[list(order)].reshape(array.shape)
+    return array.reshape(len(order), -1, *array.shape[1:])[list(order)].reshape(array.shape)
 
 
 def steps_of(job, node):
@@ -256,24 +256,25 @@ def one_hot(labels, classes):
 class ChannelsLast(object):
     """Between the job's tensors and those of a framework with images as (N, H, W, C), kernels as (H, W, in,
     out), dense and recurrent weights as (in, out) and tables as they are: the ways there and back. `gates`:
-    the framework's order of those of an lstm, which the job has as 0 (i), 1 (f), 2 (g), 3 (o)."""
+    by kind of a recurrent layer the framework's order of its gates, where it is not the job's: of an lstm
+    0 (i), 1 (f), 2 (g), 3 (o), of a gru 0 (r), 1 (z), 2 (n)."""
 
     def __init__(self, job, gates=None):
-        self._job, self._gates = job, gates
-        self._orders, self._tables, self._gated = {}, set(), set()
+        self._job = job
+        self._orders, self._tables, self._gates = {}, set(), {}
         for node in job.nodes:
             if node.kind == "dense":
                 self._orders[weight_name(node)] = channels_last_order(job, node)
             elif node.kind == "embedding":
                 self._tables.add(weight_name(node))
-            elif node.kind == "lstm" and gates is not None:
-                self._gated.update(name for name, _ in node.parameters)
+            elif node.kind in (gates or {}):
+                self._gates.update((name, gates[node.kind]) for name, _ in node.parameters)
 
     def initial(self, name):
         """The initial value of a parameter, as the framework wants it."""
         array = np.array(self._job.parameters[name])
-        if name in self._gated:
-            array = gates_in_order(array, self._gates)
+        if name in self._gates:
+            array = gates_in_order(array, self._gates[name])
         if array.ndim == 4:
             return np.ascontiguousarray(array.transpose(2, 3, 1, 0))
         if array.ndim == 2 and name not in self._tables:
@@ -289,7 +290,7 @@ class ChannelsLast(object):
         if array.ndim == 2 and name not in self._tables:
             order = self._orders.get(name)
             array = array.T if order is None else array.T[:, np.argsort(order)]
-        return gates_in_order(array, np.argsort(self._gates)) if name in self._gated else array
+        return gates_in_order(array, np.argsort(self._gates[name])) if name in self._gates else array
 
     def activation(self, name, array):
         """The output of a layer, as the job has it."""

@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 from chainer_network import LAYERS, LOSSES, make_chain
-from chainer_sequences import path_of
+from chainer_sequences import LIMITS, path_of
 from chainer_updates import Updates
-from timetrial_adapter import BaseAdapter, blas_threads, openmp_threads, path_facts, steps_of
+from timetrial_adapter import BaseAdapter, blas_threads, is_recurrent, openmp_threads, path_facts, steps_of
 from timetrial_updates import OPTIMIZERS
 
 
@@ -14,6 +14,7 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     several_inputs = True
     sequences = True
     optimizers = OPTIMIZERS
@@ -40,7 +41,7 @@ class Adapter(BaseAdapter):
         """NumPy computes where iDeep does not."""
         found = {"numpy.version": np.__version__}
         for node in self._job.layers:
-            if node.kind == "lstm":
+            if is_recurrent(node):
                 path = path_of(chainer, getattr(self.model, node.name), steps_of(self._job, node))
                 found.update(path_facts(self._job, node, path, packs=True))
         return found

@@ -1,5 +1,5 @@
-"""Layers along time, in Chainer's functions: its LSTM takes a list of samples, the longest first, and
-computes the steps that count, as Chainer's NStepLSTM does it."""
+"""Layers along time, in Chainer's functions: its recurrent ones take a list of samples, the longest first,
+and compute the steps that count, as Chainer's NStepLSTM and its like do it."""
 
 import numpy as np
 from timetrial_adapter import is_all
@@ -10,14 +10,15 @@ def _embedding(chainer, node, job):
     return chainer.links.EmbedID(*weight.shape, initialW=weight)
 
 
-def _lstm(chainer, node, job):
+def _recurrent(chainer, node, job):
     functions, units = chainer.functions, node.attributes["units"]
+    computes, gates = getattr(functions, _FUNCTIONS[node.kind]), node.parameters[0][1][0] // units
 
-    class Lstm(chainer.Link):
+    class Recurrent(chainer.Link):
         """With the job's parameters, which Chainer's function takes gate by gate, in the same order."""
 
         def __init__(self):
-            super(Lstm, self).__init__()
+            super(Recurrent, self).__init__()
             with self.init_scope():
                 for name, _ in node.parameters:
                     parameter = chainer.Parameter(np.array(job.parameters[name]))
@@ -29,10 +30,10 @@ def _lstm(chainer, node, job):
             order = np.argsort(-lengths, kind="stable")
             samples = functions.separate(chainer.as_variable(x))
             given = functions.transpose_sequence([samples[n][: lengths[n]] for n in order])
-            start = np.zeros((1, count, units), np.float32)
+            starts = [np.zeros((1, count, units), np.float32)] * (2 if node.kind == "lstm" else 1)
             weights = self._gates("weight") + self._gates("recurrent_weight")
             biases = self._gates("bias") + self._gates("recurrent_bias")
-            last, _, states = functions.n_step_lstm(1, 0.0, start, start, [weights], [biases], given)
+            last, *_, states = computes(1, 0.0, *starts, [weights], [biases], given)
             back = np.argsort(order)
             if not is_all(node):
                 return last[0][back]
@@ -41,14 +42,16 @@ def _lstm(chainer, node, job):
 
         def _gates(self, which):
             if not hasattr(self, which):
-                return [np.zeros(units, np.float32)] * 4
-            return list(functions.split_axis(getattr(self, which), 4, 0))
+                return [np.zeros(units, np.float32)] * gates
+            return list(functions.split_axis(getattr(self, which), gates, 0, force_tuple=True))
 
-    return Lstm()
+    return Recurrent()
 
 
 # Functions of (chainer, node, job) that make a link.
-LINKS = {"embedding": _embedding, "lstm": _lstm}
+_FUNCTIONS = {"lstm": "n_step_lstm", "gru": "n_step_gru", "rnn": "n_step_rnn"}  # of a GRU the reset is behind
+LINKS = {"embedding": _embedding, **dict.fromkeys(_FUNCTIONS, _recurrent)}
+LIMITS = {"gru": {"reset_after": True}}
 
 
 def _linked(_, chain, node, *inputs):

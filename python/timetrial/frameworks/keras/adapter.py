@@ -7,8 +7,9 @@ import numpy as np
 from keras_layers import LAYERS, tensors_of
 from keras_network import Network
 from keras_paths import path_of
+from keras_sequences import GATES, LIMITS
 from keras_updates import Updates
-from timetrial_adapter import ONE_BIAS, BaseAdapter, ChannelsLast, path_facts
+from timetrial_adapter import BaseAdapter, ChannelsLast, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS
 
 
@@ -31,9 +32,6 @@ LOSSES = {
     "squared_error": lambda: _squared_error,
     "mean_squared_error": lambda: _mean_squared_error,
 }
-
-
-LIMITS = {"lstm": ONE_BIAS}
 
 
 class Adapter(BaseAdapter):
@@ -65,7 +63,7 @@ class Adapter(BaseAdapter):
         """The backend, and whether train_on_batch compiles with XLA: Keras decides that by itself."""
         found = {"keras.backend": self.library, "keras.jit_compile": self._model.jit_compile}
         for node in self._job.layers:
-            if node.kind == "lstm":
+            if is_recurrent(node):
                 found.update(self._path(node))
         return found
 
@@ -73,16 +71,17 @@ class Adapter(BaseAdapter):
         """On torch Keras multiplies the inputs of all steps at once, unless there is a mask."""
         given = self._job.inputs
         read = [given[name] if name in given else self._job.node(name) for name in node.inputs]
-        path, is_fast = path_of(self.mode, self._network.layers[node.name], [one.shape for one in read])
+        layer, shapes = self._network.layers[node.name], [one.shape for one in read]
+        path, is_fast = path_of(self.mode, layer, shapes)
         faster = None
-        if is_fast is False and len(read) > 1:
+        if is_fast is False and len(read) > 1 and path_of(self.mode, layer, shapes[:1])[1]:
             faster = "without lengths Keras multiplies the inputs of all steps at once"
         return path_facts(self._job, node, path, faster)
 
     def build(self, job, batch):
         """The model, compiled with loss and optimizer; functions are traced at the first step."""
         self._job, self._labels = job, batch[job.target]
-        self._form = ChannelsLast(job)
+        self._form = ChannelsLast(job, GATES)
         self._network = Network(keras, job, LAYERS, "channels_last", _lowest_padding)
         self._given, self._read = (
             [batch[name] for name in names] if len(names) > 1 else batch[names[0]]
@@ -93,11 +92,17 @@ class Adapter(BaseAdapter):
         loss = LOSSES[job.node(job.loss).kind]()
         self._model.compile(optimizer=self._updates.optimizer, loss=loss)
         self._updates.optimizer.build(self._model.trainable_variables)
-        self._variables, self._kept = {}, {}
+        # Name -> variable, and which of its rows where a variable holds two of the job's parameters.
+        self._variables, self._rows, self._kept = {}, {}, {}
         for node in job.nodes:
             if node.parameters:
                 parameters, states = tensors_of(node, self._network.layers[node.name])
-                self._variables.update((name, one) for (name, _), one in zip(node.parameters, parameters))
+                names = [name for name, _ in node.parameters]
+                self._variables.update(zip(names, parameters))
+                shared = [
+                    name for name, one in zip(names, parameters) if sum(one is o for o in parameters) > 1
+                ]
+                self._rows.update((name, row) for row, name in enumerate(shared))
                 self._kept.update((name, one) for (name, _), one in zip(node.states, states))
         self._find_gradients = None
         self._gradients = {}
@@ -106,7 +111,12 @@ class Adapter(BaseAdapter):
     def reset(self):
         """Initial weights and states of layers, empty optimizer."""
         for name, variable in self._variables.items():
-            variable.assign(np.reshape(self._form.initial(name), variable.shape))  # one kernel per channel
+            values = self._form.initial(name)
+            if name in self._rows:
+                whole = np.array(keras.ops.convert_to_numpy(variable))
+                whole[self._rows[name]] = values
+                values = whole
+            variable.assign(np.reshape(values, variable.shape))  # one kernel per channel
         for name, variable in self._kept.items():
             variable.assign(np.array(self._job.states[name]))
         self._updates.reset()
@@ -165,6 +175,7 @@ class Adapter(BaseAdapter):
 
     def _in_the_jobs_form(self, tensor_of):
         def arranged(name, array):
+            array = array[self._rows[name]] if name in self._rows else array
             return self._form.parameter(name, np.reshape(array, self._form.initial(name).shape))
 
         return {

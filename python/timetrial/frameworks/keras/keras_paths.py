@@ -11,7 +11,9 @@ def path_of(backend, layer, shapes):
 
 
 def _fused(operations):
-    kernels = sorted({one for one in operations if "rnn" in one.lower() or "lstm" in one.lower()})
+    kernels = sorted(
+        {one for one in operations if any(kind in one.lower() for kind in ("rnn", "lstm", "gru"))}
+    )
     return ("fused kernel ({})".format(", ".join(kernels)), True) if kernels else None
 
 

@@ -1,5 +1,7 @@
 """Layers along time, in Keras 3's layers. What does not count is left out by a mask, as its users do it."""
 
+from timetrial_adapter import ONE_BIAS, is_all
+
 
 class Masked(object):
     """A layer, `first`, that is told by a mask which of its steps count."""
@@ -22,15 +24,18 @@ def _embedding(layers, node, _padding, _format):
     return layers.Embedding(node.attributes["vocabulary"], node.attributes["units"], name=node.name)
 
 
-def _lstm(layers, node, _padding, _format):
-    gives_all = node.attributes["output"] == "all"
+def _recurrent(layers, node, _padding, _format):
+    gives_all, more = is_all(node), {}
+    if node.kind == "gru":
+        more["reset_after"] = node.attributes["reset_after"]
     return Masked(
-        layers.LSTM(
+        getattr(layers, _KINDS[node.kind])(
             node.attributes["units"],
-            use_bias=node.attributes["biases"] > 0,
+            use_bias=len(node.parameters) > 2,
             return_sequences=gives_all,
             zero_output_for_mask=gives_all,
             name=node.name,
+            **more,
         )
     )
 
@@ -39,15 +44,20 @@ def _mean_over_time(layers, node, _padding, _format):
     return Masked(layers.GlobalAveragePooling1D(name=node.name))
 
 
+_KINDS = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}
 # Functions of (keras.layers, node, padding in Keras' word, data format) that make a layer.
-LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
+# Two biases are moved by their sum; only a GRU with its reset behind the product has both.
+LIMITS = {"lstm": ONE_BIAS, "rnn": ONE_BIAS}
+GATES = {"gru": (1, 0, 2)}  # z, r, n
 
 
 def parameters_of(node, layer):
-    """Those of a layer in the job's order; None for one that is not of this file."""
+    """Those of a layer in the job's order; None for one that is not of this file. Of a GRU with two biases
+    they are the rows of one variable, which stands here twice."""
     if node.kind == "embedding":
         return [layer.embeddings]
-    if node.kind == "lstm":
+    if node.kind in _KINDS:
         cell = layer.cell
-        return [cell.kernel, cell.recurrent_kernel] + ([cell.bias] if cell.use_bias else [])
+        return [cell.kernel, cell.recurrent_kernel] + [cell.bias] * (len(node.parameters) - 2)
     return None

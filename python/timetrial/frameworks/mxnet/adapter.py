@@ -2,9 +2,9 @@
 
 import numpy as np
 from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
-from mxnet_sequences import path_of
+from mxnet_sequences import LIMITS, path_of
 from mxnet_updates import Updates
-from timetrial_adapter import BaseAdapter, openmp_threads, path_facts
+from timetrial_adapter import BaseAdapter, is_recurrent, openmp_threads, path_facts
 from timetrial_updates import OPTIMIZERS
 
 
@@ -12,6 +12,7 @@ class Adapter(BaseAdapter):
     """See frameworks/README.md for the shape of an adapter."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     several_inputs = True
     sequences = True
     optimizers = OPTIMIZERS
@@ -35,7 +36,7 @@ class Adapter(BaseAdapter):
         """Which libraries were compiled in, from the versions that can tell (1.5 and later)."""
         found = {}
         for node in self._job.layers:
-            if node.kind == "lstm":
+            if is_recurrent(node):
                 found.update(path_facts(self._job, node, path_of(mx, node)))
         if hasattr(mx, "runtime"):
             features = mx.runtime.Features()

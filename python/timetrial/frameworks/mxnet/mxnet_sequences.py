@@ -11,22 +11,21 @@ def _embedding(ops, node, tokens, weight):
     return ops.Embedding(tokens, weight, input_dim=vocabulary, output_dim=units)
 
 
-def _lstm(ops, node, x, *given):
-    """Its gates have the job's order, and there are two biases; of one, the other is 0."""
+def _recurrent(ops, node, x, *given):
+    """The gates have the job's order, and there are two biases; of one, the other is 0."""
     lengths, given = _lengths(node, given)
-    units, biases = node.attributes["units"], node.attributes["biases"]
+    units, absent = node.attributes["units"], 4 - len(node.parameters)
     flat = [ops.reshape(one, shape=(-1,)) for one in given]
-    if biases < 2:
-        flat.append(ops.zeros((4 * units * (2 - biases),)))
+    if absent:
+        flat.append(ops.zeros((node.parameters[0][1][0] * absent,)))
     start = ops.zeros((1, node.shape[0], units))
     states = ops.RNN(
         ops.swapaxes(x, dim1=0, dim2=1),
         ops.concat(*flat, dim=0),
-        start,
-        start,
+        *([start] * (2 if node.kind == "lstm" else 1)),
         state_size=units,
         num_layers=1,
-        mode="lstm",
+        mode=_MODES[node.kind],
         state_outputs=False,
     )
     if lengths is not None:
@@ -54,8 +53,11 @@ def _count_of(ops, lengths):
     return ops.cast(lengths, dtype="float32")
 
 
+_MODES = {"lstm": "lstm", "gru": "gru", "rnn": "rnn_tanh"}
 # Functions of (ops, node, the layer's inputs, its parameters).
-LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+LAYERS = {"embedding": _embedding, **dict.fromkeys(_MODES, _recurrent), "mean_over_time": _mean_over_time}
+# Its GRU has the reset behind the product.
+LIMITS = {"gru": {"reset_after": True}}
 
 
 def path_of(mx, node):

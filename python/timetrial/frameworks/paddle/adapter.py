@@ -4,9 +4,9 @@ import contextlib
 
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
-from paddle_sequences import path_of
+from paddle_sequences import LIMITS, path_of
 from paddle_updates import OPTIMIZERS, POWERS, Updates
-from timetrial_adapter import BaseAdapter, openmp_threads, path_facts, weight_name
+from timetrial_adapter import BaseAdapter, is_recurrent, openmp_threads, path_facts, weight_name
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -16,6 +16,7 @@ class Adapter(BaseAdapter):
     """Modes: `dynamic` runs operation by operation, `static` builds a program and runs it by an Executor."""
 
     layers = (*LAYERS, *LOSSES)
+    limits = LIMITS
     several_inputs = True
     sequences = True
     optimizers = OPTIMIZERS
@@ -46,7 +47,7 @@ class Adapter(BaseAdapter):
         flags = paddle.get_flags(["FLAGS_use_onednn", _IN_ORDER, _FREEING])
         found = {"paddle." + name: value for name, value in flags.items()}
         for node in self._job.layers:
-            if node.kind == "lstm":
+            if is_recurrent(node):
                 found.update(path_facts(self._job, node, path_of(self._layers[node.name])))
         return found
 

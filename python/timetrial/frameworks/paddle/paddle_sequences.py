@@ -1,4 +1,4 @@
-"""Layers along time, in Paddle's layers: its LSTM takes lengths, and has two biases or one."""
+"""Layers along time, in Paddle's layers: its recurrent ones take lengths, and have two biases or one."""
 
 from timetrial_adapter import is_all
 
@@ -32,8 +32,8 @@ def _embedding(paddle, node):
     return paddle.nn.Embedding(vocabulary, units, weight_attr=_named(paddle, node, "weight"))
 
 
-def _lstm(paddle, node):
-    inner = paddle.nn.LSTM(
+def _recurrent(paddle, node):
+    inner = getattr(paddle.nn, _KINDS[node.kind])(
         node.parameters[0][1][1],
         node.attributes["units"],
         weight_ih_attr=_named(paddle, node, "weight"),
@@ -44,8 +44,10 @@ def _lstm(paddle, node):
 
     def states(x, lengths=None):
         lengths = None if lengths is None else paddle.cast(lengths, "int32")
-        found, (last, _) = inner(x, sequence_length=lengths)
-        return found if is_all(node) else last[0]
+        found, last = inner(x, sequence_length=lengths)
+        if is_all(node):
+            return found
+        return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
 
     return Layer(states, inner)
 
@@ -61,8 +63,11 @@ def _mean_over_time(paddle, _):
     return Layer(mean)
 
 
+_KINDS = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}
 # Functions of (paddle, node) that make a layer.
-LAYERS = {"embedding": _embedding, "lstm": _lstm, "mean_over_time": _mean_over_time}
+LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
+# Its GRU has the reset behind the product.
+LIMITS = {"gru": {"reset_after": True}}
 
 
 def path_of(layer):

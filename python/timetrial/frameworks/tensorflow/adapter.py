@@ -4,7 +4,7 @@ import numpy as np
 from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
 from tensorflow_sequences import COMPILED, GATES, path_of
-from timetrial_adapter import BaseAdapter, ChannelsLast, Values, path_facts
+from timetrial_adapter import BaseAdapter, ChannelsLast, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -115,8 +115,9 @@ class Adapter(BaseAdapter):
             "tensorflow.compiler": tf.version.COMPILER_VERSION,
         }
         for node in self._job.layers:
-            if node.kind == "lstm":
-                faster = "mode=graph takes TensorFlow's fused kernel" if self.mode == "xla" else None
+            if is_recurrent(node):
+                is_slow = node.kind == "lstm" and self.mode == "xla"
+                faster = "mode=graph takes TensorFlow's fused kernel" if is_slow else None
                 found.update(path_facts(self._job, node, path_of(self._operations(node)), faster))
         try:
             from tensorflow.python.util import _pywrap_util_port as port

@@ -7,7 +7,7 @@ from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
 from tensorflow_sequences import GATES, path_of
 from tensorflow_updates_v1 import Updates
-from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values, path_facts
+from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS
 
 LIMITS = {"conv2d": UNDILATED}  # on the CPU it has no gradients of others
@@ -54,7 +54,7 @@ class Adapter(BaseAdapter):
             found["tensorflow.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
         operations = {one.type for one in tf.get_default_graph().get_operations()}
         for node in self._job.layers:
-            if node.kind == "lstm":
+            if is_recurrent(node):
                 found.update(path_facts(self._job, node, path_of(operations)))
         return found
 

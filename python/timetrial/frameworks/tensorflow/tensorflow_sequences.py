@@ -1,14 +1,14 @@
-"""Layers along time, in the words that TensorFlow 1.4 and 2.21 have in common: a recurrent layer is
-TensorFlow's fused kernel, which goes over all steps of the padded batch; what does not count is left out
-behind it.
+"""Layers along time, in the words that TensorFlow 1.4 and 2.21 have in common: an LSTM is TensorFlow's fused
+kernel, which goes over all steps of the padded batch, a layer of another kind a loop over them; what does not
+count is left out behind it.
 
-The gates lie in that kernel's order, i, g, f, o. TensorFlow's BlockLSTMV2 has the job's order, but its
+An LSTM's gates lie in that kernel's order, i, g, f, o. TensorFlow's BlockLSTMV2 has the job's order, but its
 gradient is registered as that of the older kernel (2.21, python/ops/rnn_grad.py), which is wrong for it.
 """
 
 from timetrial_adapter import is_all
 
-GATES = (0, 2, 1, 3)
+GATES = {"lstm": (0, 2, 1, 3)}
 
 
 def _counted(tf, node_steps, lengths):
@@ -24,11 +24,11 @@ def _embedding(tf, node, values, tokens):
     return tf.nn.embedding_lookup(values[node.name + ".weight"], tokens)
 
 
-def _sum_of_biases(tf, node, values):
-    """(4 units), of the gates."""
-    found = ["{}.{}".format(node.name, one) for one in ("bias", "recurrent_bias")]
+def _bias(tf, node, values, *which):
+    """(gates x units): the sum of these of the layer's biases."""
+    found = ["{}.{}".format(node.name, one) for one in which or ("bias", "recurrent_bias")]
     found = [values[name] for name in found if name in values]
-    return sum(found[1:], found[0] + 0.0) if found else tf.zeros([4 * node.attributes["units"]])
+    return sum(found[1:], found[0] + 0.0) if found else tf.zeros([node.parameters[0][1][0]])
 
 
 def _fused(tf, node, values, x):
@@ -45,7 +45,7 @@ def _fused(tf, node, values, x):
         wci=peephole,
         wcf=peephole,
         wco=peephole,
-        b=_sum_of_biases(tf, node, values),
+        b=_bias(tf, node, values),
         forget_bias=0.0,
         cell_clip=0.0,
         use_peephole=False,
@@ -60,26 +60,69 @@ def _block_lstm(tf):
     return lstm_ops.gen_lstm_ops.block_lstm
 
 
-def _loop(tf, node, values, x):
-    """The same where no compiler knows that operation: the inputs' part of the gates for all steps at once;
-    then one step after the other."""
+def _loop(tf, node, values, x, bias, step, states=1):
+    """The states of a layer from step to step. The inputs' part of the gates, with `bias`, is computed for
+    all steps at once; `step` makes of that of one step and of so many states those behind it, of which the
+    first is shown."""
     (steps, count, features), units = _extents(x), node.attributes["units"]
-    recurrent = values[node.name + ".recurrent_weight"]
-    sums = tf.matmul(tf.reshape(x, [-1, features]), values[node.name + ".weight"])
-    sums = tf.reshape(sums + _sum_of_biases(tf, node, values), [steps, count, 4 * units])
-    given = tf.TensorArray(tf.float32, steps, element_shape=[count, 4 * units]).unstack(sums)
+    sums = tf.matmul(tf.reshape(x, [-1, features]), values[node.name + ".weight"]) + bias
+    width = _extents(sums)[1]
+    sums = tf.reshape(sums, [steps, count, width])
+    given = tf.TensorArray(tf.float32, steps, element_shape=[count, width]).unstack(sums)
     found = tf.TensorArray(tf.float32, steps, element_shape=[count, units])
 
-    def step(t, h, c, found):
-        i, g, f, o = tf.split(given.read(t) + tf.matmul(h, recurrent), 4, axis=1)
-        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
-        h = tf.sigmoid(o) * tf.tanh(c)
-        return t + 1, h, c, found.write(t, h)
+    def go_on(t, found, *before):
+        behind = step(given.read(t), *before)
+        return (t + 1, found.write(t, behind[0]), *behind)
 
-    start = tf.zeros([count, units])
-    given_first = (tf.constant(0), start, start, found)
-    end = tf.while_loop(lambda t, *_: t < steps, step, given_first, maximum_iterations=steps)
-    return end[-1].stack()
+    start = (tf.constant(0), found) + (tf.zeros([count, units]),) * states
+    most = {"maximum_iterations": steps} if hasattr(tf, "raw_ops") else {}  # 1.4 has no word for it
+    return tf.while_loop(lambda t, *_: t < steps, go_on, start, **most)[1].stack()
+
+
+def _lstm_loop(tf, node, values, x):
+    """What the fused kernel computes, for compilers that do not know it."""
+    recurrent = values[node.name + ".recurrent_weight"]
+
+    def step(z, h, c):
+        i, g, f, o = tf.split(z + tf.matmul(h, recurrent), 4, axis=1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        return tf.sigmoid(o) * tf.tanh(c), c
+
+    return _loop(tf, node, values, x, _bias(tf, node, values), step, states=2)
+
+
+def _gru_loop(tf, node, values, x):
+    """In both of its forms: the reset behind the product of h, or in front of it."""
+    units, recurrent = node.attributes["units"], values[node.name + ".recurrent_weight"]
+    bias = _bias(tf, node, values, "recurrent_bias")
+
+    def behind(a, h):
+        q = tf.matmul(h, recurrent) + bias
+        r, z = tf.split(tf.sigmoid(a[:, : 2 * units] + q[:, : 2 * units]), 2, axis=1)
+        return z, a[:, 2 * units :] + r * q[:, 2 * units :]
+
+    def in_front(a, h):
+        q = tf.matmul(h, recurrent[:, : 2 * units])
+        r, z = tf.split(tf.sigmoid(a[:, : 2 * units] + q), 2, axis=1)
+        return z, a[:, 2 * units :] + tf.matmul(r * h, recurrent[:, 2 * units :])
+
+    gates = behind if node.attributes["reset_after"] else in_front
+
+    def step(a, h):
+        z, n = gates(a, h)
+        return ((1 - z) * tf.tanh(n) + z * h,)
+
+    return _loop(tf, node, values, x, _bias(tf, node, values, "bias"), step)
+
+
+def _rnn_loop(tf, node, values, x):
+    recurrent = values[node.name + ".recurrent_weight"]
+
+    def step(z, h):
+        return (tf.tanh(z + tf.matmul(h, recurrent)),)
+
+    return _loop(tf, node, values, x, _bias(tf, node, values), step)
 
 
 def _recurrent(states_of):
@@ -107,9 +150,15 @@ def _mean_over_time(tf, _node, _values, x, lengths=None):
 
 
 # Functions of (tf, node, variables by the job's names as Values, the layer's inputs).
-LAYERS = {"embedding": _embedding, "lstm": _recurrent(_fused), "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    "lstm": _recurrent(_fused),
+    "gru": _recurrent(_gru_loop),
+    "rnn": _recurrent(_rnn_loop),
+    "mean_over_time": _mean_over_time,
+}
 # What is otherwise where XLA compiles.
-COMPILED = {"lstm": _recurrent(_loop)}
+COMPILED = {"lstm": _recurrent(_lstm_loop)}
 
 
 def path_of(operations):
