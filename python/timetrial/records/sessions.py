@@ -71,8 +71,8 @@ def check_there(folder: Path) -> None:
     if not os.path.lexists(folder / UNFINISHED_FILE):
         raise MeasurementError(
             f"'{near(folder.absolute())}' was removed or moved while it was measured into: no records can be "
-            "kept there any more. If it was moved, --resume NEW_PLACE does the rest of a run or race; otherwise "
-            "measure anew, into a folder that stays: --results FOLDER."
+            "kept there any more. If it was moved, --resume NEW_PLACE does the rest of a run or race; "
+            "otherwise measure anew, into a folder that stays: --results FOLDER."
         )
 
 
