@@ -106,6 +106,33 @@ def test_each_case_has_its_own(scripted: Callable[..., Fits], fake: FakeEngine) 
     assert fake.locked == 0
 
 
+def test_who_is_interrupted_keeps_what_was_found(
+    fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted = Scripted(fake, {"fast": 100 * MB})
+
+    def launch(plan: Any) -> LaunchRecord:
+        if plan.case.backend == "slow" and plan.case.settings["memory.cap"] != "none":
+            raise KeyboardInterrupt
+        return scripted.launch(plan)
+
+    engine = replace(fake.engine(), launch=launch, validate_settings=lambda *_: None)
+    experiment = load_words(["network=mlp", "backend=fast,slow,other"], load_network=fake_network)
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted\. 1 of 3 searches had ended; '.*fits-"):
+        fit_experiment(experiment, tmp_path, quiet=True, engine=engine)
+    [kept] = tmp_path.rglob("fits.json")
+    [one] = json.loads(kept.read_text())["fits"]
+    assert one["axes"] == {"backend": "fast"}
+    assert one["smallest_bytes"] >= 100 * MB
+
+    def interrupted(*_: Any, **__: Any) -> Fits:
+        raise KeyboardInterrupt("interrupted. 1 of 3")
+
+    monkeypatch.setattr("timetrial.fitting.fitting.fit_experiment", interrupted)
+    done = CliRunner().invoke(app, ["fits", *NULL])
+    assert (done.exit_code, done.stderr) == (130, "timetrial: interrupted. 1 of 3\n")
+
+
 def test_what_fails_behind_its_steps_has_run() -> None:
     def record(outcome: Any, stop: str | None) -> LaunchRecord:
         return LaunchRecord(

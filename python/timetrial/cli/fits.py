@@ -40,7 +40,12 @@ def fits(
     from timetrial.experiment.experiment import load_words
     from timetrial.fitting.fitting import fit_experiment
 
-    found = fit_experiment(load_words(words or []), results, precision=precision, by=by, quiet=as_json)
+    try:
+        found = fit_experiment(load_words(words or []), results, precision=precision, by=by, quiet=as_json)
+    except KeyboardInterrupt as stopped:
+        if stopped.args:  # whoever is interrupted before it begins has nothing to say
+            typer.echo(f"timetrial: {stopped}", err=True)
+        raise
     tell(found.table, found.to_json, as_json=as_json, later=f"cat {found.folder}/fits.json")
     if not found.is_whole:
         raise typer.Exit(1)

@@ -59,18 +59,16 @@ def fit_experiment(
     """The same, of an experiment; its records are in a folder fits-... of `results`."""
     engine = engine or real_engine()
     ready = _checked(experiment, engine, precision, by)
-    folder, found = probe_each(
-        "fits",
-        experiment,
-        ready,
-        engine,
-        results,
-        lambda probes: _Search(probes, precision, by).run(),
-        quiet=quiet,
-    )
-    fitted = Fits(folder, precision, found)
-    write_once(folder / "fits.json", json.dumps(fitted.to_json(), indent=1).encode())
-    return fitted
+
+    def search(probes: Probes) -> Fit:
+        return _Search(probes, precision, by).run()
+
+    def keep(folder: Path, found: list[Fit]) -> Fits:
+        fitted = Fits(folder, precision, found)
+        write_once(folder / "fits.json", json.dumps(fitted.to_json(), indent=1).encode())
+        return fitted
+
+    return probe_each("fits", experiment, ready, engine, results, search, keep, quiet=quiet)
 
 
 def _checked(experiment: Experiment, engine: Engine, precision: float, by: str | None) -> list[ReadyCase]:

@@ -16,6 +16,7 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records import sessions, store
+from timetrial.records.files import near
 from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MS = 1_000_000
 
 Found = TypeVar("Found")
+Whole = TypeVar("Whole")
 
 
 @dataclass
@@ -76,10 +78,12 @@ def probe_each(
     engine: Engine,
     results: Path,
     search: Callable[[Probes], Found],
+    keep: Callable[[Path, list[Found]], Whole],
     *,
     quiet: bool,
-) -> tuple[Path, list[Found]]:
-    """What `search` finds for each case, and the folder NAME-... of `results` that has the records."""
+) -> Whole:
+    """What `search` finds for each case, as `keep` writes it into the folder NAME-... of `results`, which has
+    the records. Interrupted, it keeps what was found for the cases that were done."""
     store.check_writable(results)
     folder = results / f"{name}-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
@@ -87,10 +91,16 @@ def probe_each(
     with engine.lock(), sessions.session(folder), progress(quiet=quiet) as bar:
         bar.total(0)
         found = []
-        for one in ready:
-            axes = {key: one.case.axes.get(key, "-") for key in shown}
-            found.append(search(Probes(experiment, one, axes, engine, folder, bar)))
-    return folder, found
+        try:
+            for one in ready:
+                axes = {key: one.case.axes.get(key, "-") for key in shown}
+                found.append(search(Probes(experiment, one, axes, engine, folder, bar)))
+        except KeyboardInterrupt:
+            if found:
+                keep(folder, found)
+            words = f"{len(found)} of {len(ready)} searches had ended; '{near(folder)}' has what they found"
+            raise KeyboardInterrupt(f"interrupted. {words}, and the records of all launches.") from None
+    return keep(folder, found)
 
 
 def _telling(axes: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -150,18 +150,16 @@ def search(
     """The same, of an experiment; its records are in a folder largest-... of `results`."""
     engine = engine or real_engine()
     ready = _checked(experiment, engine, memory_bytes, precision)
-    folder, found = probe_each(
-        "largest",
-        experiment,
-        ready,
-        engine,
-        results,
-        lambda probes: _Search(probes, memory_bytes, precision).run(),
-        quiet=quiet,
-    )
-    whole = LargestBatches(folder, memory_bytes, precision, found)
-    write_once(folder / "largest.json", json.dumps(whole.to_json(), indent=1).encode())
-    return whole
+
+    def find(probes: Probes) -> LargestBatch:
+        return _Search(probes, memory_bytes, precision).run()
+
+    def keep(folder: Path, found: list[LargestBatch]) -> LargestBatches:
+        whole = LargestBatches(folder, memory_bytes, precision, found)
+        write_once(folder / "largest.json", json.dumps(whole.to_json(), indent=1).encode())
+        return whole
+
+    return probe_each("largest", experiment, ready, engine, results, find, keep, quiet=quiet)
 
 
 def _checked(experiment: Experiment, engine: Engine, memory_bytes: int, precision: float) -> list[ReadyCase]:
