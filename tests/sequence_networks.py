@@ -43,6 +43,13 @@ def plain(biases: int = 1) -> str:
     return texts(biases).replace('"lstm"', '"rnn"')
 
 
+def beside_an_lstm() -> str:
+    """Those of `texts` with a GRU, without biases, behind the other."""
+    lstm, gru = ('name = "two", kind = "{}", inputs = ["one", "lengths"], attributes = {{ {} }}',) * 2
+    lstm, gru = lstm.format("lstm", "MORE"), gru.format("gru", "units = 8, bias = false")
+    return TEXTS.replace(lstm, gru).replace("MORE", "units = 8")
+
+
 def over_series(text: str) -> str:
     """A layer of the cells of `gated` or `plain`, named `one`, over series: of four classes, not of two."""
     kind = "gru" if '"gru"' in text else "rnn"

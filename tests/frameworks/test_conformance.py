@@ -18,7 +18,7 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
-from sequence_networks import FULL, SERIES, gated, over_series, plain, texts
+from sequence_networks import FULL, SERIES, beside_an_lstm, gated, over_series, plain, texts
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -57,8 +57,12 @@ PACKING = ("chainer",)
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)
-# Those of them that have no GRU with its reset in front.
-RESET_BEHIND = ("chainer", "mxnet", "paddle", "pytorch")
+# Which of them lack a form of another recurrent layer, and what they say; whose GRU is one operation.
+REFUSED = {
+    gated(False): (("chainer", "mxnet", "paddle", "pytorch"), "has no gru with reset_after false"),
+    plain(2): (ONE_BIAS, "has no rnn with biases 2"),
+}
+FUSED = ("mxnet", "paddle")
 
 ALL_LAYERS = """
 [[nodes]]
@@ -248,15 +252,28 @@ def test_other_cells_are_proven_or_refused(tmp_path: Path, backend: str, mode: s
         dataset, own, steps = "synthetic-series", over_series(text), 24
     data = {"dataset": dataset, "settings": _settings(mode, threads="1")}
     record = _own_network(tmp_path, backend, mode, own, **data)
-    refuses = {gated(False): RESET_BEHIND, plain(2): ONE_BIAS}.get(text, ())
+    refuses, reason = REFUSED.get(text, ((), ""))
     if not backend.startswith(ALONG_TIME) or backend.startswith(refuses):
         assert record.outcome == "unavailable", words(record)
+        assert not backend.startswith(ALONG_TIME) or reason in (record.reason or "")
         return
     _proven(record)
     computed = "the steps that count" if backend.startswith(PACKING) else f"all {steps} steps of every sample"
     assert record.facts["one forward"].endswith(f", {computed}")
     is_slow = backend.startswith("keras@3") and mode == "torch" and text == gated()
     assert ("one faster" in record.facts) == is_slow
+
+
+@pytest.mark.full
+@ONE_MODE_A_DAY
+def test_each_layer_says_its_own_way(tmp_path: Path, backend: str, mode: str) -> None:
+    data = {"dataset": "synthetic-sentences@20", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, beside_an_lstm(), **data)
+    if not backend.startswith(ALONG_TIME):
+        assert record.outcome == "unavailable", words(record)
+        return
+    _proven(record)
+    assert ("fused" in record.facts["two forward"]) == backend.startswith(FUSED)
 
 
 @pytest.mark.full

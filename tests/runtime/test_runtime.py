@@ -156,6 +156,7 @@ def _node(kind: str, shape: tuple[int, ...] = (), **attributes: Any) -> Any:
 
 
 LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}, "lstm": {"biases": (0, 1)}}
+LIMITS["gru"] = {"reset_after": True}
 
 
 @pytest.mark.parametrize(
@@ -169,6 +170,9 @@ LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}, "lstm": {"biase
         ("max_pool2d", {"groups": 2}, None),
         ("lstm", {"biases": 2}, "the backend has no lstm with biases 2 ('one'); it has: biases 0 or 1"),
         ("lstm", {"biases": 0}, None),
+        ("gru", {"reset_after": 0},
+         "the backend has no gru with reset_after false ('one'); it has: reset_after true"),
+        ("gru", {"reset_after": 1}, None),
     ],
 )  # fmt: skip
 def test_an_adapter_says_what_a_kind_cannot_be_asked_for(

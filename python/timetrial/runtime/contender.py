@@ -58,6 +58,8 @@ class Contender(Timed):
             several = only if isinstance(only, tuple) else (node.attributes.get(only, only),)
             if value not in several:
                 words = "the backend has no {} with {} {} ('{}'); it has: {} {}"
+                if isinstance(only, bool):  # in the words of a network's file
+                    value, several = str(bool(value)).lower(), (str(only).lower(),)
                 like = "as {}".format(only) if only in node.attributes else " or ".join(map(str, several))
                 raise UnsupportedError(words.format(node.kind, attribute, value, node.name, attribute, like))
 

@@ -1,6 +1,8 @@
 """Which way a recurrent layer of Keras 3 goes, as its backend shows it: what the layer does is traced, or
 seen done on one sample."""
 
+import re
+
 from timetrial_adapter import jax_operations, torch_operations
 
 
@@ -11,9 +13,7 @@ def path_of(backend, layer, shapes):
 
 
 def _fused(operations):
-    kernels = sorted(
-        {one for one in operations if any(kind in one.lower() for kind in ("rnn", "lstm", "gru"))}
-    )
+    kernels = sorted({one for one in operations if re.search("rnn|lstm|gru", one.lower())})
     return ("fused kernel ({})".format(", ".join(kernels)), True) if kernels else None
 
 

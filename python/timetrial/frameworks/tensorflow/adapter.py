@@ -118,7 +118,8 @@ class Adapter(BaseAdapter):
             if is_recurrent(node):
                 is_slow = node.kind == "lstm" and self.mode == "xla"
                 faster = "mode=graph takes TensorFlow's fused kernel" if is_slow else None
-                found.update(path_facts(self._job, node, path_of(self._operations(node)), faster))
+                path = path_of(self._operations(node), eager=self.mode == "eager")
+                found.update(path_facts(self._job, node, path, faster))
         try:
             from tensorflow.python.util import _pywrap_util_port as port
         except ImportError:  # not a public module: another version may lack it

@@ -52,10 +52,9 @@ class Adapter(BaseAdapter):
             found["tensorflow.mkl"] = is_mkl
         if "OMP_NUM_THREADS" in os.environ:
             found["tensorflow.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
-        operations = {one.type for one in tf.get_default_graph().get_operations()}
         for node in self._job.layers:
             if is_recurrent(node):
-                found.update(path_facts(self._job, node, path_of(operations)))
+                found.update(path_facts(self._job, node, path_of(self._operations(node))))
         return found
 
     def build(self, job, batch):
@@ -144,6 +143,16 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
         values = self._session.run(self._values, self._fed(self._given))
         return {name: self._form.activation(name, value) for name, value in values.items()}
+
+    def _operations(self, node):
+        """The types of those that a layer is made of, by a graph of that layer alone."""
+        given = self._job.inputs
+        read = [given[name] if name in given else self._job.node(name) for name in node.inputs]
+        with tf.Graph().as_default() as graph:
+            values = {name: tf.constant(self._form.initial(name)) for name, _ in node.parameters}
+            inputs = [tf.placeholder(one.dtype or tf.float32, one.shape) for one in read]
+            LAYERS[node.kind](tf, node, Values(values, learns=True), *inputs)
+        return {one.type for one in graph.get_operations()}
 
     def _fed(self, given):
         """Placeholder -> array of the batch, of these names."""

@@ -161,9 +161,12 @@ LAYERS = {
 COMPILED = {"lstm": _recurrent(_lstm_loop)}
 
 
-def path_of(operations):
-    """The words for a recurrent layer, of the types of the operations that it is made of."""
+def path_of(operations, eager=False):
+    """The words for a recurrent layer, of the types of the operations that a graph of it is made of. `eager`:
+    there is none, and Python goes from step to step."""
     if "BlockLSTM" in operations:
         return "fused kernel (BlockLSTM)"
     loops = sorted(operations & {"While", "StatelessWhile", "Enter"})
+    if eager and loops:
+        return "loop over the steps (in Python)"
     return "loop over the steps ({})".format(loops[0] if loops else "unrolled")
