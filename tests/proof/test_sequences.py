@@ -70,6 +70,30 @@ def test_other_cells_are_proven(tmp_path: Path, backend: str, text: str) -> None
     _prove(tmp_path, backend, text, "synthetic-sentences@20", purpose="proof")
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "path", "faster"),
+    [
+        (texts(), "true", "oneDNN's kernel (mkldnn_rnn_layer)", None),
+        (texts(), "false", "native loop over the steps", "torch.mkldnn=true"),
+        pytest.param(gated(), "true", "native loop over the steps", None, marks=pytest.mark.full),
+    ],
+)
+def test_libtorch_says_which_way_it_goes(
+    tmp_path: Path, text: str, asked: str, path: str, faster: str | None
+) -> None:
+    pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    own, settings = network(tmp_path, text), {"threads": "1", "torch.mkldnn": asked}
+    record = run_launch(
+        make_plan(
+            tmp_path / "launch", "libtorch", network=own, dataset="synthetic-sentences@20", settings=settings
+        )
+    )
+    assert record.outcome in ("ok", "unproven"), words(record)
+    assert record.facts["one forward"] == f"{path}, all 20 steps of every sample"
+    assert record.facts.get("two faster", "").startswith(faster or "")
+    assert ("two faster" in record.facts) == (faster is not None)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("backend", TORCH)
 def test_torch_has_no_reset_in_front(tmp_path: Path, backend: str) -> None:

@@ -13,6 +13,7 @@
 #include "catalog.h"
 #include "graph.h"
 #include "library.h"
+#include "paths.h"
 #include "profile.h"
 #include "timetrial/backend.hpp"
 #include "update.h"
@@ -59,12 +60,17 @@ class LibTorch final : public Backend {
                 return {"mixed", "the weights of '" + p.name + "' have another format"};
         return {format_word(format_), "at::Tensor::is_contiguous() of every convolution's weights"};
     }
-    Facts facts() override { return library_facts(); }
+    Facts facts() override {
+        Facts facts = library_facts();
+        facts.insert(facts.end(), paths_.begin(), paths_.end());
+        return facts;
+    }
 
     void build(const tt_build& build) override {
         in_plain_words([&] {
             graph_ = make_graph(*build.network, format_);
             update_ = Update(read_optimizer(build.optimizer, optimizers.data()), graph_);
+            paths_ = path_facts(*build.network, graph_, (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0);
         });
     }
 
@@ -212,6 +218,7 @@ class LibTorch final : public Backend {
 
     at::MemoryFormat format_ = at::MemoryFormat::Contiguous;
     Graph graph_;
+    Facts paths_;  // of recurrent layers
     Update update_;
     std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient
     at::Tensor predicted_;                 // of the last step of the task forward
