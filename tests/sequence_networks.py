@@ -32,6 +32,19 @@ dataset = "synthetic-series"
 FULL = SERIES.replace(', "lengths"', "")
 
 
+# The next word at each step.
+LANGUAGE = """
+nodes = [
+    { name = "in", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 10000, units = 4 } },
+    { name = "one", kind = "lstm", attributes = { units = 8, output = "all" } },
+    { name = "two", kind = "lstm", attributes = { units = 6, output = "all" } },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "sequence_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-language@6"
+"""
+
+
 def gated(reset_after: bool = True) -> str:
     """Those of `texts` with GRUs."""
     more = f"units = 8, reset_after = {str(reset_after).lower()}"

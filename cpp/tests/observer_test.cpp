@@ -184,6 +184,18 @@ TEST(Score, AccuracyTakesTheFirstMaximum) {
     EXPECT_EQ(score.samples(), 3u);
 }
 
+TEST(Score, RowsWithoutALabelDoNotCount) {
+    Score score(LossKind::kSoftmaxCrossEntropy, 2);
+    const float predictions[] = {0, 0, NAN, 1, 1, 0};
+    const std::int64_t labels[] = {-1, -1, 1};
+    score.add(predictions, labels, 3);
+    EXPECT_EQ(score.samples(), 1u);
+    EXPECT_DOUBLE_EQ(score.accuracy(), 0);
+    EXPECT_NEAR(score.loss(), std::log(1 + std::exp(1.0)), 1e-12);
+    EXPECT_EQ(Score::answer(predictions, 2), 0);
+    EXPECT_EQ(Score::answer(predictions + 2, 2), -1);
+}
+
 TEST(Score, LossesByHand) {
     const float predictions[] = {0, 0, 1, 0};
     const std::int64_t labels[] = {0, 1};

@@ -115,7 +115,41 @@ TEST(Sequences, RefuseInWords) {
     EXPECT_WORDS(refused(node_of("x", "tanh", {"lengths"})), "whole numbers");
 }
 
+TEST(Sequences, ALossForEachStepRefusesInWords) {
+    const auto built = [](const NodeSpec& loss, std::vector<InputSpec> inputs = tokens_and_next(4)) {
+        std::vector<NodeSpec> specs = language_model(6, 3);
+        specs.back() = loss;
+        return refusal([&] { Network(specs, 2, inputs); });
+    };
+    EXPECT_EQ(built(loss_of("each", "sequence_cross_entropy")), "no error");
+    EXPECT_WORDS(built(loss_of("each")), "of one for each step it is sequence_cross_entropy");
+    EXPECT_WORDS(built(loss_of("each", "sequence_cross_entropy"), tokens_and_labels(4)),
+                 "one per step) as its second input, (2, 4); 'labels' is (2,)");
+    std::vector<InputSpec> more = tokens_and_next(4);
+    more[1].sample = {3};
+    EXPECT_WORDS(built(loss_of("each", "sequence_cross_entropy"), more), "(2, 4); 'labels' is (2, 3)");
+    EXPECT_WORDS(refusal([] {
+                     Network(
+                         {node("last", "dense", {{"units", 3.0}}), loss_of("last", "sequence_cross_entropy")},
+                         2, images_and_labels({5}));
+                 }),
+                 "needs a prediction for each step (N, T, C)");
+    const auto summed = [] {
+        std::vector<NodeSpec> specs = language_model(6, 3);
+        specs.push_back({"other", "sequence_cross_entropy", std::vector<std::string>{"each", "labels"}, {}});
+        specs.push_back({"sum", "loss_sum", std::vector<std::string>{"loss", "other"}, {}});
+        Network(specs, 2, tokens_and_next(4));
+    };
+    EXPECT_WORDS(refusal(summed), "a mean over places stands alone");
+    const Network network(language_model(6, 3), 2, tokens_and_next(4));
+    EXPECT_EQ(network.classes(), 6);
+    EXPECT_TRUE(network.couples_batch());
+    EXPECT_EQ(network.values_from(network.index_of("labels")), -1);
+    EXPECT_EQ(network.values_from(network.index_of("tokens")), 0);
+}
+
 TEST(ReferenceGradients, Sequences) {
+    check_gradients_with(tokens_and_next(4), language_model(6, 3));
     for (const double biases : {0.0, 1.0, 2.0})
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", biases}}));
     for (const AttributeSpecs& gru : kinds_of_gru())
@@ -128,6 +162,28 @@ TEST(ReferenceGradients, Sequences) {
 }
 
 double s(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Two samples of two steps, of which one place does not count.
+TEST(Reference, SequenceCrossEntropyByHand) {
+    Problem problem({node("each", "dense", {{"units", 2.0}}), loss_of("each", "sequence_cross_entropy")},
+                    {{"series", TT_F32, {2, 1}, TT_INPUT}, {"labels", TT_I64, {2}, TT_TARGET}}, 2,
+                    Numbers::kReal);
+    problem.images = {1.0F, 2.0F, -1.0F, 5.0F};
+    problem.labels = {0, 1, 1, -1};
+    problem.weights = {{"each.weight", {1.0F, 0.0F}}, {"each.bias", {0.0F, 0.0F}}};
+    for (const std::string& plugin : {std::string("reference"), variants_of("eigen").front()}) {
+        Trainer trainer(plugin_path(plugin), problem);
+        const double expected =
+            (std::log(1 + std::exp(-1.0)) + std::log(1 + std::exp(2.0)) + std::log(1 + std::exp(-1.0))) / 3;
+        EXPECT_NEAR(trainer.step(TT_GRADIENT), expected, 1e-6) << plugin;
+        const double bias = (s(1.0) - 1 + s(2.0) + s(-1.0)) / 3;
+        EXPECT_NEAR(trainer.read(TT_ROLE_GRADIENT).at("each.bias")[0], bias, 1e-6) << plugin;
+        trainer.labels = {-1, -1, -1, -1};
+        EXPECT_WORDS(refusal([&] { trainer.step(TT_GRADIENT); }), "no place counts");
+        trainer.labels = {0, -2, 1, 1};
+        EXPECT_WORDS(refusal([&] { trainer.step(TT_GRADIENT); }), "label -2 of place 1 is outside -1 to 1");
+    }
+}
 
 // Two samples of one unit: one of two steps, and one of a single step, whose second is never looked at.
 TEST(Reference, LstmByHand) {

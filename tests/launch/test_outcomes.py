@@ -273,6 +273,21 @@ def test_a_prediction_that_is_no_number_is_no_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.attempt
+def test_of_steps_their_classes_are_counted_again(tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.array([[0, 1, -1], [2, -1, -1]]))
+    np.save(tmp_path / "predictions.npy", np.array([[0, 2, 1], [-1, 0, 0]]))
+    said = Evaluation(steps=1, epoch=1, accuracy=1 / 3, loss=0.1, samples=3, duration_ns=1)
+    answers = answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
+    assert answers.tolist() == [[0, 2, -1], [0, 1, 2]]
+    for lie in ({"accuracy": 2 / 3}, {"samples": 6}):
+        with pytest.raises(LaunchError, match=r"of . test steps are right; its predictions are for 1 of 3"):
+            answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said.model_copy(update=lie), 4)
+    np.save(tmp_path / "predictions.npy", np.zeros((2, 3), np.float32))
+    with pytest.raises(LaunchError, match=r"shape \(2, 3\) of float32; expected \(2, 3\) of int64"):
+        answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
+
+
+@pytest.mark.attempt
 def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
     """The first step of each pass at twice the rate, everything else right."""
     proof = run_launch(make_plan(tmp_path / "proof", PLANTED, purpose="proof"))

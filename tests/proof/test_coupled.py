@@ -125,7 +125,9 @@ class Stage:
         batches = Batches({"proof": {"tensors": tensors, "order": str(folder / "order.npy")}})
         states = {one["name"]: self.parameters[one["name"]] for one in self.network.states}
         initial = {name: values for name, values in self.parameters.items() if name not in states}
-        expected = Expected(initial, {}, {"name": "sgd", "learning_rate": 0.1}, batches, states)
+        expected = Expected(
+            initial, {}, {"name": "sgd", "learning_rate": 0.1}, batches, states, couples_batch=True
+        )
         loss = self.judge.gradient(self.parameters, self.images).loss
         seen = Observation("step", "proof", 0, Look(initial, {}, states), loss=loss, gradient=contender)
         return compare([seen], self.judge, expected)

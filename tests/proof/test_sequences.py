@@ -4,18 +4,21 @@ get them wrong is caught and named."""
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from launching import make_plan, words, workload
-from sequence_networks import FULL, SERIES, gated, plain, texts
+from sequence_networks import FULL, LANGUAGE, SERIES, gated, plain, texts
 from twins import Bench
 
 from timetrial.errors import InputError
 from timetrial.launch.run import run_launch
 from timetrial.proof.observed import Batches
+from timetrial.records.model import LaunchRecord
+from timetrial.records.store import read_answers
 from timetrial.workloads import prepare
 
 # The engine of our own every day; torch, and what is timed, where everything is tried.
@@ -30,16 +33,27 @@ def network(folder: Path, text: str) -> str:
     return str(file)
 
 
-def _prove(folder: Path, backend: str, text: str, data: str, **how: Any) -> None:
+def _launch(folder: Path, backend: str, text: str, data: str, batch: int = 6, **how: Any) -> LaunchRecord:
     """One thread: on a busy machine two of torch's wait for each other."""
     if backend in TORCH:
         pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
     own = network(folder, text)
     plan = make_plan(
-        folder / "launch", backend, network=own, dataset=data, batch_size=6, settings={"threads": "1"}, **how
+        folder / "launch",
+        backend,
+        network=own,
+        dataset=data,
+        batch_size=batch,
+        settings={"threads": "1"},
+        **how,
     )
     record = run_launch(plan)
     assert record.outcome == "ok", words(record)
+    return record
+
+
+def _prove(folder: Path, backend: str, text: str, data: str, **how: Any) -> None:
+    record = _launch(folder, backend, text, data, **how)
     judged = record.parity if how["purpose"] == "proof" else record.end
     assert judged is not None
     assert judged.status == "passed", judged
@@ -117,6 +131,19 @@ def test_series_are_proven(tmp_path: Path, backend: str, text: str) -> None:
     _prove(tmp_path, backend, text, "synthetic-series", purpose="proof")
 
 
+@pytest.mark.parametrize(
+    "backend", ["eigen", *[pytest.param(one, marks=pytest.mark.full) for one in ("cblas", "onednn", *TORCH)]]
+)
+def test_a_loss_for_each_step_is_proven_and_its_steps_are_scored(tmp_path: Path, backend: str) -> None:
+    _prove(tmp_path, backend, LANGUAGE, "synthetic-language@6", purpose="proof")
+    shutil.rmtree(tmp_path / "launch")
+    record = _launch(tmp_path, backend, LANGUAGE, "synthetic-language@6", 64, purpose="learning")
+    answers = read_answers(tmp_path / "launch")
+    assert answers is not None
+    assert record.evaluations[-1].samples == answers.shape[1]
+    assert record.evaluations[-1].accuracy == pytest.approx(np.mean(answers[0] == answers[1]))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["train", "gradient", "forward"])
 @pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
@@ -128,6 +155,22 @@ def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
 def test_the_numpy_framework_passes(tmp_path: Path, text: str) -> None:
     parity = Bench.of(network(tmp_path, text), "synthetic-sentences@20", batch_size=6).proof()
     assert parity.status == "passed", parity.reason
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "said"),
+    [
+        ("none", None),
+        ("mean_over_all", "loss"),
+        ("skipped_forward_only", "gradient "),
+        ("half_batch", "loss"),
+    ],
+)
+def test_a_defect_of_a_loss_for_each_step_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
+    parity = Bench.of(network(tmp_path, LANGUAGE), "synthetic-language@6", batch_size=6).proof(defect)
+    assert parity.status == ("passed" if said is None else "failed"), parity.reason
+    assert (said or "") in (parity.reason or "")
 
 
 @pytest.mark.attempt

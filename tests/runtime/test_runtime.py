@@ -37,6 +37,15 @@ def test_the_first_of_equal_predictions_is_the_answer_and_nan_is_wrong(runtime: 
     assert score.result()["accuracy"] == pytest.approx(1 / 3)
 
 
+def test_a_row_without_a_label_does_not_count(runtime: Any) -> None:
+    score = runtime("score").Score("softmax_cross_entropy")
+    score.add(np.array([[0, 5], [np.nan, 1], [1, 0]], np.float32), np.array([-1, -1, 1]))
+    result = score.result()
+    assert (result["samples"], result["accuracy"]) == (1, 0)
+    assert result["loss"] == pytest.approx(np.log(1 + np.e))
+    assert runtime("score").answers_of(np.array([[0, 5], [np.nan, 1]])).tolist() == [1, -1]
+
+
 def test_batches_are_aligned(runtime: Any) -> None:
     for shape in ((1,), (7, 3), (64, 1, 28, 28)):
         array = runtime("data").aligned_empty(shape, np.float32)

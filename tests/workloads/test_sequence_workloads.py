@@ -27,6 +27,19 @@ def test_the_defaults_fit_and_lengths_are_an_input(network: str) -> None:
     assert set(prepared.job["streams"]["train"]["tensors"]) >= {"lengths", "labels"}
 
 
+def test_a_language_model_has_a_label_at_each_step_and_its_proof_leaves_some_out() -> None:
+    prepared = prepare(workload("lstm-lm"), seed=1, epochs=1)
+    assert prepared.network is not None
+    assert [(one.role, one.shape) for one in prepared.network.inputs] == [("input", (35,)), ("target", (35,))]
+    labels = {
+        name: np.load(prepared.job["streams"][name]["tensors"]["labels"], mmap_mode="r")
+        for name in ("train", "proof")
+    }
+    assert labels["train"].min() >= 0
+    assert 0.2 < np.mean(labels["proof"] < 0) < 0.3
+    assert labels["proof"][:, 0].min() >= 0, "no sample without a label"
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_proof_is_taken_on_a_batch_whose_last_bias_has_no_gradient(seed: int) -> None:
     """Of sixteen samples of two classes eight of each are drawn in one batch of five."""

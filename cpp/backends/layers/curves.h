@@ -1,5 +1,6 @@
-// sigmoid and tanh of a whole register at a time, within a few units in the last place: a recurrent layer
-// computes five of them for every unit and step. In double, where they judge, the library's own.
+// exp, sigmoid and tanh of a whole register at a time, within a few units in the last place: a recurrent
+// layer computes five of them for every unit and step, a language model's loss one for every word that it
+// knows. In double, where they judge, the library's own.
 #pragma once
 
 #include <cmath>
@@ -60,6 +61,9 @@ template <>
 struct Curves<double> {
     using Register = Lanes<double>::Register;
 
+    static Register exp(Register x) {
+        return each(x, [](double one) { return std::exp(one); });
+    }
     static Register sigmoid(Register x) {
         return each(x, [](double one) { return 1 / (1 + std::exp(-one)); });
     }

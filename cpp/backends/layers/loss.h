@@ -1,4 +1,5 @@
-// Losses: the mean over the batch, and its gradient with respect to the prediction (N x classes).
+// Losses: the mean over the batch, and its gradient with respect to the prediction (N x classes), of which a
+// sequence has a row for each step.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "layers/curves.h"
+#include "layers/lanes.h"
 #include "layers/layer.h"
 #include "timetrial/backend.hpp"
 #include "timetrial/kinds.hpp"
@@ -17,31 +20,71 @@ template <typename T>
 class Loss {
   public:
     virtual ~Loss() = default;
-    // The images' part of the loss (a sum that adds up to the mean over all shares), and the gradient; both
-    // times the weight.
+    // The images' part of the loss (a sum that adds up to the mean over what counts in the batch), and the
+    // gradient; both times the weight.
     virtual double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) = 0;
 };
 
-// -log softmax(x)[label], mean over N; gradient (softmax(x) - onehot) / N. The maximum is subtracted first.
+// A NaN is passed over.
+template <typename T>
+T largest_of(const T* x, int64_t count) {
+    T largest = x[0];
+    int64_t i = 0;
+    if (count >= Lanes<T>::count) {
+        typename Lanes<T>::Register each = Lanes<T>::load(x);
+        for (i = Lanes<T>::count; i + Lanes<T>::count <= count; i += Lanes<T>::count) {
+            const typename Lanes<T>::Register next = Lanes<T>::load(x + i);
+            each = next > each ? next : each;
+        }
+        for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) largest = std::max(largest, T(each[lane]));
+    }
+    for (; i < count; ++i) largest = std::max(largest, x[i]);
+    return largest;
+}
+
+// y <- e^(x - largest), 0 where that is next to nothing (a share of it would be subnormal, and slow); their
+// sum
+template <typename T>
+T exponentials(const T* x, int64_t count, T largest, T* y) {
+    typename Lanes<T>::Register sums{};
+    int64_t i = 0;
+    for (; i + Lanes<T>::count <= count; i += Lanes<T>::count) {
+        const typename Lanes<T>::Register below = Lanes<T>::load(x + i) - largest;
+        const typename Lanes<T>::Register some = Curves<T>::exp(below);
+        const typename Lanes<T>::Register kept = below < T(-80) ? typename Lanes<T>::Register{} : some;
+        Lanes<T>::store(y + i, kept);
+        sums += kept;
+    }
+    T sum = 0;
+    for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) sum += sums[lane];
+    for (; i < count; ++i) sum += y[i] = x[i] - largest < T(-80) ? T(0) : std::exp(x[i] - largest);
+    return sum;
+}
+
+// -log softmax(x)[label], mean over the rows that count; gradient (softmax(x) - onehot) over their number.
+// The maximum is subtracted first.
 template <typename T>
 class SoftmaxCrossEntropy final : public Loss<T> {
   public:
     double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) override {
-        const int64_t* labels = target.labels;
-        const int64_t classes = prediction.shape.channels;
-        const T share = weight / static_cast<T>(prediction.shape.batch);
+        const int64_t classes = prediction.shape.step_features(), steps = prediction.shape.steps;
+        const T share = weight / static_cast<T>(target.counted);
         double total = 0;
-        for (int64_t n = images.begin; n < images.end; ++n) {
-            const T* x = prediction.value + n * classes;
-            T* dx = prediction.gradient + n * classes;
-            const T largest = *std::max_element(x, x + classes);
-            T sum = 0;
-            for (int64_t c = 0; c < classes; ++c) sum += dx[c] = std::exp(x[c] - largest);
+        for (int64_t row = images.begin * steps; row < images.end * steps; ++row) {
+            const int64_t label = target.labels[row];
+            const T* x = prediction.value + row * classes;
+            T* dx = prediction.gradient + row * classes;
+            if (label < 0) {
+                std::fill_n(dx, classes, T(0));
+                continue;
+            }
+            const T largest = largest_of(x, classes);
+            const T sum = exponentials(x, classes, largest, dx);
             for (int64_t c = 0; c < classes; ++c) dx[c] *= share / sum;
-            dx[labels[n]] -= share;
-            total += static_cast<double>(largest - x[labels[n]]) + std::log(static_cast<double>(sum));
+            dx[label] -= share;
+            total += static_cast<double>(largest - x[label]) + std::log(static_cast<double>(sum));
         }
-        return weight * total / static_cast<double>(prediction.shape.batch);
+        return weight * total / static_cast<double>(target.counted);
     }
 };
 
@@ -88,6 +131,7 @@ std::unique_ptr<Loss<T>> make_loss(const Attributes&) {
 template <typename T>
 inline constexpr std::array loss_kinds = {
     Kind<MakeLoss<T>>{"softmax_cross_entropy", make_loss<T, SoftmaxCrossEntropy<T>>},
+    Kind<MakeLoss<T>>{"sequence_cross_entropy", make_loss<T, SoftmaxCrossEntropy<T>>},
     Kind<MakeLoss<T>>{"squared_error", make_loss<T, SquaredError<T, OneHot>>},
     Kind<MakeLoss<T>>{"mean_squared_error", make_loss<T, SquaredError<T, Numbers>>},
 };

@@ -1,6 +1,7 @@
 // Kind -> ATen operation. A new layer is one entry here; the plug-in's list is made of these tables.
 #pragma once
 
+#include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/add.h>
@@ -36,7 +37,8 @@
 
 namespace timetrial::libtorch {
 
-// The mean over the batch, of the prediction (N x F) and the target: labels (N), or as many numbers.
+// The mean over the batch, of the prediction (N x F) and the target: labels (N), or as many numbers. Of one
+// for each step (N x T x F): labels (N T), over those that are not -1.
 using Loss = at::Tensor (*)(const at::Tensor& prediction, const at::Tensor& target);
 
 // height, width
@@ -175,6 +177,10 @@ inline at::Tensor cross_entropy(const at::Tensor& x, const at::Tensor& labels) {
     return at::cross_entropy_loss(x, labels);
 }
 
+inline at::Tensor sequence_cross_entropy(const at::Tensor& x, const at::Tensor& labels) {
+    return at::cross_entropy_loss(at::flatten(x, 0, 1), labels, {}, at::Reduction::Mean, -1);
+}
+
 inline at::Tensor squared_error(const at::Tensor& x, const at::Tensor& labels) {
     return at::mse_loss(x, at::one_hot(labels, x.size(1)).to(x.scalar_type()));
 }
@@ -211,6 +217,7 @@ inline constexpr std::array operation_kinds = {
 
 inline constexpr std::array loss_kinds = {
     Kind<Loss>{"softmax_cross_entropy", cross_entropy},
+    Kind<Loss>{"sequence_cross_entropy", sequence_cross_entropy},
     Kind<Loss>{"squared_error", squared_error},
     Kind<Loss>{"mean_squared_error", mean_squared_error},
 };

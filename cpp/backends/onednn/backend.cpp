@@ -297,11 +297,16 @@ class OneDnn final : public Backend {
                 samples.data()[i] = static_cast<float>(i % 17) / 17;
             return samples.data();
         });
-        const std::vector<int64_t> labels(static_cast<std::size_t>(batch_size_));
-        int64_t most = 0;
-        for (const Head& head : graph_.heads) most = std::max(most, head.prediction.stored_elements());
+        int64_t most = 0, rows = 0;
+        for (const Head& head : graph_.heads) {
+            most = std::max(most, head.prediction.stored_elements());
+            rows = std::max(rows, head.target.n);
+        }
+        const std::vector<int64_t> labels(static_cast<std::size_t>(rows));
         const std::vector<float> values(static_cast<std::size_t>(most));
-        targets_.assign(graph_.heads.size(), {labels.data(), values.data()});
+        targets_.clear();
+        for (const Head& head : graph_.heads)
+            targets_.push_back({labels.data(), values.data(), head.target.n});
         double best = std::numeric_limits<double>::infinity();
         for (int run = 0; run < 3; ++run) {
             const layers::TrialClock clock(omp_get_max_threads() == 1);
@@ -330,8 +335,9 @@ class OneDnn final : public Backend {
     double lose(std::size_t number) {
         const Head& head = graph_.heads[number];
         const int64_t elements = head.prediction.stored_elements();
-        const layers::Edge<float> prediction{
-            {batch_size_, elements / batch_size_, 1, 1, true}, head.prediction.data(), head.gradient.data()};
+        const layers::Shape shape{batch_size_, elements / batch_size_,     1, 1,
+                                  true,        head.target.n / batch_size_};
+        const layers::Edge<float> prediction{shape, head.prediction.data(), head.gradient.data()};
         std::fill(losses_.begin(), losses_.end(), 0.0);
 #pragma omp parallel if (elements > worth_sharing)
         {

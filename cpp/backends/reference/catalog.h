@@ -73,6 +73,7 @@ inline constexpr std::array functions = {
 
 inline constexpr std::array losses = {
     LossKind{"softmax_cross_entropy", plain<Loss, MeanLoss<SoftmaxCrossEntropy>>},
+    LossKind{"sequence_cross_entropy", plain<Loss, MeanLoss<SoftmaxCrossEntropy>>},
     LossKind{"squared_error", plain<Loss, MeanLoss<SquaredError>>},
     LossKind{"mean_squared_error", plain<Loss, MeanLoss<MeanSquaredError>>},
 };

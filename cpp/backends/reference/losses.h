@@ -1,5 +1,5 @@
-// Losses: one number from the prediction x (N x C) and the target, the mean over the samples. Backpropagation
-// starts here.
+// Losses: one number from the prediction x (N x C, or N x T x C) and the target, the mean over the samples or
+// over those of their steps that count. Backpropagation starts here.
 #pragma once
 
 #include <algorithm>
@@ -62,20 +62,23 @@ class Loss {
     virtual void backward(Tensor& x, const Target& target, double weight) = 0;
 };
 
-// From the formula of one sample.
+// From the formula of one sample, or one step.
 template <class Formula>
 class MeanLoss final : public Loss {
   public:
     double forward(const Tensor& x, const Target& target) override {
+        const std::size_t classes = x.shape.back();
         double total = 0;
-        for (std::size_t n = 0; n < x.extent(0); ++n)
-            total += Formula::of(std::span(x.value).subspan(n * x.extent(1), x.extent(1)), target, n);
-        return total / static_cast<double>(x.extent(0));
+        for (std::size_t n = 0; n < x.size() / classes; ++n)
+            if (counts(target, n))
+                total += Formula::of(std::span(x.value).subspan(n * classes, classes), target, n);
+        return total / static_cast<double>(target.counted);
     }
 
     void backward(Tensor& x, const Target& target, double weight) override {
-        const std::size_t batch = x.extent(0), classes = x.extent(1);
-        for (std::size_t n = 0; n < batch; ++n) {
+        const std::size_t classes = x.shape.back();
+        for (std::size_t n = 0; n < x.size() / classes; ++n) {
+            if (!counts(target, n)) continue;
             tape_.clear();
             image_.clear();
             for (std::size_t c = 0; c < classes; ++c)
@@ -83,11 +86,15 @@ class MeanLoss final : public Loss {
             const Number loss = Formula::of(std::span<const Number>(image_), target, n);
             const std::vector<double>& derivatives = tape_.derivatives(loss);
             for (std::size_t c = 0; c < classes; ++c)
-                x.gradient[n * classes + c] += weight * derivatives[c] / static_cast<double>(batch);
+                x.gradient[n * classes + c] += weight * derivatives[c] / static_cast<double>(target.counted);
         }
     }
 
   private:
+    static bool counts(const Target& target, std::size_t n) {
+        return target.labels == nullptr || target.labels[n] >= 0;
+    }
+
     Tape tape_;
     std::vector<Number> image_;
 };

@@ -53,13 +53,15 @@ py::array as_type(const py::handle& values, std::uint32_t dtype) {
 }
 
 // `below` 0: they are not looked up.
-void check_below(const std::string& name, const void* values, std::size_t n, std::int64_t below) {
+void check_below(const std::string& name, const void* values, std::size_t n, std::int64_t least,
+                 std::int64_t below) {
     if (below == 0) return;
     const auto* integers = static_cast<const std::int64_t*>(values);
-    const std::int64_t at = first_index_outside(integers, n, below);
+    const std::int64_t at = first_index_outside(integers, n, below, least);
     if (at >= 0)
         raise_input_error("'" + name + "' have " + std::to_string(integers[at]) + " at " +
-                          std::to_string(at) + "; expected 0 to " + std::to_string(below - 1));
+                          std::to_string(at) + "; expected " + std::to_string(least) + " to " +
+                          std::to_string(below - 1));
 }
 
 // Tensors of the batch, by name; those that are not given stay.
@@ -74,7 +76,7 @@ void load_batch(BackendSession& backend, const std::map<std::string, py::array>&
         expect_shape("'" + name + "'", values, node.shape);
         const py::array copy = as_type(values, tensor.dtype);
         const auto n = static_cast<std::size_t>(copy.size());
-        check_below(name, copy.data(), n, network.values_below(index));
+        check_below(name, copy.data(), n, network.values_from(index), network.values_below(index));
         std::memcpy(tensor.data, copy.data(), n * dtype_bytes(static_cast<tt_dtype>(tensor.dtype)));
     }
 }

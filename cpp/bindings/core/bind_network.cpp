@@ -157,6 +157,12 @@ void register_network(py::module_& module) {
             },
             py::arg("input"))
         .def(
+            "values_from",
+            [](const Network& network, const std::string& input) {
+                return network.values_from(network.index_of(input));
+            },
+            py::arg("input"))
+        .def(
             "multiply_accumulates",
             [](const Network& network, const std::string& node) {
                 return work_by_pass(network.multiply_accumulates(network.index_of(node)));

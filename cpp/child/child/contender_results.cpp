@@ -56,17 +56,32 @@ Contender::Json Contender::evaluate(const std::string& file) {
                 static_cast<std::size_t>(network_.classes()));
     Gather gather = test->gather();
     const std::int64_t* labels = labels_of(network_, session_->batch());
+    // Of a prediction for each step all would be gigabytes for a language: its classes are enough.
+    const Shape& shape = network_.node(network_.output()).shape;
+    const auto classes = static_cast<std::size_t>(network_.classes());
+    const bool of_steps = shape.size() > 2;
+    const std::size_t rows = of_steps ? static_cast<std::size_t>(shape[1]) : 1;
     std::vector<float> all;
+    std::vector<std::int64_t> answers;
+    std::size_t seen = 0;
     for (gather.next = 0; gather.next < gather.batches; ++gather.next) {
         gather.fill();
         const std::vector<float> predictions = session_->predict();
         // The last batch is filled up with samples that were scored already.
-        const std::size_t fresh = std::min(gather.batch_size, test->samples() - score.samples());
-        score.add(predictions.data(), labels, fresh);
-        const std::size_t values = fresh * static_cast<std::size_t>(network_.classes());
-        all.insert(all.end(), predictions.begin(), predictions.begin() + static_cast<std::ptrdiff_t>(values));
+        const std::size_t fresh = std::min(gather.batch_size, test->samples() - seen);
+        seen += fresh;
+        score.add(predictions.data(), labels, fresh * rows);
+        const auto end = predictions.begin() + static_cast<std::ptrdiff_t>(fresh * rows * classes);
+        if (!of_steps) all.insert(all.end(), predictions.begin(), end);
+        for (auto row = predictions.begin(); of_steps && row != end;
+             row += static_cast<std::ptrdiff_t>(classes))
+            answers.push_back(Score::answer(&*row, classes));
     }
-    write_npy(file, TT_F32, {static_cast<std::int64_t>(score.samples()), network_.classes()}, all.data());
+    const auto samples = static_cast<std::int64_t>(seen);
+    if (of_steps)
+        write_npy(file, TT_I64, {samples, shape[1]}, answers.data());
+    else
+        write_npy(file, TT_F32, {samples, network_.classes()}, all.data());
     return {{"accuracy", score.accuracy()}, {"loss", score.loss()}, {"samples", score.samples()}};
 }
 

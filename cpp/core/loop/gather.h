@@ -72,10 +72,11 @@ struct Gather {
 };
 
 // The first index of an order that is not a row of `rows`, or -1: to be checked once, before the loop.
-inline std::int64_t first_index_outside(const std::int64_t* order, std::size_t n,
-                                        std::int64_t rows) noexcept {
+// `least`: where other numbers may be smaller than an index.
+inline std::int64_t first_index_outside(const std::int64_t* order, std::size_t n, std::int64_t rows,
+                                        std::int64_t least = 0) noexcept {
     for (std::size_t i = 0; i < n; ++i)
-        if (order[i] < 0 || order[i] >= rows) return static_cast<std::int64_t>(i);
+        if (order[i] < least || order[i] >= rows) return static_cast<std::int64_t>(i);
     return -1;
 }
 

@@ -25,17 +25,21 @@ double squared_error(const float* row, std::size_t classes, std::size_t label) {
 
 }  // namespace
 
-void Score::add(const float* predictions, const std::int64_t* labels, std::size_t samples) {
-    for (std::size_t i = 0; i < samples; ++i) {
+std::int64_t Score::answer(const float* row, std::size_t classes) {
+    const bool has_nan = std::any_of(row, row + classes, [](float p) { return std::isnan(p); });
+    return has_nan ? -1 : std::max_element(row, row + classes) - row;
+}
+
+void Score::add(const float* predictions, const std::int64_t* labels, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        if (labels[i] < 0) continue;
+        ++samples_;
         const float* row = predictions + i * classes_;
         const auto label = static_cast<std::size_t>(labels[i]);
-        const bool has_nan = std::any_of(row, row + classes_, [](float p) { return std::isnan(p); });
-        const auto first_largest = static_cast<std::size_t>(std::max_element(row, row + classes_) - row);
-        if (!has_nan && first_largest == label) ++right_;
+        if (answer(row, classes_) == labels[i]) ++right_;
         loss_sum_ += loss_kind_ == LossKind::kSquaredError ? squared_error(row, classes_, label)
                                                            : cross_entropy(row, classes_, label);
     }
-    samples_ += samples;
 }
 
 double Score::accuracy() const { return static_cast<double>(right_) / static_cast<double>(samples_); }

@@ -14,10 +14,13 @@ class Score {
   public:
     Score(LossKind loss, std::size_t classes) : loss_kind_(loss), classes_(classes) {}
 
-    // The first `samples` rows of `predictions` (N x classes) against their labels, each in [0, classes).
-    void add(const float* predictions, const std::int64_t* labels, std::size_t samples);
+    // The first `rows` of `predictions` (rows x classes) against their labels, each in [0, classes), or -1:
+    // that row does not count. A row is a sample, or a step of one.
+    void add(const float* predictions, const std::int64_t* labels, std::size_t rows);
 
-    std::size_t samples() const { return samples_; }
+    std::size_t samples() const { return samples_; }  // rows that count
+    // Where the largest of the row (`classes` numbers) lies, the first of equals; -1 if one is NaN.
+    static std::int64_t answer(const float* row, std::size_t classes);
     // Share of samples whose largest prediction (the first of equals) is at the label. A row with a NaN
     // counts as wrong.
     double accuracy() const;

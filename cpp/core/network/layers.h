@@ -67,7 +67,8 @@ struct LayerKind {
     bool picks_largest = false;  // in each window, so that of close rivals rounding decides
     bool moves_nothing = false;  // y is x under another shape
     bool keeps_places = false;   // each value of y stands where the value of x stood that it is made of
-    // While it learns, what it makes of one sample depends on the others of the batch.
+    // While it learns, what it makes of one sample depends on the others of the batch: its value, or its
+    // share.
     bool couples_batch = false;
     // Of a kind that drops some of its values while it learns: the attribute with the share of them. Which
     // ones the batch says: an input of the network of the role TT_MASK, the second of the layer, in the shape
@@ -78,6 +79,7 @@ struct LayerKind {
 
     // Whole numbers that it reads lie in 0 to this - 1; empty where it reads none.
     std::function<std::int64_t(const LayerView&)> integers_below = nullptr;
+    bool skips_minus_one = false;  // or are -1, of a loss: that place does not count
     // Words of attributes (padding = "same") as the numbers that they stand for; empty: there are none.
     std::function<AttributeSpecs(const LayerView&, const AttributeSpecs&)> translate = nullptr;
     // NetworkError for a layer that can infer with these shapes, but not learn; empty: there is none.

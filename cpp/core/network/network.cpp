@@ -207,6 +207,17 @@ std::int64_t Network::values_below(std::uint32_t input) const {
     return least;
 }
 
+std::int64_t Network::values_from(std::uint32_t input) const {
+    bool is_skipped = false;  // by all who look something up
+    for (const Node& node : nodes_) {
+        if (std::find(node.inputs.begin(), node.inputs.end(), input) == node.inputs.end()) continue;
+        const LayerKind* kind = find_layer_kind(node.kind);
+        if (kind == nullptr || !kind->skips_minus_one) return 0;
+        is_skipped = true;
+    }
+    return is_skipped ? -1 : 0;
+}
+
 void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) {
     check_name(spec.name);
     for (const Node& node : nodes_)

@@ -39,11 +39,15 @@ class Network {
     std::vector<std::uint32_t> inputs() const;
     // Integers of an input lie in 0 to this - 1, by what its layers make of them; 0: they are not looked up.
     std::int64_t values_below(std::uint32_t input) const;
+    // The least that they may be: 0, or -1 where that says of a place that it does not count.
+    std::int64_t values_from(std::uint32_t input) const;
     const Node& node(std::uint32_t index) const { return nodes_[index]; }
     // Index of a node; NetworkError with the nearest name if there is none.
     std::uint32_t index_of(std::string_view name) const;
-    std::uint32_t output() const { return output_; }  // whose output is the prediction (N, classes)
-    std::uint32_t loss() const { return loss_; }      // what is minimized: a loss, or a sum of several
+    std::uint32_t output() const {
+        return output_;
+    }  // whose output is the prediction: (N, classes), or (N, T, classes)
+    std::uint32_t loss() const { return loss_; }  // what is minimized: a loss, or a sum of several
     // The loss of that prediction.
     std::uint32_t output_loss() const { return output_loss_; }
     std::int64_t batch_size() const { return batch_size_; }
@@ -52,7 +56,7 @@ class Network {
     bool couples_batch() const;
     // NetworkError if a layer cannot learn with this batch size, only infer.
     void check_training() const;
-    std::int64_t classes() const { return nodes_[output_].shape[1]; }
+    std::int64_t classes() const { return nodes_[output_].shape.back(); }
 
     std::vector<Parameter> parameters() const;  // of all layers, states too
     std::int64_t parameter_count() const;       // numbers that are trained, not tensors

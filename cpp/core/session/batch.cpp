@@ -37,19 +37,19 @@ void expect(const Samples& array, tt_dtype dtype, const Shape& shape) {
 
 // Piece by piece; the pages of a file's piece are given back before the next, so that a large file does not
 // count as memory of the contender.
-void check_range(const Samples& array, std::int64_t below, const char* what) {
+void check_range(const Samples& array, std::int64_t least, std::int64_t below, const char* what) {
     constexpr std::size_t piece = 1 << 16;
     constexpr std::uintptr_t page = 4096;
     const auto* values = static_cast<const std::int64_t*>(array.data);
     const auto n = static_cast<std::size_t>(element_count(array.shape));
     for (std::size_t from = 0; from < n; from += piece) {
         const std::size_t count = std::min(piece, n - from);
-        const std::int64_t outside = first_index_outside(values + from, count, below);
+        const std::int64_t outside = first_index_outside(values + from, count, below, least);
         if (outside >= 0) {
             const std::size_t at = from + static_cast<std::size_t>(outside);
-            throw DataError(array.where + ": " + what + " " + std::to_string(values[at]) +
-                            " is not in 0 to " + std::to_string(below - 1) + " (place " + std::to_string(at) +
-                            ")");
+            throw DataError(array.where + ": " + what + " " + std::to_string(values[at]) + " is not in " +
+                            std::to_string(least) + " to " + std::to_string(below - 1) + " (place " +
+                            std::to_string(at) + ")");
         }
         if (!array.is_file) continue;
         const auto first = reinterpret_cast<std::uintptr_t>(values + from) & ~(page - 1);
@@ -97,9 +97,11 @@ Stream::Stream(const Network& network, const Batch& batch, std::map<std::string,
         expect(array, static_cast<tt_dtype>(tensor.dtype), shape);
         gather_.tensors.push_back({array.data, tensor.data, bytes_of(tensor) / gather_.batch_size,
                                    array.is_drawn ? static_cast<std::size_t>(rows) : 0});
-        const std::int64_t below = network.values_below(network.index_of(tensor.name));
+        const std::uint32_t index = network.index_of(tensor.name);
+        const std::int64_t below = network.values_below(index);
         if (below > 0)
-            limited_.push_back({array, below, tensor.role == TT_TARGET ? "the label" : "the value"});
+            limited_.push_back({array, network.values_from(index), below,
+                                tensor.role == TT_TARGET ? "the label" : "the value"});
     }
     samples_ = static_cast<std::size_t>(std::max<std::int64_t>(samples, 0));
     if (order == nullptr) {
@@ -110,7 +112,7 @@ Stream::Stream(const Network& network, const Batch& batch, std::map<std::string,
     if (order->shape.front() == 0) throw DataError(order->where + " has no batches");
     gather_.order = static_cast<const std::int64_t*>(order->data);
     gather_.batches = static_cast<std::size_t>(order->shape.front());
-    limited_.push_back({*order, samples, "the index"});
+    limited_.push_back({*order, 0, samples, "the index"});
 }
 
 void Stream::use_own_order() {
@@ -122,7 +124,8 @@ void Stream::use_own_order() {
 }
 
 void Stream::check() const {
-    for (const Limited& limited : limited_) check_range(limited.array, limited.below, limited.what);
+    for (const Limited& limited : limited_)
+        check_range(limited.array, limited.least, limited.below, limited.what);
 }
 
 }  // namespace timetrial

@@ -61,7 +61,7 @@ class Stream {
            const Samples* order, bool needs_masks);
 
     // DataError for an order that points outside the data or an integer that its input does not allow
-    // (Network::values_below). Reads everything once.
+    // (Network::values_from and values_below). Reads everything once.
     void check() const;
 
     Gather& gather() { return gather_; }
@@ -70,6 +70,7 @@ class Stream {
   private:
     struct Limited {
         Samples array;
+        std::int64_t least;
         std::int64_t below;
         const char* what;
     };

@@ -253,18 +253,21 @@ inline const tt_tensor& batch_tensor(const tt_batch& batch, std::string_view nam
     throw std::invalid_argument("the batch has no tensor '" + std::string(name) + "'");
 }
 
-// What a loss holds the prediction (N x F) against: a class for each sample, or as many numbers.
+// What a loss holds the prediction (N x F) against: a class for each sample, or as many numbers. Of a
+// prediction for each step (N x T x F): a class for each step, in rows of T, or -1 where nothing counts.
 struct Target {
     const int64_t* labels = nullptr;
     const float* values = nullptr;
+    int64_t counted = 0;  // rows of the prediction that the loss is the mean of
 };
 
 // Which of a batch's tensors that is.
 struct TargetSpec {
     std::string name;
     bool is_labels = true;
-    int64_t n = 0;
+    int64_t n = 0;  // rows of the prediction: samples, or their steps
     int64_t classes = 0;
+    bool skips_minus_one = false;
 
     TargetSpec() = default;
     // Of a network with one loss.
@@ -275,21 +278,28 @@ struct TargetSpec {
         const Shape& prediction = layers[loss.inputs[0]].shape;
         name = target.name;
         is_labels = target.dtype == TT_I64;
-        n = prediction[0];
-        classes = prediction[1];
+        classes = prediction.back();
+        n = elements(prediction) / classes;
+        skips_minus_one = loss.kind == "sequence_cross_entropy";
     }
 
     // Labels are checked: they are used as indices, and libraries leave some out without a word.
     Target of(const tt_batch& batch) const {
         const void* data = batch_tensor(batch, name).data;
-        if (!is_labels) return {nullptr, static_cast<const float*>(data)};
+        if (!is_labels) return {nullptr, static_cast<const float*>(data), n};
         const auto* labels = static_cast<const int64_t*>(data);
-        for (int64_t i = 0; i < n; ++i)
-            if (labels[i] < 0 || labels[i] >= classes)
-                throw std::invalid_argument("label " + std::to_string(labels[i]) + " of sample " +
-                                            std::to_string(i) + " is outside 0 to " +
+        const int64_t least = skips_minus_one ? -1 : 0;
+        int64_t counted = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            if (labels[i] < least || labels[i] >= classes)
+                throw std::invalid_argument("label " + std::to_string(labels[i]) + " of " +
+                                            (skips_minus_one ? "place " : "sample ") + std::to_string(i) +
+                                            " is outside " + std::to_string(least) + " to " +
                                             std::to_string(classes - 1));
-        return {labels, nullptr};
+            if (labels[i] >= 0) ++counted;
+        }
+        if (counted == 0) throw std::invalid_argument("every label of the batch is -1: no place counts");
+        return {labels, nullptr, counted};
     }
 };
 

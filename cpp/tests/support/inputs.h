@@ -26,4 +26,9 @@ inline std::vector<InputSpec> tokens_and_labels(std::int64_t steps) {
             {"labels", TT_I64, {}, TT_TARGET}};
 }
 
+// "tokens" (i64, T each) and "labels" (i64, T each): of a language model.
+inline std::vector<InputSpec> tokens_and_next(std::int64_t steps) {
+    return {{"tokens", TT_I64, {steps}, TT_INPUT}, {"labels", TT_I64, {steps}, TT_TARGET}};
+}
+
 }  // namespace timetrial::testing

@@ -38,6 +38,14 @@ inline std::vector<NodeSpec> text_classifier(double vocabulary, double units, co
             loss_of("last")};
 }
 
+// The next token at each step, through two recurrent layers.
+inline std::vector<NodeSpec> language_model(double vocabulary, double units) {
+    const AttributeSpecs all{{"units", units}, {"output", std::string("all")}};
+    return {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", vocabulary}, {"units", 5.0}}),
+            node("first", "lstm", all), node("second", "lstm", all),
+            node("each", "dense", {{"units", vocabulary}}), loss_of("each", "sequence_cross_entropy")};
+}
+
 // Both forms, with biases and without.
 inline std::vector<AttributeSpecs> kinds_of_gru() {
     return {{}, {{"bias", false}}, {{"reset_after", false}}, {{"reset_after", false}, {"bias", false}}};
@@ -75,6 +83,9 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype) {
     }
     for (const double biases : {0.0, 1.0, 2.0})
         check(text_classifier(9, 9, {{"biases", biases}}, {"lengths"}, "rnn"), 6, 5);
+    // A prediction for each step, of which some do not count; classes that fill no register, and several.
+    for (const double vocabulary : {3.0, 37.0})
+        expect_sequence_step(make, language_model(vocabulary, 7), tokens_and_next(5), 4, tolerance);
     // The input of the network itself, which has no gradient.
     expect_sequence_step(make,
                          {node_of("lstm", "lstm", {"series", "lengths"}, {{"units", 8.0}}),

@@ -55,10 +55,13 @@ Problem::Problem(const std::vector<NodeSpec>& specs, const std::vector<InputSpec
     }
     images.resize(static_cast<std::size_t>(element_count(network.node(0).shape)));
     fill(images, numbers, seed, "images");
-    std::vector<float> draws(static_cast<std::size_t>(batch_size));
+    const std::uint32_t target = network.node(network.output_loss()).inputs[1];
+    const std::int64_t least = network.values_from(target), most = network.classes() - least;
+    std::vector<float> draws(static_cast<std::size_t>(
+        network.node(target).dtype == TT_I64 ? element_count(network.node(target).shape) : batch_size));
     uniform(seed, "labels", 0.0F, 1.0F, draws);
     for (const float draw : draws)
-        labels.push_back(static_cast<std::int64_t>(draw * static_cast<float>(network.classes())));
+        labels.push_back(least + static_cast<std::int64_t>(draw * static_cast<float>(most)));
     for (const std::uint32_t index : network.inputs()) {
         const Node& input = network.node(index);
         if (input.dtype == TT_I64 && input.role != TT_TARGET)

@@ -61,7 +61,7 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     batch has each image so many `times`."""
     witness.load({**trained, **states})
     plain = witness.gradient(images, {})
-    looking = [node for node in witness.nodes if layer_traits(node["kind"]).couples_batch]
+    looking = [node for node in witness.nodes if node["shape"] and layer_traits(node["kind"]).couples_batch]
     looked_at = {one for node in looking for one in node["inputs"]} & plain.activation.keys()
     values = {f"output {one}": plain.activation[one] for one in looked_at}
 

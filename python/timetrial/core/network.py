@@ -206,7 +206,7 @@ class Network:
 
     @property
     def output(self) -> str:
-        """Name of the node whose output is the prediction (N, classes)."""
+        """Name of the node whose output is the prediction: (N, classes), or (N, T, classes)."""
         return self._native.output()
 
     @property
@@ -242,6 +242,10 @@ class Network:
     def values_below(self, name: str) -> int:
         """Whole numbers of an input lie in 0 to this - 1; 0: no layer looks anything up by them."""
         return self._native.values_below(name)
+
+    def values_from(self, name: str) -> int:
+        """Where they begin: 0, or -1 where that says of a place that it does not count."""
+        return self._native.values_from(name)
 
     def multiply_accumulates(self, task: str = "train", layer: str | None = None) -> int:
         """Multiply-accumulates of one step of a task on the whole batch; of one layer if named.

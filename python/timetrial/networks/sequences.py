@@ -1,4 +1,4 @@
-"""Recurrent networks of two of the studies over texts, and two over series.
+"""Recurrent networks of two of the studies over texts, a language model, and two over series.
 
 Sequences are padded on the right, and layers read `lengths`: what is behind the end contributes nothing. Of
 products all steps of the longest sample are counted here, useful or not.
@@ -72,6 +72,37 @@ def lstm_imdb() -> NetworkDefinition:
             "the study has one output and a sigmoid (213,301 parameters), pads before the words and cuts "
             "there, and its last state is that of the last word",
             inputs=_texts(500),
+        ),
+    )
+
+
+def lstm_lm() -> NetworkDefinition:
+    """Two layers of 200 units over 35 words, the next word predicted at each."""
+    graph = Graph()
+    graph.add("embed", "embedding", "tokens", vocabulary=10_000, units=200)
+    graph.add("lstm1", "lstm", units=200, output="all")
+    graph.add("lstm2", "lstm", units=200, output="all")
+    graph.add("fc", "dense", units="classes")
+    graph.add("loss", "sequence_cross_entropy", "fc", "labels")
+    return NetworkDefinition(
+        name="lstm-lm",
+        nodes=graph.nodes,
+        dataset="synthetic-language",
+        batch_size=20,
+        optimizer=check_optimizer({"name": "sgd", "learning_rate": 1.0}),
+        facts=Facts(
+            "embeddings of 200, two LSTMs of 200 units, the next word at each of 35 steps",
+            "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
+            "without dropout",
+            (35,),
+            10_000,
+            4_651_600,
+            92_400_000,
+            "by hand: 2,000,000 + 2 x 320,800 + 2,010,000 weights and biases; products 35 x (2 x 320,000 + "
+            "2,000,000)",
+            "the state begins anew with every batch, where theirs is carried on; 35 steps, of their medium "
+            "model, instead of 20; no gradient is clipped",
+            inputs=(Input("tokens", (35,), "i64"), Input("labels", (35,), "i64", "target")),
         ),
     )
 

@@ -1,7 +1,9 @@
-"""What a contender predicted for each test image: scored again by the parent, and kept beside the record."""
+"""What a contender predicted for each test sample, or each of its steps: scored again by the parent, and kept
+beside the record."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +18,31 @@ from timetrial.statistics.accuracy import most_untrained
 
 
 def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int16]:
-    """Predicted and true class of every test image (2, images); -1 where a prediction is not a number.
+    """Predicted and true class of every test image (2, images), or every step with a label (2, steps); -1
+    where a prediction is not a number.
 
-    `file`: predictions (images, classes) that the contender has written. LaunchError: there are none, or the
-    accuracy that it said does not follow from them.
+    `file`: predictions (images, classes) that the contender has written, or the classes that they are for
+    (sequences, steps). LaunchError: there are none, or the accuracy that it said does not follow from them.
     """
     truth = np.load(labels, allow_pickle=False)
-    predictions = read_array(file, 8 * len(truth) * classes)
-    if predictions.shape != (len(truth), classes):
-        raise broken(f"its predictions have the shape {predictions.shape}; expected {(len(truth), classes)}")
-    answers = np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1))
+    of_steps = truth.ndim > 1
+    expected = truth.shape if of_steps else (len(truth), classes)
+    predictions = read_array(file, 8 * math.prod(expected))
+    if predictions.shape != expected or (of_steps and predictions.dtype != np.int64):
+        numbers = (f" of {predictions.dtype}", " of int64") if of_steps else ("", "")
+        raise broken(
+            f"its predictions have the shape {predictions.shape}{numbers[0]}; expected {expected}{numbers[1]}"
+        )
+    if of_steps:
+        answers, truth = np.asarray(predictions)[truth >= 0], truth[truth >= 0]
+    else:
+        answers = np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1))
+    what = "steps" if of_steps else "images"
     right = int(np.count_nonzero(answers == truth))
     if right != round(said.accuracy * said.samples) or said.samples != len(truth):
         raise LaunchError(
             "wrong",
-            f"the contender says that {said.accuracy:.4%} of {said.samples} test images are right; its "
+            f"the contender says that {said.accuracy:.4%} of {said.samples} test {what} are right; its "
             f"predictions are for {right} of {len(truth)}",
         )
     return np.stack([answers, truth]).astype(np.int16)

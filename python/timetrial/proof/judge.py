@@ -278,5 +278,5 @@ def _trial_input(network: Network, one: Input, rng: np.random.Generator) -> NDAr
     shape = (network.batch_size, *one.shape)
     if one.dtype == "f32":
         return rng.uniform(0, 1, shape).astype(np.float32)
-    least = 1 if one.role == "lengths" else 0
+    least = 1 if one.role == "lengths" else network.values_from(one.name)
     return np.resize(np.arange(least, network.values_below(one.name)), shape)

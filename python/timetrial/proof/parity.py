@@ -47,7 +47,8 @@ def unproven(reason: str, losses: Sequence[float] = ()) -> Parity:
 class Expected:
     """What the workload says: parameters and states of layers with their initial values, and layers with
     their shapes, in the network's order; the optimizer as in the job file; the batches of its streams.
-    `undecayed`: parameters that its weight decay is not for."""
+    `undecayed`: parameters that its weight decay is not for. `couples_batch`: what becomes of a sample
+    depends on the others of its batch."""
 
     initial: Tensors
     nodes: Mapping[str, tuple[int, ...]]
@@ -55,6 +56,7 @@ class Expected:
     batches: Batches
     states: Tensors = field(default_factory=dict)
     undecayed: frozenset[str] = frozenset()
+    couples_batch: bool = False
 
 
 def expected_of(prepared: Prepared) -> Expected:
@@ -76,6 +78,7 @@ def expected_of(prepared: Prepared) -> Expected:
         batches=Batches(prepared.job["streams"]),
         states=initial("state"),
         undecayed=frozenset(one["name"] for node in nodes for one in node["parameters"] if not one["decays"]),
+        couples_batch=prepared.network is not None and prepared.network.couples_batch,
     )
 
 
@@ -293,7 +296,7 @@ class _Court:
             if not np.all(np.isfinite(mine)):
                 return answer, []
             shown[name] = mine
-        if self._expected.states or not fits(parameters):  # layers that look at the whole batch; many weights
+        if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
             corrected, words = explain_coupled(self._judge, parameters, batch, shown, tolerance, ties)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 import numpy as np
 from data import Stream, aligned_empty
 from failures import ContenderError, UnsupportedError
-from score import Score
+from score import Score, answers_of
 from timed import BACKWARD_END, DATA, FORWARD_END, LOSS_END, SEGMENT, STEP, Timed
 
 PARTS = ("forward", "loss", "backward", "update")
@@ -145,21 +145,26 @@ class Contender(Timed):
         return {}
 
     def evaluate(self, path):
-        """Accuracy and loss over the test stream; every prediction as a file."""
+        """Accuracy and loss over the test stream; every prediction as a file, or each step's class."""
         if self._batch[self._job.target].dtype != np.int64:
             raise UnsupportedError("the network predicts no classes, so it has no accuracy")
         stream = self._stream("test")
         gather = self._gathers["test"]
         score = Score(self._job.losses[0][0].kind)
-        predictions = []
+        labels = self._batch[self._job.target]
+        shown, seen = [], 0
         for batch in range(stream.batches):
             gather.next = batch
             gather.fill()
             # The last batch is filled up with samples that were scored already.
-            count = min(self._job.batch_size, stream.samples - score.samples)
-            predictions.append(np.array(self._predict()[:count], dtype=np.float32))
-            score.add(predictions[-1], self._batch[self._job.target][:count])
-        np.save(path, np.concatenate(predictions))
+            count = min(self._job.batch_size, stream.samples - seen)
+            seen += count
+            predictions = np.array(self._predict()[:count], dtype=np.float32)
+            rows = predictions.reshape(-1, predictions.shape[-1])
+            score.add(rows, labels[:count].reshape(-1))
+            # Of a prediction for each step all would be gigabytes for a language: its classes are enough.
+            shown.append(predictions if labels.ndim == 1 else answers_of(rows).reshape(count, -1))
+        np.save(path, np.concatenate(shown))
         result = score.result()
         if not math.isfinite(result["loss"]):
             result["loss"] = None

@@ -51,7 +51,8 @@ class Stream(object):
         self.batches = self.order.shape[0]
         self.next = 0
         if self.arrays[job.target].dtype == np.int64:
-            _check_range(self.arrays[job.target], job.classes, files["tensors"][job.target], "label")
+            labels, place = self.arrays[job.target], files["tensors"][job.target]
+            _check_range(labels, job.classes, place, "label", least=-1 if labels.ndim > 1 else 0)
         _check_range(self.order, self.samples, files.get("order", "the data's own order"), "index")
 
 
@@ -74,9 +75,10 @@ def _map(path, dtype, shape):
     return array
 
 
-def _check_range(array, limit, path, what):
+def _check_range(array, limit, path, what, least=0):
     low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= limit:
+    if low < least or high >= limit:
+        number = low if low < least else high
         raise ContenderError(
-            "crash", "{}: {} {} is not in 0 to {}".format(path, what, low if low < 0 else high, limit - 1)
+            "crash", "{}: {} {} is not in {} to {}".format(path, what, number, least, limit - 1)
         )

@@ -3,8 +3,14 @@
 import numpy as np
 
 
+def answers_of(predictions):
+    """The class that each row of predictions (n, classes) is for, the first of equals; -1: one is NaN."""
+    return np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1)).astype(np.int64)
+
+
 class Score(object):
-    """Sums over samples in double precision. The first of equal predictions counts as the answer."""
+    """Sums in double precision over rows that count: samples, or their steps. The first of equal predictions
+    counts as the answer."""
 
     def __init__(self, loss_kind):
         self._loss_kind = loss_kind
@@ -13,11 +19,11 @@ class Score(object):
         self._loss = 0.0
 
     def add(self, predictions, labels):
-        """predictions (n, classes), labels (n). A row with a NaN counts as wrong."""
-        wide = predictions.astype(np.float64)
+        """predictions (n, classes); labels (n), -1 where a row does not count. A NaN counts as wrong."""
+        counted = labels >= 0
+        labels, wide = labels[counted], predictions[counted].astype(np.float64)
         rows = np.arange(len(labels))
-        finite = ~np.isnan(wide).any(axis=1)
-        self._right += int(np.count_nonzero((wide.argmax(axis=1) == labels) & finite))
+        self._right += int(np.count_nonzero(answers_of(wide) == labels))
         if self._loss_kind == "squared_error":
             wide[rows, labels] -= 1.0
             self._loss += float(np.square(wide).mean(axis=1).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,7 @@ def proof_entry(
     batch_size: int,
     limits: Mapping[str, int],
     masks: Mapping[str, float],
+    skipping: Collection[str],
     seed: int,
 ) -> Entry:
     """An array for each input, and `order`, of PROOF_BATCHES random batches; `other_order` begins with the
@@ -154,7 +155,8 @@ def proof_entry(
 
     limits: whole numbers of an input lie in 0 to this - 1; lengths begin at 1, and in every batch the first
     sample is as long as can be, and the second has one step. masks: of an input that is one, the share of its
-    values that are 0; here each sample has its own. Pixels are uniform in [0, 1) and all different
+    values that are 0; here each sample has its own. skipping: labels of steps, of which a quarter is -1, but
+    never that of the first step. Pixels are uniform in [0, 1) and all different
     within an image: where two are equal, two correct frameworks may send a maximum's gradient to different
     places.
     """
@@ -175,6 +177,10 @@ def proof_entry(
         below = limits[one.name]
         drawn = random.uniform(seed, f"proof/{one.name}", (samples, *one.shape), 0.0, float(below))
         found = np.minimum(drawn.astype(np.int64), below - 1)
+        if one.name in skipping:
+            is_left_out = random.uniform(seed, f"proof/{one.name}/left out", found.shape, 0.0, 1.0) < 0.25
+            is_left_out[:, 0] = False
+            found[is_left_out] = -1
         if one.role == "target" and not one.shape:
             for labels in found.reshape(PROOF_BATCHES, batch_size):
                 _unbalance(labels, below)
@@ -214,9 +220,10 @@ def proof_entry(
         "batch_size": batch_size,
         "limits": dict(limits),
         "masks": dict(masks),
+        "skipping": sorted(skipping),
         "seed": seed,
     }
-    return cached("proof-6", recipe, make)
+    return cached("proof-7", recipe, make)
 
 
 def fingerprint(content: object) -> str:

@@ -178,7 +178,8 @@ def _add_files(
     order = order_entry(checked.samples, batch_size, epochs, seed)
     limits = {one.name: network.values_below(one.name) for one in network.inputs}
     masks = network.masks
-    proof = proof_entry(network.inputs, batch_size, limits, masks, seed)
+    skipping = [one.name for one in network.inputs if network.values_from(one.name) < 0]
+    proof = proof_entry(network.inputs, batch_size, limits, masks, skipping, seed)
 
     def tensors(entry: Entry, prefix: str = "") -> dict[str, str]:
         brought = [one.name for one in network.inputs if entry is proof or one.name not in masks]
@@ -213,12 +214,13 @@ def _read_by(nodes: Sequence[Mapping[str, Any]], inputs: Sequence[Input]) -> lis
 
 
 def _check_output(network: Network, workload: Workload, classes: int) -> None:
-    """The prediction must be (N, classes): a label beyond it would be read from outside the output."""
+    """The prediction must be (N, classes), or (N, T, classes) of one for each step: a label beyond it would
+    be read from outside the output."""
     shapes: Mapping[str, Any] = {node["name"]: node["shape"] for node in network.nodes}
     shape = list(shapes[network.output])
-    if shape[1:] != [classes]:
+    if shape[-1] != classes:
         raise InputError(
             f"The output '{network.output}' of the network '{workload.network}' has the shape {shape}, but "
-            f"the dataset '{workload.dataset}' has {classes} classes; expected [{shape[0]}, {classes}]. "
+            f"the dataset '{workload.dataset}' has {classes} classes; expected {[*shape[:-1], classes]}. "
             'In a network of your own, units = "classes" always fits.'
         )

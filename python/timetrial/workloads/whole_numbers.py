@@ -1,5 +1,6 @@
 """Whether the whole numbers in the data are those that the network takes: tokens below its vocabulary,
-lengths from 1 to as many steps as there are. A contender would read outside its memory, or leave some out."""
+lengths from 1 to as many steps as there are, a label for at least one step of each sample. A contender would
+read outside its memory, leave some out, or divide by nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +10,23 @@ from timetrial.workloads.cache import Entry
 
 
 def check_whole_numbers(dataset: str, network: Network, data: Entry) -> None:
-    """InputError names the first number that does not fit. Labels are checked where they are read."""
+    """InputError names the first number that does not fit. Classes are checked where they are read."""
     for one in network.inputs:
-        if one.dtype == "i64" and one.role != "target":
-            for part in ("train", "test"):
+        for part in ("train", "test"):
+            if one.dtype == "i64" and one.role != "target":
                 _check(dataset, network, one, data, part)
+            elif one.dtype == "i64" and len(one.shape) > 0:
+                _check_labels(dataset, one, data, part)
+
+
+def _check_labels(dataset: str, one: Input, data: Entry, part: str) -> None:
+    labels = data.array(f"{part}_{one.name}")
+    nothing = (labels.reshape(len(labels), -1) < 0).all(axis=1)
+    if nothing.any():
+        raise InputError(
+            f"The dataset '{dataset}' has no label in sample {int(nothing.argmax())} of its {one.name} "
+            f"({part}): every step is -1. Expected a class for at least one of them; leave the sample out."
+        )
 
 
 def _check(dataset: str, network: Network, one: Input, data: Entry, part: str) -> None:

@@ -426,19 +426,24 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         ):
             self.states_before = dict(self.states)
             self.states.update(self.moved)
-        logits = values[self.job.output].astype(np.float64)
-        rows = np.arange(len(self.labels))
-        labels = np.roll(self.labels, 1) if self.defect == "shifted_target" else self.labels
+        prediction = values[self.job.output]
+        logits = prediction.reshape(-1, prediction.shape[-1]).astype(np.float64)
+        labels = (np.roll(self.labels, 1) if self.defect == "shifted_target" else self.labels).reshape(-1)
+        rows = np.flatnonzero(labels >= 0)  # of a sequence: the steps that count
         shifted = logits - logits.max(axis=1, keepdims=True)
         probabilities = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
         counted = len(rows) // 2 if self.defect == "half_batch" else len(rows)
-        loss = float(-np.log(probabilities[rows, labels])[:counted].mean())
+        rows = rows[:counted]
+        counted = self._divisor(counted, labels)
+        loss = float(-np.log(probabilities[rows, labels[rows]]).sum() / counted)
         if self.defect == "evaluation_mode":
             self.gradients = {name: np.zeros_like(values) for name, values in self.parameters.items()}
             return loss
-        probabilities[rows, labels] -= 1
-        probabilities[counted:] = 0
+        probabilities[rows, labels[rows]] -= 1
+        if self.defect != "skipped_forward_only":
+            probabilities[np.setdiff1d(np.arange(len(labels)), rows)] = 0
         dy = probabilities if self.defect == "forgotten_mean" else probabilities / counted
+        dy = dy.reshape(prediction.shape)
         self.gradients = {}
         parts = {self.job.output: dy}
         for of, against, weight in self.errors:
@@ -464,9 +469,10 @@ class Adapter(normalization.Normalization, along_time.Sequences):
 
     def _back_dense(self, node, dy):
         x, w = self._saved[node.name]
-        dw = self._round(dy.T).dot(self._round(x))
+        steps, of_steps = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+        dw = self._round(of_steps.T).dot(self._round(steps))
         self.gradients[node.name + ".weight"] = dw.T if w.base is not None and self._is_turned(node) else dw
-        self.gradients[node.name + ".bias"] = dy.sum(axis=0)
+        self.gradients[node.name + ".bias"] = of_steps.sum(axis=0)
         return self._round(dy).dot(self._round(self._backward_weight(node, w)))
 
     def _is_target(self, defect, node):

@@ -8,12 +8,14 @@ import numpy as np
 # In this order: the gradient of a bias without that of its first step; gradients that are added to those of
 # the step before; lengths that nobody looks at on the way back; states that go on from the batch before; a
 # bias of two halves that both are moved; steps that do not count and count nevertheless. Of a GRU: the reset
-# in front of the product instead of behind it; the gradient of the second bias as if it were the first.
+# in front of the product instead of behind it; the gradient of the second bias as if it were the first. Of a
+# loss for each step: the mean over all of them, also those that do not count; these left out on the way
+# forward only.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
-    "lengths_ignored", "reset_in_front", "biases_alike",
+    "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
 )  # fmt: skip
-LAYERS = ("embedding", "lstm", "gru", "mean_over_time")
+LAYERS = ("embedding", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
 
 
 def _sigmoid(x):
@@ -144,6 +146,10 @@ class Sequences:
         for end, sums in ((".bias", of_input), (".recurrent_bias", second)):
             self.gradients[node.name + end] = sum(one.sum(axis=0) for one in sums[seen])
         return dx
+
+    def _divisor(self, counted, labels):
+        """What a sum of losses is divided by."""
+        return len(labels) if self.defect == "mean_over_all" else counted
 
     def _is_recurrent_bias(self, name):
         return name.endswith(".bias") and name[: -len("bias")] + "recurrent_weight" in self.parameters

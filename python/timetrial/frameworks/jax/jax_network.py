@@ -115,6 +115,12 @@ def _softmax_cross_entropy(_, optax, prediction, labels):
     return optax.softmax_cross_entropy_with_integer_labels(prediction, labels).mean()
 
 
+def _sequence_cross_entropy(jax, optax, prediction, labels):
+    counted = labels >= 0
+    found = optax.softmax_cross_entropy_with_integer_labels(prediction, jax.numpy.maximum(labels, 0))
+    return (found * counted).sum() / counted.sum()
+
+
 def _squared_error(jax, optax, prediction, labels):
     return optax.squared_error(prediction, jax.nn.one_hot(labels, prediction.shape[1])).mean()
 
@@ -127,6 +133,7 @@ def _mean_squared_error(_, optax, prediction, target):
 # of (losses, weights).
 LOSSES = {
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
     "loss_sum": lambda losses, weights: sum(weight * one for one, weight in zip(losses, weights)),

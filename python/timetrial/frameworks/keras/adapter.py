@@ -27,8 +27,17 @@ def _mean_squared_error(target, prediction):
     return keras.ops.mean(keras.ops.square(prediction - keras.ops.reshape(target, prediction.shape)), axis=-1)
 
 
+def _sequence_cross_entropy(target, prediction):
+    """Per place, 0 where none counts, so that their mean is that over those that count."""
+    counted = keras.ops.cast(target >= 0, prediction.dtype)
+    labels = keras.ops.maximum(target, 0)
+    found = keras.losses.sparse_categorical_crossentropy(labels, prediction, from_logits=True)
+    return found * counted / keras.ops.mean(counted)
+
+
 LOSSES = {
     "softmax_cross_entropy": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    "sequence_cross_entropy": lambda: _sequence_cross_entropy,
     "squared_error": lambda: _squared_error,
     "mean_squared_error": lambda: _mean_squared_error,
 }

@@ -114,6 +114,12 @@ def _softmax_cross_entropy(ops, _, prediction, labels):
     return ops.mean(-ops.pick(ops.log_softmax(prediction), labels))
 
 
+def _sequence_cross_entropy(ops, _, prediction, labels):
+    # pick() takes the first class for a label of -1, which then counts nothing.
+    counted = ops.cast(labels >= 0, "float32")
+    return ops.sum(-ops.pick(ops.log_softmax(prediction), labels) * counted) / ops.sum(counted)
+
+
 def _squared_error(ops, job, prediction, labels):
     return ops.mean(ops.square(prediction - ops.one_hot(labels, depth=job.classes)))
 
@@ -125,6 +131,7 @@ def _mean_squared_error(ops, _, prediction, target):
 # Functions of (ops, job, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }

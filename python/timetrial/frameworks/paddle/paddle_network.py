@@ -112,6 +112,11 @@ LAYERS = {
 }
 
 
+def _sequence_cross_entropy(functional, prediction, labels):
+    rows = prediction.reshape([-1, prediction.shape[-1]])
+    return functional.cross_entropy(rows, labels.reshape([-1]), ignore_index=-1)
+
+
 def _squared_error(functional, prediction, labels):
     return functional.mse_loss(prediction, functional.one_hot(labels, prediction.shape[-1]))
 
@@ -123,6 +128,7 @@ def _mean_squared_error(functional, prediction, target):
 # Functions of (paddle.nn.functional, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": lambda functional, *given: functional.cross_entropy(*given),
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }

@@ -60,6 +60,14 @@ def _loss_sum(values, weights):
     return sum(weight * value for value, weight in zip(values, weights))
 
 
+def _sequence_cross_entropy(torch):
+    def loss(prediction, labels):
+        rows = prediction.reshape(-1, prediction.shape[-1])
+        return torch.nn.functional.cross_entropy(rows, labels.reshape(-1), ignore_index=-1)
+
+    return loss
+
+
 def make_loss(torch, job):
     """Of what the model gives and a list of targets: what is minimized."""
     parts = [LOSSES[node.kind](torch) for node, _ in job.losses]
@@ -81,6 +89,7 @@ def make_loss(torch, job):
 # weights).
 LOSSES = {
     "softmax_cross_entropy": lambda torch: torch.nn.functional.cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
     "loss_sum": lambda _: _loss_sum,

@@ -26,6 +26,12 @@ def _softmax_cross_entropy(tf, prediction, labels):
     return tf.reduce_mean(losses)
 
 
+def _sequence_cross_entropy(tf, prediction, labels):
+    counted = tf.cast(tf.greater_equal(labels, 0), prediction.dtype)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.maximum(labels, 0), logits=prediction)
+    return tf.reduce_sum(losses * counted) / tf.reduce_sum(counted)
+
+
 def _squared_error(tf, prediction, labels):
     return tf.reduce_mean(tf.square(prediction - tf.one_hot(labels, int(prediction.shape[-1]))))
 
@@ -39,6 +45,7 @@ def _mean_squared_error(tf, prediction, target):
 # Functions of (tf, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }
