@@ -18,7 +18,7 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
-from sequence_networks import FULL, SERIES, beside_an_lstm, gated, over_series, plain, texts
+from sequence_networks import FULL, LANGUAGE, SERIES, beside_an_lstm, gated, over_series, plain, texts
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -54,6 +54,8 @@ LACKING = {
 ALONG_TIME = ("chainer", "jax", "keras@3", "mxnet", "paddle", "pytorch", "tensorflow")
 ONE_BIAS = ("keras@3",)
 PACKING = ("chainer",)
+# Of them, those without a loss for each step.
+ONE_LABEL = ("chainer",)
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)
@@ -286,6 +288,18 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
         _proven(record)
     else:
         assert record.outcome == "unavailable", words(record)
+
+
+@pytest.mark.full
+@EVERYTHING
+def test_a_loss_for_each_step_is_proven(tmp_path: Path, backend: str, mode: str) -> None:
+    data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, LANGUAGE, **data)
+    if backend.startswith(ALONG_TIME) and not backend.startswith(ONE_LABEL):
+        _proven(record)
+    else:
+        assert record.outcome == "unavailable", words(record)
+        assert re.search("the backend (has no|takes) ", record.reason or "")
 
 
 @pytest.mark.full

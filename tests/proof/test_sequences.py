@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from launching import make_plan, words, workload
 from sequence_networks import FULL, LANGUAGE, SERIES, gated, plain, texts
-from twins import Bench
+from twins import Bench, Twin
 
 from timetrial.errors import InputError
 from timetrial.launch.run import run_launch
@@ -155,6 +155,18 @@ def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
 def test_the_numpy_framework_passes(tmp_path: Path, text: str) -> None:
     parity = Bench.of(network(tmp_path, text), "synthetic-sentences@20", batch_size=6).proof()
     assert parity.status == "passed", parity.reason
+
+
+def test_the_recipe_of_the_proof_moves_no_bias_far(tmp_path: Path) -> None:
+    """By the weights alone its rate would be 20 times as large, a bias moved by 10 in the first step, and the
+    loss 50 soon: what rounding makes of a softmax of ones and zeros no honest contender gets right."""
+    bench = Bench.of(network(tmp_path, LANGUAGE), "synthetic-language@6", batch_size=6)
+    twin = Twin(bench.stress, "train")
+    before = {name: np.array(values) for name, values in twin.dump("parameter").items()}
+    losses = twin.run(1)
+    after = twin.dump("parameter")
+    assert 0.3 < max(np.abs(after[name] - before[name]).max() for name in before) < 0.6
+    assert max([*losses, *twin.run(4)]) < 15
 
 
 @pytest.mark.attempt

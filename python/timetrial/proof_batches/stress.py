@@ -2,9 +2,10 @@
 
 Biases that are 0 and weights that hardly move hide what depends on them. So the same network is built once
 more, by an ordinary job that says nothing of its purpose, with weights that were shaken, biases that are not
-0, a rate that moves every weight by some percent in each step, momentum and decay, an epsilon as large as the
-root it stands beside, so that its place shows, and a batch of another shape. Where the workload has a
-schedule, the rate jumps from step to step; where it clips, every gradient is clipped.
+0, a rate that moves every weight by some percent in each step (less where a bias would fly off), momentum and
+decay, an epsilon as large as the root it stands beside, so that its place shows, and a batch of another
+shape. Where the workload has a schedule, the rate jumps from step to step; where it clips, every gradient is
+clipped.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ SHAKE = 0.3  # of a weight: how far it is moved at most
 BIAS = 0.1  # how large a bias is at most
 MOMENTUM = 0.9
 WAY = 0.02  # of the weights, that the first step leads
+MOST_OF_BIAS = 0.5  # that the first step of SGD moves one: a softmax of ones and zeros is all rounding
 FEWEST = 3  # images in its batch
 RATES = (1.0, 0.4, 0.7, 1.3)  # of the rate, in turns, where there is a schedule
 RATE_STEPS = 1000
@@ -112,7 +114,9 @@ def _optimizer(
     name = given["name"]
     decay = DECAY_SHARE / typical
     if name == "sgd":
-        made |= {"learning_rate": _rounded(WAY * typical), "momentum": MOMENTUM}
+        steepest = max((float(np.abs(one).max()) for one in gradient.values() if one.ndim < 2), default=0.0)
+        rate = min(WAY * typical, MOST_OF_BIAS / steepest if steepest else math.inf)
+        made |= {"learning_rate": _rounded(rate), "momentum": MOMENTUM}
     else:
         # A step of these has the size of the rate, whatever the gradient's is; Adadelta's that of the root of
         # its epsilon.

@@ -113,8 +113,10 @@ LAYERS = {
 
 
 def _sequence_cross_entropy(functional, prediction, labels):
-    rows = prediction.reshape([-1, prediction.shape[-1]])
-    return functional.cross_entropy(rows, labels.reshape([-1]), ignore_index=-1)
+    rows, flat = prediction.reshape([-1, prediction.shape[-1]]), labels.reshape([-1])
+    total = functional.cross_entropy(rows, flat, ignore_index=-1, reduction="sum")
+    # Its own mean counts the steps of a negative index among the others.
+    return total / (flat != -1).astype(total.dtype).sum()
 
 
 def _squared_error(functional, prediction, labels):
