@@ -45,6 +45,12 @@ def test_axes_that_only_one_has_do_not_separate() -> None:
     assert compared({"backend": "p"}, *facts) == [0, 0, None]
 
 
+def test_who_sets_nothing_is_compared_with_who_sets_nothing() -> None:
+    facts = [{"backend": backend, "threads": threads} for threads in (1, 2, None) for backend in ("p", "t")]
+    assert compared({"backend": "p"}, *facts) == [0, 0, 2, 2, 4, 4]
+    assert compared({"backend": "p"}, *facts[:4], {"backend": "t", "threads": None}) == [0, 0, 2, 2, 0]
+
+
 def test_repetitions_are_compared_with_the_first() -> None:
     facts = [{"backend": "e", "repeat": repeat} for repeat in (1, 2, 3)]
     assert compared({"backend": "e"}, *facts) == [0, 0, 0]

@@ -2,7 +2,7 @@
 
 Biases that are 0 and weights that hardly move hide what depends on them. So the same network is built once
 more, by an ordinary job that says nothing of its purpose, with weights that were shaken, biases that are not
-0, a rate that moves every weight by some percent in each step (less where a bias would fly off), momentum and
+0, a rate that moves every weight by some percent in each step (less where it would fly off), momentum and
 decay, an epsilon as large as the root it stands beside, so that its place shows, and a batch of another
 shape. Where the workload has a schedule, the rate jumps from step to step; where it clips, every gradient is
 clipped.
@@ -32,7 +32,9 @@ SHAKE = 0.3  # of a weight: how far it is moved at most
 BIAS = 0.1  # how large a bias is at most
 MOMENTUM = 0.9
 WAY = 0.02  # of the weights, that the first step leads
-MOST_OF_BIAS = 0.5  # that the first step of SGD moves one: a softmax of ones and zeros is all rounding
+# What the first step of SGD may do at most, or the next ones go so far off that they are all rounding:
+MOST_OF_BIAS = 0.5  # move a bias by: a softmax of ones and zeros
+MOST_OF_LOSS = 0.5  # of the loss, by its slope, lead away: steps too long for the valley climb its other side
 FEWEST = 3  # images in its batch
 RATES = (1.0, 0.4, 0.7, 1.3)  # of the rate, in turns, where there is a schedule
 RATE_STEPS = 1000
@@ -87,7 +89,8 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     batch = Batches(prepared.job["streams"]).batch("proof", 0)
     part = part_of(prepared.network)  # enough of the batch to find a rate by
     with JUDGING:
-        gradient = judge.gradient(parameters, rows_of(batch, slice(part))).gradient
+        answer = judge.gradient(parameters, rows_of(batch, slice(part)))
+    gradient = answer.gradient
     parameters = {name: parameters[name] for name in gradient}
     sizes = [
         (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
@@ -95,15 +98,17 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
         if parameters[name].ndim > 1
     ]
     ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
-    optimizer = _optimizer(prepared.job["optimizer"], float(np.median(ratios)), parameters, gradient)
+    optimizer = _optimizer(
+        prepared.job["optimizer"], float(np.median(ratios)), parameters, gradient, answer.loss
+    )
     return replace(prepared, job={**prepared.job, "optimizer": optimizer})
 
 
 def _optimizer(
-    given: Mapping[str, Any], typical: float, parameters: Tensors, gradient: Tensors
+    given: Mapping[str, Any], typical: float, parameters: Tensors, gradient: Tensors, loss: float
 ) -> dict[str, Any]:
     """The same rule with numbers that show what it does. `typical`: the size of a weight over that of its
-    gradient."""
+    gradient; `loss`: where that is taken."""
     elements = sum(one.size for one in gradient.values())
     size = math.sqrt(sum(float(np.sum(np.square(one, dtype=np.float64))) for one in gradient.values()))
     root = size / math.sqrt(elements)  # of the mean square of a gradient
@@ -114,8 +119,7 @@ def _optimizer(
     name = given["name"]
     decay = DECAY_SHARE / typical
     if name == "sgd":
-        steepest = max((float(np.abs(one).max()) for one in gradient.values() if one.ndim < 2), default=0.0)
-        rate = min(WAY * typical, MOST_OF_BIAS / steepest if steepest else math.inf)
+        rate = _rate(WAY * typical, gradient, size, loss)
         made |= {"learning_rate": _rounded(rate), "momentum": MOMENTUM}
     else:
         # A step of these has the size of the rate, whatever the gradient's is; Adadelta's that of the root of
@@ -131,6 +135,13 @@ def _optimizer(
         values = made["learning_rate"] * np.array([RATES[step % len(RATES)] for step in range(RATE_STEPS)])
         made["rates"] = str(rates_file(values))
     return made
+
+
+def _rate(wanted: float, gradient: Tensors, size: float, loss: float) -> float:
+    """Of SGD: the wanted one, or the largest within the limits. `size`: of the whole gradient."""
+    steepest = max((float(np.abs(one).max()) for one in gradient.values() if one.ndim < 2), default=0.0)
+    limits = [(MOST_OF_BIAS, steepest), (MOST_OF_LOSS * abs(loss), size * size)]
+    return min([wanted, *(most / slope for most, slope in limits if most > 0 and slope > 0)])
 
 
 def _rounded(number: float) -> float:

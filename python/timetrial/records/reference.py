@@ -53,7 +53,7 @@ def reference_of(index: int, all_facts: Sequence[Facts], fixed: Mapping[str, Any
     """The index of the case that case `index` is compared with; None where the experiment has none.
 
     Among the cases that match `fixed`, one that agrees on every other axis that both have; if several, the
-    one that shares most, then the first.
+    one that shares most, what neither sets (its own number of threads) included, then the first.
     """
     own = all_facts[index]
     if matches(own, fixed) and "repeat" not in fixed and str(own.get("repeat", 1)) == "1":
@@ -65,7 +65,7 @@ def reference_of(index: int, all_facts: Sequence[Facts], fixed: Mapping[str, Any
             continue
         free = [key for key in own if key in facts and key not in fixed and key != "repeat"]
         comparable = [key for key in free if own[key] is not None and facts[key] is not None]
-        agreeing = sum(str(own[key]) == str(facts[key]) for key in comparable)
-        if agreeing == len(comparable) and agreeing > most:
-            best, most = other, agreeing
+        shared = sum(str(own[key]) == str(facts[key]) for key in free)
+        if all(str(own[key]) == str(facts[key]) for key in comparable) and shared > most:
+            best, most = other, shared
     return best
