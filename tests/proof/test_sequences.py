@@ -169,6 +169,18 @@ def test_the_recipe_of_the_proof_moves_no_bias_far(tmp_path: Path) -> None:
     assert max([*losses, *twin.run(4)]) < 15
 
 
+def test_the_recipe_of_the_proof_leads_no_further_than_half_of_the_loss(tmp_path: Path) -> None:
+    """By the weights alone it would lead further than to 0: the steps behind it climb, and of a network whose
+    way along time is long every honest contender was off by what rounding had become."""
+    bench = Bench.of(network(tmp_path, texts(1)), "synthetic-sentences@20", batch_size=6)
+    twin = Twin(bench.stress, "train")
+    twin.stream("proof")
+    loss = twin.gradient()
+    square = sum(float(np.sum(np.square(one, dtype=float))) for one in twin.dump("gradient").values())
+    rate = bench.stress.job["optimizer"]["learning_rate"]
+    assert rate * square == pytest.approx(0.5 * loss, rel=0.06)  # the rate has two digits
+
+
 @pytest.mark.attempt
 @pytest.mark.parametrize(
     ("defect", "said"),
