@@ -273,7 +273,7 @@ def test_accuracy_is_compared_too(fake: FakeEngine, run: Run) -> None:
 
     def answers(right: int) -> Callable[[Any], Any]:
         def given(plan: Any) -> Any:
-            true = np.zeros(360, np.int16)
+            true = np.zeros(360, np.int32)
             predicted = true.copy()
             predicted[right:] = 1
             return np.stack([predicted, true])

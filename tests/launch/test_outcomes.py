@@ -285,6 +285,19 @@ def test_of_steps_their_classes_are_counted_again(tmp_path: Path) -> None:
     np.save(tmp_path / "predictions.npy", np.zeros((2, 3), np.float32))
     with pytest.raises(LaunchError, match=r"shape \(2, 3\) of float32; expected \(2, 3\) of int64"):
         answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
+    for outside in (4, -2):
+        np.save(tmp_path / "predictions.npy", np.array([[0, 2, 1], [-1, 0, outside]]))
+        with pytest.raises(LaunchError, match=f"have the class {outside}; expected -1 to 3"):
+            answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 4)
+
+
+@pytest.mark.attempt
+def test_answers_of_a_large_vocabulary_are_kept(tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.array([[40_000, 70_000]]))
+    np.save(tmp_path / "predictions.npy", np.array([[40_000, 40_000]]))
+    said = Evaluation(steps=1, epoch=1, accuracy=0.5, loss=0.1, samples=2, duration_ns=1)
+    answers = answers_of(tmp_path / "predictions.npy", tmp_path / "labels.npy", said, 100_000)
+    assert answers.tolist() == [[40_000, 40_000], [40_000, 70_000]]
 
 
 @pytest.mark.attempt

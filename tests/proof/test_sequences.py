@@ -170,8 +170,8 @@ def test_the_recipe_of_the_proof_moves_no_bias_far(tmp_path: Path) -> None:
 
 
 def test_the_recipe_of_the_proof_leads_no_further_than_half_of_the_loss(tmp_path: Path) -> None:
-    """By the weights alone it would lead further than to 0: the steps behind it climb, and of a network whose
-    way along time is long every honest contender was off by what rounding had become."""
+    """By the weights alone it would lead further than to 0: the steps behind it climb. Of such a network over
+    100 steps without lengths eigen and onednn were refused for what rounding had become."""
     bench = Bench.of(network(tmp_path, texts(1)), "synthetic-sentences@20", batch_size=6)
     twin = Twin(bench.stress, "train")
     twin.stream("proof")

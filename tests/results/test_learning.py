@@ -28,7 +28,7 @@ def answers(plan: Any) -> Any:
     wrong = [*range(10), *rng.integers(10, IMAGES, rng.integers(1, 5))]
     predicted = TRUTH.copy()
     predicted[wrong] = (TRUTH[wrong] + 1) % 10
-    return np.stack([predicted, TRUTH]).astype(np.int16)
+    return np.stack([predicted, TRUTH]).astype(np.int32)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ class Loss {
     virtual double evaluate(const Edge<T>& prediction, const Target& target, Share images, T weight) = 0;
 };
 
-// A NaN is passed over.
+// A NaN may be passed over: its exponential is NaN again.
 template <typename T>
 T largest_of(const T* x, int64_t count) {
     T largest = x[0];

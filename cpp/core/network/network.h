@@ -44,9 +44,8 @@ class Network {
     const Node& node(std::uint32_t index) const { return nodes_[index]; }
     // Index of a node; NetworkError with the nearest name if there is none.
     std::uint32_t index_of(std::string_view name) const;
-    std::uint32_t output() const {
-        return output_;
-    }  // whose output is the prediction: (N, classes), or (N, T, classes)
+    // Whose output is the prediction: (N, classes), or (N, T, classes).
+    std::uint32_t output() const { return output_; }
     std::uint32_t loss() const { return loss_; }  // what is minimized: a loss, or a sum of several
     // The loss of that prediction.
     std::uint32_t output_loss() const { return output_loss_; }

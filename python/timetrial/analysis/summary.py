@@ -44,7 +44,7 @@ class Launch:
     folder: str = ""  # that has its files
     phases: Phases = field(default_factory=Phases)  # what comes before the steady steps
     # Of one that learned: predicted and true class of every test image (2, images).
-    answers: npt.NDArray[np.int16] | None = field(default=None, compare=False)
+    answers: npt.NDArray[np.int32] | None = field(default=None, compare=False)
     turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
     level: Level | None = None  # in the quiet rounds of its heat
 

@@ -56,7 +56,7 @@ def run_resources(channel: Channel, found: Found) -> None:
         found.evaluations.append(evaluation)
 
 
-def evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evaluation, npt.NDArray[np.int16]]:
+def evaluate(ask: Ask, plan: LaunchPlan, steps: int, epoch: int) -> tuple[Evaluation, npt.NDArray[np.int32]]:
     """On the test samples, after so many steps; and the class predicted and the true one of each."""
     began = time.monotonic_ns()
     predictions = plan.folder.resolve() / "tmp" / "predictions.npy"

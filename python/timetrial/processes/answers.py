@@ -17,7 +17,7 @@ from timetrial.records.model import Evaluation
 from timetrial.statistics.accuracy import most_untrained
 
 
-def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int16]:
+def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.NDArray[np.int32]:
     """Predicted and true class of every test image (2, images), or every step with a label (2, steps); -1
     where a prediction is not a number.
 
@@ -34,7 +34,12 @@ def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.
             f"its predictions have the shape {predictions.shape}{numbers[0]}; expected {expected}{numbers[1]}"
         )
     if of_steps:
-        answers, truth = np.asarray(predictions)[truth >= 0], truth[truth >= 0]
+        outside = (predictions < -1) | (predictions >= classes)
+        if outside.any():
+            raise broken(
+                f"its predictions have the class {predictions[outside][0]}; expected -1 to {classes - 1}"
+            )
+        answers, truth = predictions[truth >= 0], truth[truth >= 0]
     else:
         answers = np.where(np.isnan(predictions).any(axis=1), -1, predictions.argmax(axis=1))
     what = "steps" if of_steps else "images"
@@ -45,10 +50,10 @@ def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.
             f"the contender says that {said.accuracy:.4%} of {said.samples} test {what} are right; its "
             f"predictions are for {right} of {len(truth)}",
         )
-    return np.stack([answers, truth]).astype(np.int16)
+    return np.stack([answers, truth]).astype(np.int32)
 
 
-def beyond_chance(accuracy: float, truth: npt.NDArray[np.int16]) -> list[str]:
+def beyond_chance(accuracy: float, truth: npt.NDArray[np.int32]) -> list[str]:
     """What to say of initial weights that answer better than untrained ones do."""
     counts = np.bincount(truth)
     most = most_untrained(float(counts.max() / len(truth)), int(np.count_nonzero(counts)), len(truth))

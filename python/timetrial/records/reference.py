@@ -64,8 +64,8 @@ def reference_of(index: int, all_facts: Sequence[Facts], fixed: Mapping[str, Any
         if not matches(facts, fixed) or (str(facts.get("repeat", 1)) != "1" and "repeat" not in fixed):
             continue
         free = [key for key in own if key in facts and key not in fixed and key != "repeat"]
-        comparable = [key for key in free if own[key] is not None and facts[key] is not None]
-        shared = sum(str(own[key]) == str(facts[key]) for key in free)
-        if all(str(own[key]) == str(facts[key]) for key in comparable) and shared > most:
-            best, most = other, shared
+        shared = {key for key in free if str(own[key]) == str(facts[key])}
+        is_alike = all(key in shared or own[key] is None or facts[key] is None for key in free)
+        if is_alike and len(shared) > most:
+            best, most = other, len(shared)
     return best

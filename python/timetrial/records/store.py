@@ -167,7 +167,7 @@ def read_losses(folder: Path) -> npt.NDArray[np.float64]:
     return _array(folder / LOSSES_FILE, "<f8").astype(np.float64, copy=False)
 
 
-def write_answers(folder: Path, answers: npt.NDArray[np.int16]) -> FileMark:
+def write_answers(folder: Path, answers: npt.NDArray[np.int32]) -> FileMark:
     """answers.npy of a learning launch; a later evaluation takes the place of an earlier one."""
     file = io.BytesIO()
     np.save(file, answers)
@@ -176,13 +176,13 @@ def write_answers(folder: Path, answers: npt.NDArray[np.int16]) -> FileMark:
     return mark_of(file.getvalue())
 
 
-def read_answers(folder: Path) -> npt.NDArray[np.int16] | None:
+def read_answers(folder: Path) -> npt.NDArray[np.int32] | None:
     """answers.npy; None: a launch that evaluated nothing, or a record older than these files."""
     file = folder / ANSWERS_FILE
     if not file.is_file():
         return None
     try:
-        answers: npt.NDArray[np.int16] = np.load(file, allow_pickle=False)
+        answers: npt.NDArray[np.int32] = np.load(file, allow_pickle=False)
     except ValueError as error:
         raise InputError(f"'{file}' is damaged: {error}.") from None
     if answers.ndim != 2 or answers.shape[0] != 2:
