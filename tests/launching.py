@@ -127,10 +127,12 @@ def make_plan(
     momentum: float = 0.9,
     weight_decay: float = 0.0,
     optimizer: Mapping[str, Any] | None = None,
+    buckets: int = 1,
     **more: Any,
 ) -> LaunchPlan:
     """Of plain SGD with these numbers, unless another `optimizer` is given."""
     work = workload(network, dataset, batch_size, learning_rate, momentum, weight_decay)
+    work = dataclasses.replace(work, buckets=buckets)
     if optimizer is not None:
         work = dataclasses.replace(work, optimizer=optimizer)
     case = Case(backend=backend, workload=work, task=task, settings=dict(settings or {}))

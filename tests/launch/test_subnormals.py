@@ -11,7 +11,7 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.agreement import passes
 from timetrial.launch import run_launch
-from timetrial.launch.subnormals import subnormals
+from timetrial.observing.subnormals import subnormals
 
 SMALLEST = np.finfo(np.float32).smallest_normal
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")

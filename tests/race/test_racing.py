@@ -252,6 +252,7 @@ def test_times_that_are_not_positive_make_no_verdict(raced: Raced, fake: FakeEng
         (["backend=fast"], "step_time", "A race needs two sides, and there is one case."),
         (["backend=fast", "network=mlp,lenet5"], "step_time", "The sides differ in network (mlp, lenet5)"),
         (["backend=fast", "batch_size=32,64"], "step_time", "--metric samples_per_s"),
+        (["backend=fast", "buckets=1,4"], "step_time", "differ in buckets (1, 4)"),
         (["backend=fast", "task=train,forward"], "peak_memory", "The sides differ in task (train, forward)"),
         (["backend=fast,slow"], "step_tme", "There is no metric 'step_tme'. Did you mean 'step_time'?"),
     ],

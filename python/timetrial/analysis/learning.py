@@ -17,7 +17,7 @@ from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, disco
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row
 
-SAME_TRAINING = ("network", "dataset", "batch_size", "optimizer", "task")
+SAME_TRAINING = ("network", "dataset", "batch_size", "buckets", "optimizer", "task")
 SAME_NUMBERS = ("dtype", "semantics", "device")
 
 

@@ -18,7 +18,7 @@ from timetrial.statistics.scatter import FEWEST_TO_BORROW
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row
 
-SAME_WORK = ("network", "dataset", "batch_size", "optimizer", "task")
+SAME_WORK = ("network", "dataset", "batch_size", "buckets", "optimizer", "task")
 FEWEST_FOR_LETTERS = 3  # rows: of two, the ratio says it all
 
 

@@ -26,6 +26,7 @@ from timetrial.analysis.step_times import StepTimes
 from timetrial.analysis.taken_home import RowSettings
 from timetrial.analysis.used import lean_by_sharing
 from timetrial.cautions import Caution, Remark
+from timetrial.lengths.rows import SequenceRow
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
 from timetrial.statistics.accuracy import Discordance
@@ -80,6 +81,7 @@ class Row:
     scatter_parts: Parts | None = None  # of its ratios
     alike: str | None = None  # letters: rows of the same work that share one cannot be told apart
     samples_per_s: Estimate | None = None  # from all the time of the steady part, not from the median step
+    sequences: SequenceRow | None = None  # their steps that count; None: it reads no lengths
     mean_over_median: float | None = None  # of the steady steps: what the median step does not show
     percent_of_peak: float | None = None  # of the f32 multiply-add peak, by nominal work
     peak_memory_bytes: int | None = None  # without mapped files, where the records know
@@ -275,6 +277,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         reference=None,
         step_time_ns=step,
         samples_per_s=_samples_per_s(case, last, walls),
+        sequences=SequenceRow.of([(one.record, one.times) for one in timed]),
         mean_over_median=stretch.estimate if stretch else None,
         percent_of_peak=percent,
         peak_memory_bytes=int(median(held)) if held else None,

@@ -63,6 +63,7 @@ class RowSettings(list[Setting]):
                 "network": self._case.network,
                 "dataset": self._case.dataset,
                 "batch_size": self._case.batch_size,
+                "buckets": self._case.named_buckets,
                 "optimizer": self._case.optimizer,
             }.items()
             if value not in _LEFT_OUT
@@ -83,6 +84,7 @@ class RowSettings(list[Setting]):
             "network": case.network,
             "dataset": case.dataset,
             "batch_size": case.batch_size,
+            "buckets": case.named_buckets,
             "task": case.task,
             **flat_keys(case.optimizer),
             **_who(case.backend),

@@ -32,6 +32,7 @@ class Workload:
         str, Any
     ]  # {"name": "sgd", "learning_rate": ..., "momentum": ..., "weight_decay": ...}
     dataset_folder: str | None = None  # where its files lie; None: where they are installed
+    buckets: int = 1  # groups of sequences of like length that batches are made of; 1: of any length
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Case:
             "backend": self.backend,
             "dataset": self.workload.dataset,
             "batch_size": self.workload.batch_size,
+            **({"buckets": self.workload.buckets} if self.workload.buckets > 1 else {}),
             **flat_keys(self.workload.optimizer),
             **self.settings,
             **self.axes,
@@ -96,5 +98,7 @@ class Case:
             self.semantics,
             dict(settings),
         ]
+        if self.workload.buckets > 1:  # what has none keeps the id that it had before there were any
+            content.append({"buckets": self.workload.buckets})
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -207,6 +207,7 @@ def _workload(point: Point, load_network: Callable[[str], NetworkDefinition]) ->
         batch_size=batch_size,
         optimizer=optimizer,
         dataset_folder=None if folder is None else str(folder),
+        buckets=_count("buckets", point.get("buckets", 1)),
     )
 
 
@@ -223,7 +224,7 @@ def _no_workload(point: Point) -> Workload:
 
 
 # What a number counts.
-_COUNTED = {"batch_size": "samples", "width": "units", "depth": "layers"}
+_COUNTED = {"batch_size": "samples", "width": "units", "depth": "layers", "buckets": "groups"}
 
 
 def _count(key: str, value: object) -> int:

@@ -19,6 +19,8 @@ WORKLOAD_KEYS = {
     "dataset_else": "what it is trained on where `dataset` is not ready here (`timetrial datasets list`)",
     "dataset_folder": "your folder with the files of the data set; otherwise where they are installed",
     "batch_size": "samples in a step; unless told otherwise the network's own",
+    "buckets": "into how many groups of like length sequences are sorted, of which each batch has one: "
+    "`buckets=8`; unless told otherwise 1",
 }
 SIZE_KEYS = ("width", "depth")
 OPTIMIZER_PREFIX = "optimizer."

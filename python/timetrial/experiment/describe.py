@@ -127,6 +127,7 @@ def _case_record(one: ReadyCase, called: Mapping[str, str], *, shared: bool) -> 
         optimizer=dict(case.workload.optimizer),
         task=case.task,
         settings=dict(case.settings),
+        buckets=case.workload.buckets,
         training=case.training_id if shared else None,
         multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
         parameters=network.parameter_count if network else None,

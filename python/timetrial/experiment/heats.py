@@ -43,7 +43,8 @@ def largest_heat(cases: Sequence[ReadyCase], *, mixed: bool = False) -> int:
 
 def _work(one: ReadyCase) -> tuple[Any, ...]:
     case, work = one.case, one.case.workload
-    return (work.network, case.task, work.dataset, work.batch_size, case.settings.get("threads"))
+    shape = (work.network, case.task, work.dataset, work.batch_size, work.buckets)
+    return (*shape, case.settings.get("threads"))
 
 
 def _that_fit(

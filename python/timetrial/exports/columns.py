@@ -120,6 +120,12 @@ CASES_AND_LAUNCHES = [
                "it is a reference, or there is none", _ONE_LAUNCH),
     _found("cases", "samples_per_s", "1/s", "samples over all time of the steady part",
            "samples are not known"),
+    *_interval("cases", "useful_steps_per_s", "1/s", "steps of sequences that count, over all time of the "
+               "steady part", "the network reads no lengths", _ONE_LAUNCH),
+    _found("cases", "useful_steps", "steps", "of the sequences of a batch, those that count, on average",
+           "the network reads no lengths"),
+    _found("cases", "padded_steps", "steps", "of a batch, were every sequence as long as the longest can be",
+           "the network reads no lengths"),
     _found("cases", "mean_over_median", "1", "time per step over the median step, steady part", _NO_STEPS),
     _found("cases", "percent_of_peak", "%", "nominal work over the measured f32 peak at its threads",
            "not proven, or no peak was measured"),

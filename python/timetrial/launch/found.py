@@ -14,6 +14,7 @@ from timetrial.endings.last_words import told
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
+from timetrial.lengths.timed import time_steps_record
 from timetrial.observing.observe import Watch, describe_libraries
 from timetrial.processes.environment import Environment
 from timetrial.processes.events import LoadedLibrary, Ready
@@ -103,6 +104,8 @@ class Found:
         facts, watch, runner = self.facts(), self.watch, self.runner
         stderr, steps = tail(plan.folder / "stderr.txt"), runner.steps if runner else 0
         ending = told(self.ending, self.phases, steps, self.evaluations, stderr)
+        timed = runner if plan.purpose in PASSED_PURPOSES else None
+        passes = passes_record(timed.passes, timed.segments) if timed else None
         return LaunchRecord(
             id=plan.id,
             case=plan.case.id,
@@ -124,9 +127,8 @@ class Found:
             heat=plan.heat,
             heat_size=plan.heat_size,
             turns=self.turns,
-            passes=passes_record(runner.passes, runner.segments)
-            if runner and plan.purpose in PASSED_PURPOSES
-            else None,
+            passes=passes,
+            time_steps=time_steps_record(plan.prepared.durations, passes, steps),
             subnormals=self.subnormals,
             untrained=self.untrained,
             evaluations=self.evaluations,

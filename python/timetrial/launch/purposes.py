@@ -19,9 +19,9 @@ from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
 from timetrial.launch.learning import run_learning, run_resources
 from timetrial.launch.profile import run_profile
-from timetrial.launch.subnormals import count_subnormals
 from timetrial.launch.turns import run_turns
 from timetrial.observing.accounts import Accounts, remembers
+from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import compare_losses, unproven
 from timetrial.proof.sequence import Proof

@@ -85,6 +85,7 @@ def keys_of(case: CaseRecord) -> dict[str, Any]:
         "network": case.network,
         **({"dataset": case.dataset} if case.dataset != NO_NETWORK else {}),
         **({"batch_size": case.batch_size} if case.batch_size is not None else {}),
+        **({"buckets": case.buckets} if case.buckets > 1 else {}),
         "task": case.task,
         **flat_keys(case.optimizer),
         **case.settings,
@@ -162,11 +163,12 @@ def check_sides(cases: Sequence[Case], metric: str) -> None:
     base = cases[0]
     for other in cases[1:]:
         differing = [key for key in _SAME_WORK if _work(base, key) != _work(other, key)]
-        if metric == "step_time" and base.workload.batch_size != other.workload.batch_size:
-            raise InputError(
-                f"The sides differ in batch_size ({base.workload.batch_size}, {other.workload.batch_size}): "
-                "their step times cannot be compared. Race their throughput: --metric samples_per_s."
-            )
+        for key in ("batch_size", "buckets") if metric == "step_time" else ():
+            if _work(base, key) != _work(other, key):
+                raise InputError(
+                    f"The sides differ in {key} ({_work(base, key)}, {_work(other, key)}): their step times "
+                    "cannot be compared. Race their throughput: --metric samples_per_s."
+                )
         if differing:
             key = differing[0]
             raise InputError(

@@ -93,6 +93,19 @@ class Passes(Model):
     reset_ns: int = 0  # of all resets together, outside every step
 
 
+class TimeSteps(Model):
+    """Steps along time of the sequences of a batch, on average over the timed steps. Of several inputs of
+    lengths those of the first."""
+
+    useful: float  # that count: the sum of the lengths
+    padded: int  # all there are, were every sequence as long as the longest can be
+
+    @property
+    def useful_share(self) -> float:
+        """Of all there are."""
+        return self.useful / self.padded
+
+
 class Subnormals(Model):
     """A tensor with numbers so small that arithmetic on them is slow."""
 
@@ -311,6 +324,7 @@ class LaunchRecord(Model):
     heat_size: int | None = None  # launches in that heat; None: as `heat`, or older than this field
     turns: list[Turn] = Field(default_factory=list)  # one for each segment of kind `turn`
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
+    time_steps: TimeSteps | None = None  # of a timed launch whose network reads lengths
     # Parameters and states with some, behind the last timed step; None: nobody looked.
     subnormals: list[Subnormals] | None = None
     # Of a learning launch, before its first step; None: of others, and in records older than this field.
@@ -372,6 +386,7 @@ class CaseRecord(Model):
     optimizer: dict[str, Any]
     task: str
     settings: dict[str, str]
+    buckets: int = 1  # groups of sequences of like length; also of records older than this field
     training: str | None = None  # the same for cases of which one learns for all; None: each for itself
     multiply_accumulates: int | None = None  # of one step of the task, whole batch
     parameters: int | None = None
@@ -386,6 +401,11 @@ class CaseRecord(Model):
     def on_paper_bytes(self) -> int | None:
         """All of `least_bytes`."""
         return sum(self.least_bytes.values()) if self.least_bytes else None
+
+    @property
+    def named_buckets(self) -> int | None:
+        """None: there is no need to name them."""
+        return self.buckets if self.buckets > 1 else None
 
     @property
     def who(self) -> str:

@@ -21,6 +21,7 @@ def facts_of(case: CaseRecord) -> dict[str, Any]:
         "backend": case.backend,  # and from the axes: of a damaged record these may lack it
         "dataset": case.dataset,
         "batch_size": case.batch_size,
+        **({"buckets": case.buckets} if case.buckets > 1 else {}),
         **flat_keys(case.optimizer),
         **case.settings,
         **case.axes,

@@ -111,6 +111,7 @@ class CaseDetail:
         yield from self._steps()
         if row.samples_per_s:
             yield "samples/s", _samples_words(row)
+        yield from row.sequences.facts() if row.sequences else ()
         if row.case.multiply_accumulates:
             yield "multiply-accumulates", f"{row.case.multiply_accumulates:,} per step"
         if row.percent_of_peak is not None:

@@ -60,7 +60,17 @@ def _instructions_per_cycle(row: Row) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def _useful_steps(row: Row) -> str:
+    found = row.sequences and row.sequences.useful_per_s
+    return f"{found.estimate:,.0f}" if found else ""
+
+
 MORE_COLUMNS: dict[str, MoreColumn] = {
+    "useful_steps": MoreColumn(
+        "useful steps/s",
+        "steps of sequences that count, those behind an end left out, over all the time of the steady part",
+        _useful_steps,
+    ),
     "cpus": MoreColumn(
         "CPUs",
         "CPU time over wall time while steady",

@@ -53,6 +53,8 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "resident_peak_bytes",
         "on_paper_bytes",
         "cpus_used",
+        "useful_steps",
+        "padded_steps",
         "mean_over_median",
         "import_s",
         "build_s",
@@ -67,7 +69,7 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
     ):
         line[key] = case[key]
     line["launches_asked"], line["launches_ok"] = case["launches"]["asked"], case["launches"]["ok"]
-    for key in ("step_time_ns", "ratio"):
+    for key in ("step_time_ns", "ratio", "useful_steps_per_s"):
         line[key] = case[key]["estimate"]
         line[f"{key}_low"], line[f"{key}_high"] = case[key]["low"], case[key]["high"]
     for key, value in case["steps"].items():

@@ -14,7 +14,7 @@ from timetrial.records.model import CaseRecord
 from timetrial.records.reference import facts_of
 
 LONGEST = 1024  # bytes; Bencher takes so many characters
-_DEFAULTS = {"task": "train", "device": "cpu", "dtype": "f32", "semantics": "equal"}
+_DEFAULTS = {"task": "train", "device": "cpu", "dtype": "f32", "semantics": "equal", "buckets": 1}
 
 
 def names_of(cases: Sequence[CaseRecord]) -> dict[str, str]:
@@ -41,6 +41,7 @@ def _name(case: CaseRecord) -> str:
         "network": case.network,
         "dataset": case.dataset,
         "batch_size": case.batch_size,
+        "buckets": case.buckets,
         **case.settings,
     }
     told = [

@@ -194,6 +194,7 @@ def _document(experiment: Experiment, candidates: Sequence[Candidate]) -> dict[s
         "batch_size": None if BATCH_SIZE in candidates[0].point else work.batch_size,
         "optimizer": dict(work.optimizer),
         "dataset_folder": work.dataset_folder,
+        "buckets": work.buckets if work.buckets > 1 else None,
     }
     return {
         "name": experiment.spec.name,

@@ -78,26 +78,6 @@ def weights_entry(parameters: Sequence[Mapping[str, Any]], seed: int) -> Entry:
     return cached("weights-2", {"parameters": [dict(one) for one in parameters], "seed": seed}, make)
 
 
-def order_entry(samples: int, batch_size: int, epochs: int, seed: int) -> Entry:
-    """`order`, i64 (epochs * batches, batch_size): a permutation per epoch, cut into full batches.
-
-    What does not fill a batch is left out of its epoch; every epoch leaves out other samples.
-    """
-    batches = samples // batch_size
-
-    def make() -> Content:
-        rows = [
-            random.permutation(seed, f"order/{epoch}", samples)[: batches * batch_size].reshape(
-                batches, batch_size
-            )
-            for epoch in range(epochs)
-        ]
-        return {"order": np.concatenate(rows).astype(np.int64, copy=False)}
-
-    recipe = {"samples": samples, "batch_size": batch_size, "epochs": epochs, "seed": seed}
-    return cached("order", recipe, make)
-
-
 def masks_entry(masks: Sequence[Input], rates: Mapping[str, float], batch_size: int, seed: int) -> Entry:
     """For each mask so many rows that two steps hardly ever have the same, by its name: a prime number of
     them, so that a sample meets other rows in every epoch."""

@@ -19,11 +19,11 @@ from timetrial.workloads.material import (
     fingerprint,
     inputs_of,
     masks_entry,
-    order_entry,
     proof_entry,
     rates_file,
     weights_entry,
 )
+from timetrial.workloads.orders import Durations, check_buckets, lengths_of, longest_of, order_entry
 from timetrial.workloads.whole_numbers import check_whole_numbers
 
 
@@ -46,6 +46,7 @@ class Prepared:
     classes: int
     fingerprint: str
     description: dict[str, Any]
+    durations: Durations | None = None  # of the batches of sequences; None: the network reads no lengths
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def check(workload: Workload) -> Checked:
     nodes = definition.nodes_for(classes)
     network = Network(nodes, size, _read_by(nodes, inputs))
     check_whole_numbers(workload.dataset, network, data)
+    check_buckets(workload, network, samples)
     check_gradients(network)
     predicts_classes = _predicts_classes(network)
     if predicts_classes:
@@ -110,9 +112,19 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
         "optimizer": _job_optimizer(checked, size, epochs, reads_data=reads_data),
         "streams": {},
     }
-    content = {"network": network.to_job(), "optimizer": checked.optimizer, "data": data.hashes()}
+    content: dict[str, Any] = {
+        "network": network.to_job(),
+        "optimizer": checked.optimizer,
+        "data": data.hashes(),
+    }
+    lengths, durations = lengths_of(network, data), None
+    if workload.buckets > 1:
+        content["buckets"] = workload.buckets
     if reads_data:
-        _add_files(job, network, data, checked, size, seed, epochs)
+        order = order_entry(checked.samples, size, epochs, seed, lengths, workload.buckets)
+        if lengths is not None:
+            durations = Durations(lengths, order.file("order.npy"), longest_of(network))
+        _add_files(job, network, data, order, seed)
     return Prepared(
         network=network,
         job=job,
@@ -130,6 +142,7 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
             "test_samples": checked.test_samples,
             "arrays_sha256": data.hashes(),
         },
+        durations=durations,
     )
 
 
@@ -162,20 +175,12 @@ def _nothing(workload: Workload) -> Prepared:
     )
 
 
-def _add_files(
-    job: dict[str, Any],
-    network: Network,
-    data: Entry,
-    checked: Checked,
-    batch_size: int,
-    seed: int,
-    epochs: int,
-) -> None:
+def _add_files(job: dict[str, Any], network: Network, data: Entry, order: Entry, seed: int) -> None:
+    batch_size: int = job["batch_size"]
     weights = weights_entry(network.initial_tensors, seed)
     for node in job["network"]["nodes"]:
         for parameter in node["parameters"]:
             parameter["file"] = str(weights.file(f"{parameter['name']}.npy"))
-    order = order_entry(checked.samples, batch_size, epochs, seed)
     limits = {one.name: network.values_below(one.name) for one in network.inputs}
     masks = network.masks
     skipping = [one.name for one in network.inputs if network.values_from(one.name) < 0]

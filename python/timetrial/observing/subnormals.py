@@ -6,12 +6,12 @@ a hundred cycles more for each, so a step that meets many is slow for a reason t
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.launch.contact import LaunchContact
 from timetrial.records.model import Subnormals
 
 ROLES = ("parameter", "state", "optimizer")
@@ -25,7 +25,17 @@ def subnormals(array: NDArray[Any]) -> int:
     return int(np.count_nonzero((size > 0) & (size < np.finfo(array.dtype).smallest_normal)))
 
 
-def count_subnormals(contact: LaunchContact) -> list[Subnormals]:
+class Shows(Protocol):
+    """A contender that dumps its tensors."""
+
+    def dump(self, role: str) -> Mapping[str, NDArray[Any]]:
+        """Every tensor of a role."""
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+
+
+def count_subnormals(contact: Shows) -> list[Subnormals]:
     """Of parameters and states, one role after the other: which tensors have some."""
     found = []
     for role in ROLES:

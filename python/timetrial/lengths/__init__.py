@@ -1,0 +1,1 @@
+"""Sequences of unequal lengths: how many of their steps count, and how fast a row is by those."""

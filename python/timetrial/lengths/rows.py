@@ -1,0 +1,50 @@
+"""What a row has of sequences, from the records of its launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Protocol
+
+from timetrial.records.model import LaunchRecord, TimeSteps
+from timetrial.statistics.intervals import Estimate, positive_location
+
+
+class Timed(Protocol):
+    """Step times of a launch."""
+
+    @property
+    def wall_per_step_ns(self) -> float:
+        """All time of its steady part over its steps."""
+
+
+@dataclass(frozen=True)
+class SequenceRow:
+    """Their steps: those that count, and those there are."""
+
+    steps: TimeSteps  # of a mean training step over launches, each of which has an order of its own
+    useful_per_s: Estimate | None  # those that count, over all the time of the steady part
+
+    @staticmethod
+    def of(launches: Iterable[tuple[LaunchRecord, Timed | None]]) -> SequenceRow | None:
+        """Of timed ones; None: no record tells of sequences."""
+        known = [(record.time_steps, times) for record, times in launches if record.time_steps]
+        if not known:
+            return None
+        return SequenceRow(
+            TimeSteps(useful=fmean(steps.useful for steps, _ in known), padded=known[0][0].padded),
+            positive_location(
+                [steps.useful / (times.wall_per_step_ns * 1e-9) for steps, times in known if times]
+            ),
+        )
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Name and value, for `timetrial show`."""
+        share = f"{100 * self.steps.useful_share:.0f} %"
+        yield (
+            "steps of sequences",
+            f"{self.steps.useful:,.0f} of {self.steps.padded:,} in a batch count ({share})",
+        )
+        if self.useful_per_s is not None:
+            yield "useful steps/s", f"{self.useful_per_s.estimate:,.0f} (all time of the steady part)"
