@@ -164,7 +164,7 @@ def test_only_the_folder_itself_is_emptied(tmp_path: Path) -> None:
 def test_what_stands_in_the_place_of_dumps_gets_none(tmp_path: Path, put: str) -> None:
     plan = make_plan(tmp_path / "launch", "eigen")
     plan.folder.mkdir()
-    contact = LaunchContact(lambda *_: pytest.fail("it was asked"), None, None, plan, "judged")  # type: ignore
+    contact = LaunchContact(lambda *_: pytest.fail("it was asked"), None, None, plan, "judged", None)  # type: ignore
     folder, _ = contact._place()
     folder.rename(tmp_path / "moved")
     if put == "link":

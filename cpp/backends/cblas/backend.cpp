@@ -30,7 +30,7 @@ struct CblasProduct {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", "f64", nullptr};
 constexpr auto optimizers = timetrial::optimizer_words();
-constexpr const char* settings[] = {"threads",      "parallel",       "convolution",
+constexpr const char* settings[] = {"threads",      "parallel",       "convolution", "lengths",
                                     "blas.library", "blas.core_type", nullptr};
 
 constexpr tt_description description{
@@ -63,6 +63,8 @@ class CblasBackend final : public timetrial::Backend {
             in_product_ = value == "product";
         } else if (name == "convolution") {
             convolution_ = timetrial::layers::read_algorithm(name, value);
+        } else if (name == "lengths") {
+            lengths_ = timetrial::read_way(name, value);
         } else if (name == "blas.library") {
             path_ = value;
         } else if (name == "blas.core_type") {
@@ -79,6 +81,8 @@ class CblasBackend final : public timetrial::Backend {
         if (name == "convolution")
             return {timetrial::layers::word_of(convolution_),
                     "what was asked: build() decides for each layer"};
+        if (name == "lengths" && engine_) return engine_->read_setting(name);
+        if (name == "lengths") return {timetrial::word_of(lengths_), "what was asked"};
         if (name != "threads" && name != "blas.library" && name != "blas.core_type")
             throw timetrial::unknown_setting(name, description);
         open();
@@ -108,6 +112,7 @@ class CblasBackend final : public timetrial::Backend {
         }
         engine_->configure("threads", std::to_string(in_product_ ? 1 : threads_));
         engine_->configure("convolution", timetrial::layers::word_of(convolution_));
+        engine_->configure("lengths", timetrial::word_of(lengths_));
         engine_->build(build);
     }
 
@@ -153,6 +158,7 @@ class CblasBackend final : public timetrial::Backend {
     int threads_ = 1;
     bool in_product_ = false;
     timetrial::layers::Algorithm convolution_ = timetrial::layers::Algorithm::kByShape;
+    timetrial::Way lengths_ = timetrial::Way::kPacked;
     std::string path_;
     std::string core_type_;  // "": the library's own choice
     std::unique_ptr<timetrial::Backend> engine_;

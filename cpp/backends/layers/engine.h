@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "layers/along_time.h"
 #include "layers/graph.h"
 #include "layers/regions.h"
 #include "layers/rules.h"
@@ -34,6 +35,10 @@ class Engine : public Backend {
             convolution_ = read_algorithm(name, value);
             return;
         }
+        if (name == "lengths") {
+            along_time_.way = read_way(name, value);
+            return;
+        }
         if (name != "threads") throw unknown_setting(name, description_);
         threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
     }
@@ -44,6 +49,8 @@ class Engine : public Backend {
             if (!pool_) return {word_of(convolution_), "what was asked: build() decides for each layer"};
             return read_back(convolution_, chosen());
         }
+        if (name == "lengths")
+            return {word_of(along_time_.way), "what its layers do, which count their steps"};
         if (name != "threads") throw unknown_setting(name, description_);
         if (!pool_) return {std::to_string(threads_), "the number asked: the pool is made by build()"};
         return {std::to_string(pool_->size()), "size of the thread pool"};
@@ -60,6 +67,7 @@ class Engine : public Backend {
         sources_.assign(graph_.n_inputs, nullptr);
         for (std::size_t i = 0; i < graph_.n_inputs; ++i)
             if (!is_copied(i)) graph_.nodes[i].value = Buffer<T>();
+        along_time_.find(graph_);
         list_regions();
         Engine::reset();
     }
@@ -82,6 +90,7 @@ class Engine : public Backend {
             all.emplace_back(what, word_of(one.algorithm));
             if (!one.trial.empty()) all.emplace_back(what + " trial", one.trial);
         });
+        along_time_.say(all);
         return all;
     }
 
@@ -93,6 +102,7 @@ class Engine : public Backend {
         if (descends) begin_update();
         const uint32_t behind = kLoss | kBackward | (descends ? kDescend : kGradients);
         regions_.run(*pool_, task == TT_FORWARD ? kInfer : kForward | behind);
+        along_time_.count();
         if (clips) update_all();
         return task == TT_FORWARD ? std::numeric_limits<double>::quiet_NaN() : loss();
     }
@@ -117,7 +127,7 @@ class Engine : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, true);
-        if (part == TT_PART_FORWARD) regions_.run(*pool_, kForward);
+        if (part == TT_PART_FORWARD) regions_.run(*pool_, kForward), along_time_.count();
         if (part == TT_PART_LOSS) regions_.run(*pool_, kLoss);
         if (part == TT_PART_BACKWARD) regions_.run(*pool_, kBackward | kGradients);
         if (part == TT_PART_UPDATE) update_all();
@@ -215,6 +225,7 @@ class Engine : public Backend {
         }
         for (std::size_t i = 0; needs_target && i < targets_.size(); ++i)
             targets_[i] = graph_.heads[i].target.of(batch);
+        along_time_.open(sources_, batch_size_);
     }
 
     // Into the engine's layout; where that is the batch's own, an input is read in place.
@@ -436,6 +447,7 @@ class Engine : public Backend {
     uint64_t steps_ = 0;          // since reset()
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
+    AlongTime<T> along_time_;
     Regions regions_;
     std::vector<double> losses_;
     Stopwatch watch_;              // losses stand behind the nodes

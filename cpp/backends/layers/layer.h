@@ -141,6 +141,12 @@ class Layer {
         (void)inputs, (void)output, (void)threads;
     }
 
+    // Of a layer along time that reads lengths, before a step: how many steps of every sample it computes; 0:
+    // as many as count.
+    virtual void cut(int64_t steps) { (void)steps; }
+    // Of a layer along time: how many steps of all samples its last forward() computed; -1 of others.
+    virtual int64_t rows() const { return -1; }
+
     // The images [share.begin, share.end): output value from input values.
     virtual void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) = 0;
 

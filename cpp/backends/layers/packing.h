@@ -1,6 +1,7 @@
 // Samples of unequal length, one behind the other in time: sorted by length, the longest first, the first
 // `active(t)` of them take part in step t. What they have at that step are so many rows; the rows of all
-// steps stand behind each other, and nothing is computed of a step that does not count.
+// steps stand behind each other, and nothing is computed of a step that does not count. Where all shall go as
+// far as one another (`cut`), what is behind an end is computed and not shown.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,17 @@ class Packing {
         place_.resize(first_.size() + 1);
     }
 
-    // `lengths` null: all are full.
-    void arrange(Share samples, const T* lengths) {
+    // `lengths` null: all are full. `cut`: how many steps of each are computed; 0: as many as count.
+    void arrange(Share samples, const T* lengths, int64_t cut = 0) {
         const int64_t count = samples.end - samples.begin;
         std::fill(place_.begin(), place_.end(), 0);
         const auto length_of = [&](int64_t n) { return lengths ? static_cast<int64_t>(lengths[n]) : steps_; };
+        const auto computed_of = [&](int64_t n) {
+            return lengths && cut > 0 ? std::min(cut, steps_) : length_of(n);
+        };
         for (int64_t n = samples.begin; n < samples.end; ++n) {
             if (lengths) checked_length(lengths[n], n, steps_);
-            ++at(place_, length_of(n));
+            ++at(place_, computed_of(n));
         }
         // By length downwards: how many are longer, and so in front.
         int64_t longer = 0;
@@ -42,11 +46,12 @@ class Packing {
         at(first_, 0) = 0;  // active(t) are the samples longer than t
         for (int64_t t = 0; t < steps_; ++t) at(first_, t + 1) = at(first_, t) + at(place_, t);
         for (int64_t n = samples.begin; n < samples.end; ++n) {
-            const int64_t length = length_of(n), place = at(place_, length)++;
+            const int64_t place = at(place_, computed_of(n))++;
             at(order_, place) = n;
-            at(length_, place) = length;
+            at(length_, place) = length_of(n);
         }
         samples_ = count;
+        computed_ = count == 0 ? 0 : computed_of(sample(0));
     }
 
     int64_t samples() const { return samples_; }
@@ -54,9 +59,9 @@ class Packing {
     int64_t first(int64_t step) const { return at(first_, step); }  // row
     int64_t active(int64_t step) const { return step < steps_ ? first(step + 1) - first(step) : 0; }
     int64_t sample(int64_t place) const { return at(order_, place); }
-    int64_t length(int64_t place) const { return at(length_, place); }
-    // Of the longest sample.
-    int64_t steps() const { return samples_ == 0 ? 0 : length(0); }
+    int64_t length(int64_t place) const { return at(length_, place); }  // steps that count
+    // Of the sample that goes furthest.
+    int64_t steps() const { return computed_; }
 
     // Rows of `width` numbers from a sequence of the batch, and back to it.
     void gather(const T* sequence, T* rows, int64_t width) const {
@@ -91,8 +96,8 @@ class Packing {
     static int64_t& at(std::vector<int64_t>& of, int64_t i) { return of[static_cast<std::size_t>(i)]; }
     static int64_t at(const std::vector<int64_t>& of, int64_t i) { return of[static_cast<std::size_t>(i)]; }
 
-    int64_t steps_ = 0, samples_ = 0;
-    std::vector<int64_t> order_, length_;  // of the samples, the longest first
+    int64_t steps_ = 0, samples_ = 0, computed_ = 0;
+    std::vector<int64_t> order_, length_;  // of the samples, those that go furthest first
     std::vector<int64_t> first_;           // row of each step
     std::vector<int64_t> place_;
 };

@@ -44,7 +44,7 @@ class Recurrent final : public Layer<T> {
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
         Packing<T>& packing = packings_[static_cast<std::size_t>(thread)];
-        packing.arrange(images, inputs.size() > 1 ? inputs[1].edge->value : nullptr);
+        packing.arrange(images, inputs.size() > 1 ? inputs[1].edge->value : nullptr, cut_);
         const Rows at = rows_of(images.begin);
         packing.gather(inputs[0].edge->value, at.x, features_);
         start_sums(at.sums, packing.rows());
@@ -64,9 +64,10 @@ class Recurrent final : public Layer<T> {
             }
             for_each_row(at, packing, t, [&](const CellRow<T>& row, int64_t r) {
                 T* const shown = shown_at(packing, output.value, r, t);
-                // It goes on to the next step, or is shown, or both.
-                T* const next =
-                    r < packing.active(t + 1) ? at.before + (packing.first(t + 1) + r) * units_ : shown;
+                T* const nowhere = of_state_.data() + (images.begin + r) * units_;
+                // It goes on to the next step, or is shown, or both; the last one behind an end neither.
+                T* const next = r < packing.active(t + 1) ? at.before + (packing.first(t + 1) + r) * units_
+                                                          : (shown != nullptr ? shown : nowhere);
                 Cell::forward(row, next);
                 if (shown != nullptr && shown != next) std::copy_n(next, units_, shown);
             });
@@ -135,6 +136,14 @@ class Recurrent final : public Layer<T> {
         if (this->parameters.size() > 3) add_up_bias(3, Cell::of_state, mine, each);
     }
 
+    void cut(int64_t steps) override { cut_ = steps; }
+
+    int64_t rows() const override {
+        int64_t all = 0;
+        for (const Packing<T>& packing : packings_) all += packing.rows();
+        return all;
+    }
+
   private:
     // Rows of weights per product: gradient, velocity and weights of a block stay in L2.
     static constexpr int64_t block = 128;
@@ -188,7 +197,7 @@ class Recurrent final : public Layer<T> {
     // Where the state behind a step is in the output or its gradient; null: nowhere.
     T* shown_at(const Packing<T>& packing, T* output, int64_t r, int64_t t) const {
         const int64_t n = packing.sample(r);
-        if (gives_all_) return output + (n * steps_ + t) * units_;
+        if (gives_all_) return t < packing.length(r) ? output + (n * steps_ + t) * units_ : nullptr;
         return t + 1 == packing.length(r) ? output + n * units_ : nullptr;
     }
 
@@ -264,7 +273,7 @@ class Recurrent final : public Layer<T> {
 
     const int64_t units_;
     const bool gives_all_;
-    int64_t steps_ = 0, features_ = 0, batch_ = 0;
+    int64_t steps_ = 0, features_ = 0, batch_ = 0, cut_ = 0;
     // Of every row: its input, its sums (then what the cell leaves there, then their gradients), h behind the
     // step before, what the cell keeps.
     Buffer<T> x_, of_x_, sums_, before_, kept_;

@@ -1,6 +1,7 @@
 #include "contender.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 #include "clock/clock.h"
@@ -8,6 +9,7 @@
 #include "process/float_mode.h"
 #include "text/text.h"
 #include "timetrial/float_mode.h"
+#include "timetrial/sequence_steps.h"
 #include "words.h"
 
 namespace timetrial {
@@ -157,13 +159,27 @@ Contender::Json Contender::run(std::uint32_t steps, std::uint64_t max_ns, std::u
                                bool in_parts) {
     Stream* data = current_stream();
     Gather* gather = data == nullptr ? nullptr : &data->gather();
+    const std::optional<std::uint64_t> computed_before = steps_computed();
     const std::uint64_t cpu_before = process_cpu_ns();
     const tt_segment segment =
         session_->run(recorder_, {job_.task, in_parts, gather, steps, max_ns, window}, passes_);
     const std::uint64_t cpu_ns = process_cpu_ns() - cpu_before - segment.reset_cpu_ns;
-    return {{"steps", segment.steps}, {"stamps", segment.stamps},
-            {"window", window},       {"window_bytes", segment.window_bytes},
-            {"cpu_ns", cpu_ns},       {"rss_bytes", resident_bytes()}};
+    Json done = {{"steps", segment.steps}, {"stamps", segment.stamps},
+                 {"window", window},       {"window_bytes", segment.window_bytes},
+                 {"cpu_ns", cpu_ns},       {"rss_bytes", resident_bytes()}};
+    if (const auto computed = steps_computed())
+        done["sequence_steps"] = *computed - computed_before.value_or(0);
+    return done;
+}
+
+// By the backend's own count; none before the first, and of a network that reads no lengths.
+std::optional<std::uint64_t> Contender::steps_computed() {
+    const auto& nodes = network_.nodes();
+    if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.role == TT_LENGTHS; }))
+        return std::nullopt;
+    for (const Fact& fact : session_->context().facts())
+        if (fact.name == TT_SEQUENCE_STEPS_FACT) return std::strtoull(fact.value.c_str(), nullptr, 10);
+    return std::nullopt;
 }
 
 // Node and direction stand in the order in which the backend first named them; each has one time per step.

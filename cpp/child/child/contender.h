@@ -50,6 +50,7 @@ class Contender {
     ParameterValues map_parameters();
     FileStream* files(const std::string& name);
     Stream* stream(const std::string& name);
+    std::optional<std::uint64_t> steps_computed();
     Stream* current_stream() { return stream(stream_name_); }
 
     Job job_;

@@ -48,6 +48,14 @@ SETTINGS: dict[str, SettingKind] = {
         ("images", "product"),
         default="images; product in onednn and in frameworks",
     ),
+    "lengths": SettingKind(
+        "how much of a batch of sequences of unequal lengths is computed: lengths=padded (all steps there "
+        "are), rounded (as many as its longest has, rounded up to one of eight numbers), trimmed (as many as "
+        "its longest has), packed (those that count)",
+        "the contender, and what it counts: in every step of the proof as many steps as that way has",
+        ("padded", "rounded", "trimmed", "packed"),
+        default="packed in eigen and cblas, padded in others",
+    ),
     "convolution": SettingKind(
         "the algorithm of convolutions in eigen, cblas (by_shape, im2col, winograd, auto) and onednn (direct,"
         " winograd, auto); auto: a timed trial for each layer; im2col or direct where it does not apply",

@@ -41,6 +41,11 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
         values = SETTINGS[name].values if name in SETTINGS else ()
         if values and word not in values:
             raise InputError(f"{name}={word!r}: expected {' or '.join(values)}.{nearest(word, values)}")
+        own = contender.version.settings.get(name) if contender.version else None
+        if own is not None and own.values and word not in own.values:
+            raise _beyond(
+                name in spanned, f"{name}={word!r}: backend {case.backend!r} has {', '.join(own.values)}"
+            )
     malloc.check(case.settings)
     sampling.check(case.settings)
     openmp.check(case.settings)

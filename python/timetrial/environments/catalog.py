@@ -35,6 +35,7 @@ class SettingTable(_Table):
     soname: str = ""
     # The value is a CBLAS that stands in for the one that the framework has inside, loaded first of all.
     stands_in: bool = False
+    values: tuple[str, ...] = ()  # those of the setting's values that the adapter has; empty: all
     affinity: bool = False  # `threads = n` binds the contender to the first n processors it may use
 
 

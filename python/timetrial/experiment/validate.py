@@ -11,6 +11,7 @@ from timetrial.cases.cases import PlannedCase
 from timetrial.errors import Unavailable
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.memory import too_large
+from timetrial.lengths.asked import lengths_problem
 
 if TYPE_CHECKING:
     from timetrial.contenders import Contender
@@ -45,6 +46,7 @@ def validate(planned: Sequence[PlannedCase], engine: Engine) -> list[ReadyCase]:
         if isinstance(workload, str):
             ready.append(ReadyCase(one.case, contender, None, unavailable or workload))
         else:
+            unavailable = unavailable or lengths_problem(one.case, workload.network, spanned)
             able = ReadyCase(one.case, contender, workload, unavailable)
             ready.append(replace(able, unavailable=unavailable or too_large(able, free)))
     return ready

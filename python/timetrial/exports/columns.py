@@ -124,6 +124,8 @@ CASES_AND_LAUNCHES = [
                "steady part", "the network reads no lengths", _ONE_LAUNCH),
     _found("cases", "useful_steps", "steps", "of the sequences of a batch, those that count, on average",
            "the network reads no lengths"),
+    _found("cases", "computed_steps", "steps", "of a batch, those that a layer along time computed, useful "
+           "or not", "the network reads no lengths, or its contender does not say which way it goes"),
     _found("cases", "padded_steps", "steps", "of a batch, were every sequence as long as the longest can be",
            "the network reads no lengths"),
     _found("cases", "mean_over_median", "1", "time per step over the median step, steady part", _NO_STEPS),

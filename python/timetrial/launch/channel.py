@@ -12,6 +12,7 @@ from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.observing.observe import Watch
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import AnswerType, Description, Done
+from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.sequence import FIRST_CALLS
 from timetrial.records.model import SegmentKind
 
@@ -33,6 +34,7 @@ class Channel:
         watch: Watch,
         files: SampleFiles,
         cancelled: Callable[[], bool],
+        counted: Callable[[], CountedSteps],
     ):
         self.plan = plan
         self.process = process
@@ -42,6 +44,7 @@ class Channel:
         self.files = files
         self.first_call_ns: int | None = None  # of a proof, which may compile
         self._cancelled = cancelled
+        self._counted = counted
 
     @property
     def unprovable(self) -> bool:
@@ -61,7 +64,7 @@ class Channel:
 
     def contact(self, kind: SegmentKind) -> LaunchContact:
         """For whoever looks at tensors; steps between the looks are segments of that kind."""
-        return LaunchContact(self.ask, self.runner, self.files, self.plan, kind)
+        return LaunchContact(self.ask, self.runner, self.files, self.plan, kind, self._counted())
 
     # Passes: the same steps again and again, where the contender can be reset -------------------------
 

@@ -14,6 +14,7 @@ from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.processes.events import Ask, Done, DumpDone, GradientDone, broken
 from timetrial.processes.left import empty, largest_array_bytes, read_array, remove
+from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.observed import Tensors
 from timetrial.records.model import SegmentKind
 
@@ -23,7 +24,13 @@ class LaunchContact:
     once."""
 
     def __init__(
-        self, ask: Ask, runner: SegmentRunner, files: SampleFiles, plan: LaunchPlan, kind: SegmentKind
+        self,
+        ask: Ask,
+        runner: SegmentRunner,
+        files: SampleFiles,
+        plan: LaunchPlan,
+        kind: SegmentKind,
+        counted: CountedSteps,
     ):
         self._ask = ask
         self._runner = runner
@@ -31,20 +38,25 @@ class LaunchContact:
         self._folder = plan.folder.resolve() / "dumps"
         self._most_bytes = largest_array_bytes(plan.prepared.job)
         self._kind = kind
+        self._counted = counted
         self._own: tuple[Path, int] | None = None  # where it dumps: a folder, and its descriptor
 
     def stream(self, name: str) -> None:
         """The next steps use this stream, from its first batch."""
         self._ask(f"stream {name}", Done)
+        self._counted.stream(name)
 
     def reset(self) -> None:
         """Initial values, empty optimizer, first batch."""
         self._ask("reset", Done)
+        self._counted.reset()
 
     def run(self, steps: int) -> list[float]:
         """A segment through the loop and the verb that are timed."""
         before = self._files.losses
+        first = len(self._runner.segments)
         self._runner.run_stage(Stage(self._kind, steps))
+        self._counted.took(steps, self._runner.segments[first:])
         return self._files.read_losses(before)
 
     def gradient(self) -> float:

@@ -20,6 +20,7 @@ from timetrial.processes.environment import Environment
 from timetrial.processes.events import LoadedLibrary, Ready
 from timetrial.processes.outcome import LaunchError
 from timetrial.processes.output import tail
+from timetrial.proof.counted_steps import way_of
 from timetrial.records.model import (
     CompileCache,
     Ending,
@@ -128,7 +129,9 @@ class Found:
             heat_size=plan.heat_size,
             turns=self.turns,
             passes=passes,
-            time_steps=time_steps_record(plan.prepared.durations, passes, steps),
+            time_steps=time_steps_record(
+                plan.prepared.durations, passes, runner.segments if runner else [], way_of(self.ready)
+            ),
             subnormals=self.subnormals,
             untrained=self.untrained,
             evaluations=self.evaluations,

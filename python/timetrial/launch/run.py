@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 import time
@@ -41,6 +42,7 @@ from timetrial.processes.launch_folder import make_folder, remove_own_folders, w
 from timetrial.processes.left import remove
 from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
+from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.sequence import Proof
 from timetrial.records.model import LaunchRecord
 from timetrial.records.samples import sample_marks
@@ -222,7 +224,10 @@ class Launch:
             losses_matter=plan.case.task != "forward",
             cancelled=self._cancelled,
         )
-        return Channel(plan, process, ready.backend, found.runner, found.watch, files, self._cancelled)
+        counted = functools.partial(CountedSteps, self.gate.prepared, ready)
+        return Channel(
+            plan, process, ready.backend, found.runner, found.watch, files, self._cancelled, counted
+        )
 
     def _wait_for_start(self, process: ContenderProcess, limit_s: float) -> Ready:
         try:

@@ -295,6 +295,7 @@ class SegmentRunner:
                 cpu_ns=said.cpu_ns if said else None,
                 rss_bytes=said.rss_bytes if said else None,
                 window_bytes=said.window_bytes if said else 0,
+                sequence_steps=said.sequence_steps if said else None,
                 resets=len(stamped.reset_ns),
                 reset_ns=int(stamped.reset_ns.sum()),
             )

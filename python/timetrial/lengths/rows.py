@@ -32,8 +32,13 @@ class SequenceRow:
         known = [(record.time_steps, times) for record, times in launches if record.time_steps]
         if not known:
             return None
+        computed = [steps.computed for steps, _ in known if steps.computed is not None]
         return SequenceRow(
-            TimeSteps(useful=fmean(steps.useful for steps, _ in known), padded=known[0][0].padded),
+            TimeSteps(
+                useful=fmean(steps.useful for steps, _ in known),
+                computed=fmean(computed) if len(computed) == len(known) else None,
+                padded=known[0][0].padded,
+            ),
             positive_location(
                 [steps.useful / (times.wall_per_step_ns * 1e-9) for steps, times in known if times]
             ),
@@ -41,10 +46,10 @@ class SequenceRow:
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Name and value, for `timetrial show`."""
-        share = f"{100 * self.steps.useful_share:.0f} %"
-        yield (
-            "steps of sequences",
-            f"{self.steps.useful:,.0f} of {self.steps.padded:,} in a batch count ({share})",
-        )
+        steps = self.steps
+        words = f"{steps.useful:,.0f} of {steps.padded:,} in a batch count ({100 * steps.useful_share:.0f} %)"
+        if steps.computed is not None:
+            words += f"; computed: {steps.computed:,.0f} ({steps.computed / steps.useful:.2f} times as many)"
+        yield "steps of sequences", words
         if self.useful_per_s is not None:
             yield "useful steps/s", f"{self.useful_per_s.estimate:,.0f} (all time of the steady part)"

@@ -64,6 +64,8 @@ class Segment(Model):
     cpu_ns: int | None = None
     rss_bytes: int | None = None
     window_bytes: int = 0
+    # Of sequences, that its steps computed, useful or not. None: the contender does not count them.
+    sequence_steps: int | None = None
     resets: int = 0  # to the initial state, within the segment
     reset_ns: int = 0  # of all of them, outside every step
 
@@ -98,6 +100,7 @@ class TimeSteps(Model):
     lengths those of the first."""
 
     useful: float  # that count: the sum of the lengths
+    computed: float | None = None  # None: nobody says, or an older record
     padded: int  # all there are, were every sequence as long as the longest can be
 
     @property

@@ -60,6 +60,11 @@ def _instructions_per_cycle(row: Row) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def _computed_steps(row: Row) -> str:
+    steps = row.sequences and row.sequences.steps
+    return f"{steps.computed / steps.useful:.2f}" if steps and steps.computed else ""
+
+
 def _useful_steps(row: Row) -> str:
     found = row.sequences and row.sequences.useful_per_s
     return f"{found.estimate:,.0f}" if found else ""
@@ -70,6 +75,11 @@ MORE_COLUMNS: dict[str, MoreColumn] = {
         "useful steps/s",
         "steps of sequences that count, those behind an end left out, over all the time of the steady part",
         _useful_steps,
+    ),
+    "computed_steps": MoreColumn(
+        "computed",
+        "steps of sequences that were computed for each that counts: 1.00 where nothing is behind an end",
+        _computed_steps,
     ),
     "cpus": MoreColumn(
         "CPUs",

@@ -43,6 +43,7 @@ def _case(row: Row) -> dict[str, Any]:
         "samples_per_s": row.samples_per_s.estimate if row.samples_per_s else None,
         "samples_per_s_interval": _ends(row.samples_per_s),
         "useful_steps": row.sequences.steps.useful if row.sequences else None,
+        "computed_steps": row.sequences.steps.computed if row.sequences else None,
         "padded_steps": row.sequences.steps.padded if row.sequences else None,
         "useful_steps_per_s": _interval(row.sequences.useful_per_s if row.sequences else None),
         "mean_over_median": row.mean_over_median,

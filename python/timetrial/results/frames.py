@@ -54,6 +54,7 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
         "on_paper_bytes",
         "cpus_used",
         "useful_steps",
+        "computed_steps",
         "padded_steps",
         "mean_over_median",
         "import_s",

@@ -63,6 +63,23 @@ class Contender(Timed):
                 like = "as {}".format(only) if only in node.attributes else " or ".join(map(str, several))
                 raise UnsupportedError(words.format(node.kind, attribute, value, node.name, attribute, like))
 
+    def read_settings(self):
+        """Of a network that reads lengths the way through them too."""
+        readings = super().read_settings()
+        if any(node.role == "lengths" for node in self._job.inputs.values()):
+            counts = getattr(self._adapter, "sequence_steps", None) is not None
+            readings["lengths"] = {
+                "effective": self._way(),
+                "how_read": "its layers, which count their steps" if counts else "the only way it has",
+            }
+        return readings
+
+    def _way(self):
+        ways = getattr(self._adapter, "ways", ("padded",))
+        way = self._job.settings.get("lengths", ways[0])
+        self.check_has("lengths", way, ways)
+        return way
+
     def build(self):
         """The network with its initial weights on the batch's own memory."""
         self._job.read_parameters()

@@ -54,6 +54,7 @@ class Timed(object):
     def run(self, steps, max_ns, window, in_parts=False):
         """A segment."""
         parts = self._separate_parts() if in_parts else self._fused_parts()
+        computed_before = getattr(self._adapter, "sequence_steps", None)
         cpu_before = _cpu_ns()
         done = self._recorder.run(
             parts,
@@ -69,6 +70,8 @@ class Timed(object):
         self._pass_done = done.pop("pass_done")
         done["rss_bytes"] = resident_bytes()
         done["window"] = int(window)
+        if computed_before is not None:
+            done["sequence_steps"] = self._adapter.sequence_steps - computed_before
         return done
 
     def passes(self, steps):

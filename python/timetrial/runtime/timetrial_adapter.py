@@ -37,6 +37,11 @@ class BaseAdapter(object):
     sequences = False  # whether layers may give sequences (N, T, F): dense, tanh and their like too
     version = ""
     library = ""
+    ways = (
+        "padded",
+    )  # values of the setting `lengths`, through sequences of unequal lengths; the default first
+    # Steps of sequences that were computed so far, useful or not: counted where there are several ways.
+    sequence_steps = None
     mode = None  # of the setting `mode`; None where environment.toml lists no modes
     user_path = None  # of the user's own install, where environment.toml asks for one
 
@@ -152,13 +157,27 @@ def steps_of(job, node):
     return source_shape(job, node)[1]
 
 
-def path_facts(job, node, path, faster=None, packs=False):
+def rounded_steps(longest, steps):
+    """Of the setting lengths=rounded, how many steps are computed: the least number of eighths of all steps
+    that has room for the longest."""
+    eighths = -(-8 * longest // steps)
+    return min(steps, -(-steps * eighths // 8))
+
+
+# What a recurrent layer that reads lengths computes, by the setting `lengths`, of `{}` steps.
+_COMPUTED = {
+    "padded": "all {} steps of every sample",
+    "rounded": "of every sample as many steps as the longest of its batch has, rounded up to eighths of {}",
+    "trimmed": "of every sample as many steps as the longest of its batch has",
+    "packed": "the steps that count",
+}
+
+
+def path_facts(job, node, path, faster=None, way="padded"):
     """facts() of a recurrent layer: by which way the library computes it, as the library itself shows it.
-    `faster`: how to get a way of the library that is known to be faster, if there is one. `packs`: whether it
-    leaves out steps that do not count."""
-    computed = "all {} steps of every sample".format(steps_of(job, node))
-    if packs and len(node.inputs) > 1:
-        computed = "the steps that count"
+    `faster`: how to get a way of the library that is known to be faster, if there is one. `way`: the setting
+    `lengths`."""
+    computed = _COMPUTED[way if len(node.inputs) > 1 else "padded"].format(steps_of(job, node))
     found = {node.name + " forward": "{}, {}".format(path, computed)}
     if faster is not None:
         found[node.name + " faster"] = faster

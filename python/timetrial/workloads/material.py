@@ -19,6 +19,8 @@ from timetrial.datasets.facts import facts_of
 from timetrial.workloads.cache import Content, Entry, cached
 
 PROOF_BATCHES = 5
+SHORTER = (2, 4)  # of these: batches whose longest sequence is shorter than there is room for, by
+SHORTER_SHARE = 5 / 8
 MASK_ROWS, MASK_BYTES = 997, 64_000_000  # of one mask: how many different rows there are at most
 # Streams of the proof, and the orders in which they have the same batches.
 PROOF_ORDERS = {"proof": "order", "proof2": "other_order", "proof3": "same_order"}
@@ -134,11 +136,11 @@ def proof_entry(
     last one; the samples of `same_order` all have the target of the first, and some come more than once.
 
     limits: whole numbers of an input lie in 0 to this - 1; lengths begin at 1, and in every batch the first
-    sample is as long as can be, and the second has one step. masks: of an input that is one, the share of its
-    values that are 0; here each sample has its own. skipping: labels of steps, of which a quarter is -1, but
-    never that of the first step. Pixels are uniform in [0, 1) and all different
-    within an image: where two are equal, two correct frameworks may send a maximum's gradient to different
-    places.
+    sample is as long as can be, of SHORTER ones as may be, and the second has one step. masks: of an
+    input that is one, the share of its values that are 0; here each sample has its own. skipping: labels of
+    steps, of which a quarter is -1, but never that of the first step. Pixels are uniform in [0, 1) and all
+    different within an image: where two are equal, two correct frameworks may send a maximum's gradient to
+    different places.
     """
     samples = PROOF_BATCHES * batch_size
 
@@ -170,7 +172,11 @@ def proof_entry(
         longest = limits[one.name] - 1
         drawn = random.uniform(seed, f"proof/{one.name}", (samples,), 1.0, float(longest + 1))
         found = np.minimum(drawn.astype(np.int64), longest)
-        found[1::batch_size], found[::batch_size] = 1, longest
+        batches = found.reshape(PROOF_BATCHES, batch_size)
+        most = np.full((PROOF_BATCHES, 1), longest)
+        most[list(SHORTER)] = max(1, int(longest * SHORTER_SHARE))
+        np.minimum(batches, most, out=batches)
+        batches[:, 1:2], batches[:, :1] = 1, most
         return found
 
     def drawn(one: Input) -> np.ndarray[Any, Any]:
@@ -203,7 +209,7 @@ def proof_entry(
         "skipping": sorted(skipping),
         "seed": seed,
     }
-    return cached("proof-7", recipe, make)
+    return cached("proof-8", recipe, make)
 
 
 def fingerprint(content: object) -> str:

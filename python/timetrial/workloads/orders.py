@@ -32,10 +32,15 @@ class Durations:
         return found
 
 
+def lengths_name(network: Network) -> str | None:
+    """The first input of lengths that the network reads; None: it reads none."""
+    return next((one.name for one in network.inputs if one.role == "lengths"), None)
+
+
 def lengths_of(network: Network, data: Entry) -> Whole | None:
     """(samples): of the training set, by the first input of lengths that the network reads; None: it reads
     none."""
-    name = _lengths_name(network)
+    name = lengths_name(network)
     if name is None:
         return None
     lengths: Whole = np.asarray(data.array(f"train_{name}"), np.int64)
@@ -44,7 +49,7 @@ def lengths_of(network: Network, data: Entry) -> Whole | None:
 
 def longest_of(network: Network) -> int:
     """How long a sequence can be, of a network that reads lengths."""
-    name = _lengths_name(network)
+    name = lengths_name(network)
     assert name is not None
     return network.values_below(name) - 1
 
@@ -54,7 +59,7 @@ def check_buckets(workload: Workload, network: Network, samples: int) -> None:
     buckets, size = workload.buckets, workload.batch_size
     if buckets == 1 or size is None:
         return
-    if _lengths_name(network) is None:
+    if lengths_name(network) is None:
         raise InputError(
             f"buckets is {buckets}, but the network '{workload.network}' reads no lengths: there is nothing "
             "to sort its samples by. Leave buckets out, or take a network over sequences of unequal lengths: "
@@ -105,7 +110,3 @@ def _bucketed(drawn: Whole, lengths: Whole, batch_size: int, buckets: int, seed:
     rows = np.concatenate(batches)
     found: Whole = rows[random.permutation(seed, f"order/{epoch}/batches", len(rows))]
     return found
-
-
-def _lengths_name(network: Network) -> str | None:
-    return next((one.name for one in network.inputs if one.role == "lengths"), None)

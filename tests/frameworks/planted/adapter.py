@@ -46,6 +46,7 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         "softmax_cross_entropy", "mean_squared_error", "loss_sum", *normalization.LAYERS,
         *along_time.LAYERS,
     )  # fmt: skip
+    ways = ("padded", "trimmed")
     version = "1"
     library = f"NumPy {np.__version__}"
 
@@ -55,6 +56,7 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         self.hides_states = settings.get("planted.states") == "hidden"
         self.behavior = settings.get("planted.behavior", "none")
         self.steps = 0
+        self.sequence_steps = 0
         self.resets = 0
         self.known = {}
 

@@ -10,10 +10,12 @@ import numpy as np
 # bias of two halves that both are moved; steps that do not count and count nevertheless. Of a GRU: the reset
 # in front of the product instead of behind it; the gradient of the second bias as if it were the first. Of a
 # loss for each step: the mean over all of them, also those that do not count; these left out on the way
-# forward only.
+# forward only. Of ways through unequal lengths: batches that are cut one step too early; the last state read
+# where the padding ends; all steps computed by who says that he cuts batches; one step too many counted.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
     "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
+    "cut_too_early", "padded_end", "padded_as_trimmed", "miscounted",
 )  # fmt: skip
 LAYERS = ("embedding", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
 
@@ -28,9 +30,22 @@ class Sequences:
     def _counts(self, node, x, way=""):
         """(N, T): whether a step counts."""
         steps = np.arange(x.shape[1])[None, :]
-        if len(node.inputs) < 2 or self.defect in ("lengths_ignored", "lengths_" + way):
+        ignores = self.defect in ("lengths_ignored", "lengths_" + way)
+        ignores |= self.defect == "padded_end" and node.attributes.get("output") == "last"
+        if len(node.inputs) < 2 or ignores:
             return np.ones(x.shape[:2], bool)
         return steps < self.batch[node.inputs[1]][:, None]
+
+    def _computed(self, node, x):
+        """How many steps an lstm computes of every sample, by the setting `lengths`; and counts them."""
+        steps, cuts = x.shape[1], self.settings.get("lengths") == "trimmed" and len(node.inputs) > 1
+        if cuts and self.defect != "padded_as_trimmed":
+            steps = int(self.batch[node.inputs[1]].max())
+        if node is next(one for one in self.nodes if one.kind == "lstm"):
+            self.sequence_steps += len(x) * steps + (self.defect == "miscounted")
+        if cuts and self.defect == "cut_too_early":  # and hides it
+            return steps - 1
+        return steps
 
     def _embedding(self, node, x, p):
         self._saved[node.name] = x.copy()
@@ -61,7 +76,7 @@ class Sequences:
         if self.defect == "carried_state":
             h, c = self.states_behind.get(node.name, (h, c))
         shown, steps = np.zeros((*x.shape[:2], units)), []
-        for t in range(x.shape[1]):
+        for t in range(self._computed(node, x)):
             i, f, g, o = np.split(x[:, t].dot(w.T) + h.dot(u.T) + bias, 4, axis=1)
             i, f, g, o = _sigmoid(i), _sigmoid(f), np.tanh(g), _sigmoid(o)
             new = f * c + i * g
@@ -79,7 +94,7 @@ class Sequences:
         counts = self._counts(node, x, "forward_only")
         dh = np.zeros((len(x), u.shape[1])) if node.attributes["output"] == "all" else dy
         dc, dx, sums = np.zeros(dh.shape), np.zeros(x.shape), []
-        for t in reversed(range(x.shape[1])):
+        for t in reversed(range(len(steps))):
             i, f, g, o, before, c, curved = steps[t]
             here = counts[:, t, None]
             if node.attributes["output"] == "all":

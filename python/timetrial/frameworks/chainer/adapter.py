@@ -17,6 +17,7 @@ class Adapter(BaseAdapter):
     limits = LIMITS
     several_inputs = True
     sequences = True
+    ways = ("packed",)
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -43,7 +44,7 @@ class Adapter(BaseAdapter):
         for node in self._job.layers:
             if is_recurrent(node):
                 path = path_of(chainer, getattr(self.model, node.name), steps_of(self._job, node))
-                found.update(path_facts(self._job, node, path, packs=True))
+                found.update(path_facts(self._job, node, path, way="packed"))
         return found
 
     def build(self, job, batch):

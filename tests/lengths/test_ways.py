@@ -1,0 +1,197 @@
+"""Ways through sequences of unequal lengths, as a setting: proven, counted, and refused in words."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from launching import make_plan, words
+from sequence_networks import gated, texts
+
+import timetrial as tt
+from timetrial.errors import InputError
+from timetrial.experiment.engine import real_engine
+from timetrial.experiment.experiment import load_words
+from timetrial.experiment.validate import validate
+from timetrial.launch.run import run_launch
+from timetrial.lengths.ways import rounded, steps_by
+from timetrial.records.model import LaunchRecord
+
+RUNTIME = Path(tt.__file__).parent / "runtime"
+PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
+WAYS = ("padded", "trimmed", "packed")
+
+
+def launched(folder: Path, backend: str, way: str, text: str = "", **how: Any) -> LaunchRecord:
+    """Sequences of at most 20 words, of an axis of their own: many are shorter."""
+    own = folder / "own.toml"
+    own.write_text(text or texts(), encoding="utf-8")
+    settings = {"threads": "1", "lengths": way, **how.pop("settings", {})}
+    data = {"network": str(own), "dataset": "synthetic-sentences@20", "batch_size": 6}
+    return run_launch(make_plan(folder / "launch", backend, settings=settings, **data, **how))
+
+
+def computed(record: LaunchRecord, way: str) -> None:
+    """That the record says what that way computes, and that it is in force."""
+    steps = record.time_steps
+    assert steps is not None
+    assert steps.computed is not None
+    reading = next(one for one in record.settings if one.name == "lengths")
+    assert (reading.asked, reading.effective, reading.status) == (way, way, "applied")
+    if way == "padded":
+        assert steps.computed == steps.padded
+    elif way == "packed":
+        assert steps.computed == pytest.approx(steps.useful, rel=0.05)  # not of whole passes
+    else:
+        assert steps.useful < steps.computed < steps.padded
+
+
+@pytest.mark.effect("lengths")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("backend", ["eigen", pytest.param("cblas", marks=pytest.mark.full)])
+def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str) -> None:
+    record = launched(tmp_path, backend, way, purpose="speed")
+    assert record.outcome == "ok", words(record)
+    assert record.end is not None
+    assert record.end.status == "passed"
+    computed(record, way)
+    assert "own loop over the steps" in record.facts["one forward"]
+
+
+@pytest.mark.parametrize("way", ["trimmed", "packed"])
+@pytest.mark.parametrize("text", [texts(2), gated(False)])
+def test_a_proof_of_a_way(tmp_path: Path, way: str, text: str) -> None:
+    record = launched(tmp_path, "eigen", way, text, purpose="proof")
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "passed", record.parity
+
+
+# The judge of it says no ------------------------------------------------------------------------------
+
+
+def planted(folder: Path) -> str:
+    """The NumPy framework of the tests over sequences, with the setting."""
+    place = folder / "planted"
+    place.mkdir()
+    (place / "adapter.py").write_text(
+        textwrap.dedent(
+            f"""\
+            import importlib.util
+            spec = importlib.util.spec_from_file_location("planted_base", {str(PLANTED)!r})
+            base = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(base)
+
+            class Adapter(base.Adapter):
+                several_inputs = True
+                sequences = True
+            """
+        )
+    )
+    tables = (
+        '[versions.settings."planted.defect"]\n[versions.settings.lengths]\nvalues = ["padded", "trimmed"]\n'
+    )
+    (place / "environment.toml").write_text(
+        f'title = "Planted"\n[[versions]]\nversion = "1"\nmodules = {{ numpy = "numpy" }}\n'
+        f'serves = ">=1.0"\n[versions.settings.threads]\naffinity = true\n{tables}'
+    )
+    return str(place)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "way", "outcome", "said"),
+    [
+        ("none", "trimmed", "ok", ""),
+        ("none", "padded", "ok", ""),
+        ("cut_too_early", "trimmed", "wrong", "activation "),
+        ("padded_end", "trimmed", "wrong", "activation two"),
+        ("padded_as_trimmed", "trimmed", "mismatch", "lengths in force trimmed, which computes "),
+        (
+            "miscounted",
+            "padded",
+            "mismatch",
+            "computes 120 steps of the sequences of a batch; its layers computed 121",
+        ),
+    ],
+)
+def test_what_is_planted_is_caught(tmp_path: Path, defect: str, way: str, outcome: str, said: str) -> None:
+    settings = {"planted.defect": defect}
+    record = launched(tmp_path, planted(tmp_path), way, settings=settings, purpose="proof")
+    assert record.outcome == outcome, words(record)
+    assert said in (record.reason or "")
+
+
+# What is asked ----------------------------------------------------------------------------------------
+
+
+def problem(*asked: str) -> str:
+    """What is said before anything starts."""
+    try:
+        found = validate(load_words(list(asked)).cases, real_engine())
+    except InputError as error:
+        return str(error)
+    return "; ".join(one.unavailable or "can be" for one in found)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("network=lstm-vowels lengths=packed", "can be"),
+        ("network=lstm-vowels lengths=cut", "lengths='cut': expected padded or rounded"),
+        ("network=lstm-vowels lengths=rounded", "it has padded, trimmed, packed"),
+        ("network=lstm-vowels lengths=rounded,packed", "it has padded, trimmed, packed; can be"),
+        ("network=lstm-lm lengths=packed", "lengths=packed: the network 'lstm-lm' reads no lengths"),
+        ("network=mlp,lstm-vowels lengths=packed", "the network 'mlp' reads no lengths"),
+        ("network=lstm-vowels lengths=packed backend=reference", "has no setting 'lengths'"),
+    ],
+)
+def test_ways_that_cannot_be(asked: str, said: str) -> None:
+    words = asked.split()
+    assert said in problem(*words, *([] if "backend" in asked else ["backend=eigen"]))
+
+
+def test_a_framework_names_those_it_has(tmp_path: Path) -> None:
+    asked = ["network=lstm-vowels", f"backend={planted(tmp_path)}"]
+    assert "has padded, trimmed" in problem(*asked, "lengths=packed")
+    assert problem(*asked, "lengths=trimmed") == "can be"
+
+
+# How many steps that are ------------------------------------------------------------------------------
+
+
+def runtime_adapter() -> ModuleType:
+    """What adapters import: the other side has the same rule of its own."""
+    spec = importlib.util.spec_from_file_location("of_the_runtime", RUNTIME / "timetrial_adapter.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rounded_is_one_of_eight_with_room_for_the_longest() -> None:
+    other = runtime_adapter()
+    for steps in (1, 2, 7, 8, 20, 29, 400):
+        found = [rounded(longest, steps) for longest in range(1, steps + 1)]
+        assert found == [other.rounded_steps(longest, steps) for longest in range(1, steps + 1)]
+        assert all(least <= one <= steps for least, one in enumerate(found, start=1))
+        assert found == sorted(found)
+        assert len(set(found)) <= 8
+        assert found[-1] == steps
+
+
+def test_how_many_steps_each_computes() -> None:
+    lengths = np.array([3, 1, 10, 5])
+    by = {way: steps_by(way) for way in ("padded", "rounded", "trimmed", "packed")}
+    assert {way: count(lengths, 16) for way, count in by.items() if count} == {
+        "padded": 64, "rounded": 40, "trimmed": 40, "packed": 19,
+    }  # fmt: skip
+    assert steps_by("sorted") is None
+    assert steps_by(None) is None
