@@ -106,6 +106,12 @@ TEST_P(Lengths, WhoReadsNoneComputesAll) {
     }
 }
 
+TEST_P(Lengths, BesideThemOneThatReadsNoneDoesNotCount) {
+    std::vector<NodeSpec> specs = text_classifier(9, 7);
+    specs[1].inputs = {"embed"};
+    expect_same_as_the_reference(specs, tokens_and_labels(kSteps), kLengths.front());
+}
+
 TEST_P(Lengths, AWayIsReadBackAndSaid) {
     const Problem problem(text_classifier(9, 7), tokens_and_labels(kSteps), 3, Numbers::kReal);
     for (const std::string& way : GetParam().ways) {

@@ -25,6 +25,7 @@ from timetrial.records.model import LaunchRecord
 RUNTIME = Path(tt.__file__).parent / "runtime"
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
 WAYS = ("padded", "trimmed", "packed")
+TORCH = ("pytorch",)
 
 
 def launched(folder: Path, backend: str, way: str, text: str = "", **how: Any) -> LaunchRecord:
@@ -53,14 +54,19 @@ def computed(record: LaunchRecord, way: str) -> None:
 
 @pytest.mark.effect("lengths")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("backend", ["eigen", pytest.param("cblas", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "backend", ["eigen", *[pytest.param(one, marks=pytest.mark.full) for one in ("cblas", *TORCH)]]
+)
 def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str) -> None:
+    if backend in TORCH:
+        pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
     record = launched(tmp_path, backend, way, purpose="speed")
     assert record.outcome == "ok", words(record)
     assert record.end is not None
     assert record.end.status == "passed"
     computed(record, way)
-    assert "own loop over the steps" in record.facts["one forward"]
+    words_of = {"packed": "the steps that count", "trimmed": "as many steps as the longest of its batch has"}
+    assert record.facts["one forward"].endswith(words_of.get(way, "all 20 steps of every sample"))
 
 
 @pytest.mark.parametrize("way", ["trimmed", "packed"])
@@ -70,6 +76,25 @@ def test_a_proof_of_a_way(tmp_path: Path, way: str, text: str) -> None:
     assert record.outcome == "ok", words(record)
     assert record.parity is not None
     assert record.parity.status == "passed", record.parity
+
+
+@pytest.mark.parametrize("text", [texts(2), pytest.param(gated(), marks=pytest.mark.full)])
+def test_torch_packs_and_says_which_path_that_is(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    record = launched(tmp_path, "pytorch", "packed", text, purpose="proof")
+    assert record.outcome == "ok", words(record)
+    assert record.parity is not None
+    assert record.parity.status == "passed", record.parity
+    for layer in ("one", "two"):
+        assert record.facts[f"{layer} forward"] == "native loop over packed steps, the steps that count"
+        assert f"{layer} faster" not in record.facts
+
+
+def test_a_compiled_function_has_one_way(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
+    record = launched(tmp_path, "pytorch", "packed", settings={"mode": "compiled"})
+    assert record.outcome == "unavailable", words(record)
+    assert "the backend has no lengths 'packed'; it has: padded" in (record.reason or "")
 
 
 # The judge of it says no ------------------------------------------------------------------------------

@@ -23,11 +23,13 @@ class AlongTime {
     void find(const Graph<T>& graph) {
         graph_ = &graph;
         reads_.clear();
+        has_lengths_ = false;
         for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
             const Node<T>& node = graph.nodes[i];
             if (node.layer->rows() < 0) continue;
             // Lengths, where a layer reads them, are its second input.
             const bool has_lengths = node.inputs.size() > 1;
+            has_lengths_ = has_lengths_ || has_lengths;
             reads_.emplace_back(i, has_lengths ? node.inputs[1] : none);
             if (way == Way::kPadded) node.layer->cut(steps_of(node));
         }
@@ -44,8 +46,10 @@ class AlongTime {
 
     // Behind a forward pass.
     void count() {
-        int64_t most = 0;  // of several layers that which computes most
-        for (const auto& [node, lengths] : reads_) most = std::max(most, graph_->nodes[node].layer->rows());
+        int64_t most =
+            0;  // of several layers that which computes most, of those that read lengths if any does
+        for (const auto& [node, lengths] : reads_)
+            if (lengths != none || !has_lengths_) most = std::max(most, graph_->nodes[node].layer->rows());
         computed_ += most;
     }
 
@@ -66,6 +70,7 @@ class AlongTime {
 
     const Graph<T>* graph_ = nullptr;
     std::vector<std::pair<std::size_t, std::size_t>> reads_;  // node, and the input that has its lengths
+    bool has_lengths_ = false;
     int64_t computed_ = 0;
 };
 

@@ -67,11 +67,10 @@ class Contender(Timed):
         """Of a network that reads lengths the way through them too."""
         readings = super().read_settings()
         if any(node.role == "lengths" for node in self._job.inputs.values()):
-            counts = getattr(self._adapter, "sequence_steps", None) is not None
-            readings["lengths"] = {
-                "effective": self._way(),
-                "how_read": "its layers, which count their steps" if counts else "the only way it has",
-            }
+            source = "the way for which the adapter has built its layers"
+            if getattr(self._adapter, "sequence_steps", None) is not None:
+                source = "its layers, which count their steps"
+            readings["lengths"] = {"effective": self._way(), "how_read": source}
         return readings
 
     def _way(self):
@@ -82,6 +81,7 @@ class Contender(Timed):
 
     def build(self):
         """The network with its initial weights on the batch's own memory."""
+        self._way()
         self._job.read_parameters()
         self._stream("train")
         self._gather().fill()

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 from pytorch_layers import LAYERS
+from pytorch_lengths import WAYS, Ways
 from pytorch_network import LOSSES, make_loss, make_model
 from pytorch_paths import facts_of
 from pytorch_sequences import LIMITS
@@ -39,6 +40,7 @@ class Adapter(BaseAdapter):
     limits = LIMITS
     several_inputs = True
     sequences = True
+    ways = WAYS
     # Torch's SGD keeps the rate out of the velocity, and takes no decay from the weight itself.
     optimizers = (*_STATES, "nesterov", "schedule", "clip_norm")
 
@@ -47,7 +49,9 @@ class Adapter(BaseAdapter):
         global torch
         import torch
 
-        if self.mode != "compiled":
+        if self.mode == "compiled":
+            self.ways = WAYS[:1]  # others have another shape in every step
+        else:
             # A compiled step has no joints to cut it at, and no layers to look at.
             self.parts = ("forward", "loss", "backward", "update")
             self.profile = self._profile
@@ -87,6 +91,11 @@ class Adapter(BaseAdapter):
             found["determinism"] = (word, "torch.are_deterministic_algorithms_enabled()")
         return found
 
+    @property
+    def sequence_steps(self):
+        """Those computed so far, in eager mode."""
+        return None if self.mode == "compiled" else self._through.most()
+
     def facts(self):
         """The libraries inside torch and the instructions it chose, from its own account of its build."""
         found = {"torch.version": torch.__version__}
@@ -103,6 +112,10 @@ class Adapter(BaseAdapter):
         self.targets = [torch.from_numpy(batch[node.inputs[1]]) for node, _ in job.losses]
         self.model = make_model(torch, job)
         self.loss_function = make_loss(torch, job)
+        self._through = Ways(torch, job.settings.get("lengths", WAYS[0]), counts=self.mode != "compiled")
+        for module in self.model.modules():
+            if hasattr(module, "rnn"):
+                module.ways = self._through
         self._predict, self._loss = self.model, self._plain_loss
         if self.mode == "compiled":
             self._predict, self._loss = torch.compile(self.model), torch.compile(self._plain_loss)

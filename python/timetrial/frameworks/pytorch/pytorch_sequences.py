@@ -1,6 +1,8 @@
-"""Layers along time, in PyTorch's modules. Sequences are padded: torch's recurrent layers then compute every
-step, an LSTM's with oneDNN's kernel, where there is one, and what does not count is left out behind them."""
+"""Layers along time, in PyTorch's modules. Sequences are padded: unless the setting `lengths` says otherwise,
+torch's recurrent layers compute every step, an LSTM's with oneDNN's kernel, where there is one. What does not
+count is left out behind them."""
 
+from pytorch_lengths import Ways
 from timetrial_adapter import is_all
 
 
@@ -21,6 +23,8 @@ def _recurrent(torch, node, kind):
     class Recurrent(torch.nn.Module):
         """Torch has two biases or none; of one, the other stays 0."""
 
+        ways = Ways(torch, "padded", counts=False)  # until the adapter says otherwise
+
         def __init__(self):
             super(Recurrent, self).__init__()
             features, units = node.parameters[0][1][1], node.attributes["units"]
@@ -36,13 +40,14 @@ def _recurrent(torch, node, kind):
         recurrent_bias = property(lambda self: self.rnn.bias_hh_l0)
 
         def forward(self, x, lengths=None):
-            states, last = self.rnn(x)
-            if lengths is None:
-                if gives_all:
-                    return states
-                return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
+            states, last = self.ways.states(self.rnn, x, lengths)
+            if gives_all and lengths is not None:
+                states = states * _counted(torch, states, lengths)
+                return torch.nn.functional.pad(states, (0, 0, 0, x.shape[1] - states.shape[1]))
             if gives_all:
-                return states * _counted(torch, x, lengths)
+                return states
+            if last is not None:
+                return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
             return states[torch.arange(x.shape[0]), lengths - 1]
 
     return Recurrent()

@@ -3,7 +3,7 @@
 import numpy as np
 from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
-from tensorflow_sequences import COMPILED, GATES, path_of
+from tensorflow_sequences import GATES, WAYS, kinds_of, path_of
 from timetrial_adapter import BaseAdapter, ChannelsLast, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
@@ -79,6 +79,7 @@ class Adapter(BaseAdapter):
     layers = (*LAYERS, *LOSSES)
     several_inputs = True
     sequences = True
+    ways = WAYS
     optimizers = OPTIMIZERS
 
     def load(self, settings):
@@ -86,6 +87,8 @@ class Adapter(BaseAdapter):
         global tf
         import tensorflow as tf
 
+        if self.mode == "xla":
+            self.ways = WAYS[:1]
         at_once = settings.get("inter_op_threads", settings.get("threads"))
         if "threads" in settings:
             tf.config.threading.set_intra_op_parallelism_threads(int(settings["threads"]))
@@ -119,7 +122,7 @@ class Adapter(BaseAdapter):
                 is_slow = node.kind == "lstm" and self.mode == "xla"
                 faster = "mode=graph takes TensorFlow's fused kernel" if is_slow else None
                 path = path_of(self._operations(node), eager=self.mode == "eager")
-                found.update(path_facts(self._job, node, path, faster))
+                found.update(path_facts(self._job, node, path, faster, self._way))
         try:
             from tensorflow.python.util import _pywrap_util_port as port
         except ImportError:  # not a public module: another version may lack it
@@ -131,7 +134,8 @@ class Adapter(BaseAdapter):
         self._job, self._labels = job, batch[job.target]
         self._inputs = {name: batch[name] for name in job.sources}
         self._read = {name: array for name, array in self._inputs.items() if name not in job.masks}
-        self._kinds = dict(LAYERS, **COMPILED) if self.mode == "xla" else LAYERS
+        self._way = job.settings.get("lengths", WAYS[0])
+        self._kinds = kinds_of(LAYERS, self._way, compiled=self.mode == "xla")
         self._form = ChannelsLast(job, GATES)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
         self._moving = {name: tf.Variable(np.array(value)) for name, value in job.states.items()}

@@ -31,13 +31,13 @@ def _bias(tf, node, values, *which):
     return sum(found[1:], found[0] + 0.0) if found else tf.zeros([node.parameters[0][1][0]])
 
 
-def _fused(tf, node, values, x):
-    """Of steps (T, N, F) the states (T, N, units), by one operation."""
-    (steps, count, _), units = _extents(x), node.attributes["units"]
+def _fused(tf, node, values, x, most):
+    """Of steps (T, N, F) the states (T, N, units), by one operation; behind the first `most` zeros."""
+    (_, count, _), units = _extents(x), node.attributes["units"]
     start, peephole = tf.zeros([count, units]), tf.zeros([units])
     kernels = [values["{}.{}".format(node.name, one)] for one in ("weight", "recurrent_weight")]
     return _block_lstm(tf)(
-        seq_len_max=tf.constant(steps, tf.int64),
+        seq_len_max=tf.cast(most, tf.int64),
         x=x,
         cs_prev=start,
         h_prev=start,
@@ -60,10 +60,10 @@ def _block_lstm(tf):
     return lstm_ops.gen_lstm_ops.block_lstm
 
 
-def _loop(tf, node, values, x, bias, step, states=1):
-    """The states of a layer from step to step. The inputs' part of the gates, with `bias`, is computed for
-    all steps at once; `step` makes of that of one step and of so many states those behind it, of which the
-    first is shown."""
+def _loop(tf, node, values, x, most, bias, step, states=1):
+    """The states of a layer from step to step, up to `most` of them. The inputs' part of the gates, with
+    `bias`, is computed for all steps at once; `step` makes of that of one step and of so many states those
+    behind it, of which the first is shown."""
     (steps, count, features), units = _extents(x), node.attributes["units"]
     sums = tf.matmul(tf.reshape(x, [-1, features]), values[node.name + ".weight"]) + bias
     width = _extents(sums)[1]
@@ -76,11 +76,11 @@ def _loop(tf, node, values, x, bias, step, states=1):
         return (t + 1, found.write(t, behind[0]), *behind)
 
     start = (tf.constant(0), found) + (tf.zeros([count, units]),) * states
-    most = {"maximum_iterations": steps} if hasattr(tf, "raw_ops") else {}  # 1.4 has no word for it
-    return tf.while_loop(lambda t, *_: t < steps, go_on, start, **most)[1].stack()
+    limit = {"maximum_iterations": steps} if hasattr(tf, "raw_ops") else {}  # 1.4 has no word for it
+    return tf.while_loop(lambda t, *_: t < most, go_on, start, **limit)[1].stack()
 
 
-def _lstm_loop(tf, node, values, x):
+def _lstm_loop(tf, node, values, x, most):
     """What the fused kernel computes, for compilers that do not know it."""
     recurrent = values[node.name + ".recurrent_weight"]
 
@@ -89,10 +89,10 @@ def _lstm_loop(tf, node, values, x):
         c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
         return tf.sigmoid(o) * tf.tanh(c), c
 
-    return _loop(tf, node, values, x, _bias(tf, node, values), step, states=2)
+    return _loop(tf, node, values, x, most, _bias(tf, node, values), step, states=2)
 
 
-def _gru_loop(tf, node, values, x):
+def _gru_loop(tf, node, values, x, most):
     """In both of its forms: the reset behind the product of h, or in front of it."""
     units, recurrent = node.attributes["units"], values[node.name + ".recurrent_weight"]
     bias = _bias(tf, node, values, "recurrent_bias")
@@ -113,24 +113,27 @@ def _gru_loop(tf, node, values, x):
         z, n = gates(a, h)
         return ((1 - z) * tf.tanh(n) + z * h,)
 
-    return _loop(tf, node, values, x, _bias(tf, node, values, "bias"), step)
+    return _loop(tf, node, values, x, most, _bias(tf, node, values, "bias"), step)
 
 
-def _rnn_loop(tf, node, values, x):
+def _rnn_loop(tf, node, values, x, most):
     recurrent = values[node.name + ".recurrent_weight"]
 
     def step(z, h):
         return (tf.tanh(z + tf.matmul(h, recurrent)),)
 
-    return _loop(tf, node, values, x, _bias(tf, node, values), step)
+    return _loop(tf, node, values, x, most, _bias(tf, node, values), step)
 
 
-def _recurrent(states_of):
-    """The layer around what computes all states."""
+def _recurrent(states_of, trims=False):
+    """The layer around what computes all states, or those up to the last that counts in a batch."""
 
     def make(tf, node, values, x, lengths=None):
-        states = states_of(tf, node, values, tf.transpose(x, [1, 0, 2]))
         count, steps, _ = _extents(x)
+        most = tf.constant(steps)
+        if trims and lengths is not None:
+            most = tf.cast(tf.reduce_max(lengths), tf.int32)
+        states = states_of(tf, node, values, tf.transpose(x, [1, 0, 2]), most)
         if is_all(node):
             states = tf.transpose(states, [1, 0, 2])
             return states if lengths is None else states * _counted(tf, steps, lengths)
@@ -157,8 +160,19 @@ LAYERS = {
     "rnn": _recurrent(_rnn_loop),
     "mean_over_time": _mean_over_time,
 }
-# What is otherwise where XLA compiles.
+# What is otherwise where XLA compiles, and where batches are cut (`lengths=trimmed`), which XLA cannot.
 COMPILED = {"lstm": _recurrent(_lstm_loop)}
+TRIMMED = {
+    "lstm": _recurrent(_fused, trims=True),
+    "gru": _recurrent(_gru_loop, trims=True),
+    "rnn": _recurrent(_rnn_loop, trims=True),
+}
+WAYS = ("padded", "trimmed")
+
+
+def kinds_of(layers, way, compiled=False):
+    """All kinds, those along time as the setting `lengths` and the mode want them."""
+    return dict(layers, **(COMPILED if compiled else TRIMMED if way == "trimmed" else {}))
 
 
 def path_of(operations, eager=False):
