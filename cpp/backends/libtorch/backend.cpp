@@ -12,10 +12,12 @@
 
 #include "catalog.h"
 #include "graph.h"
+#include "lengths.h"
 #include "library.h"
 #include "paths.h"
 #include "profile.h"
 #include "timetrial/backend.hpp"
+#include "timetrial/sequence_steps.h"
 #include "update.h"
 
 namespace timetrial::libtorch {
@@ -25,7 +27,8 @@ constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 // Torch's SGD keeps the rate out of the velocity.
 constexpr auto optimizers = optimizer_words_without("rate_inside");
-constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", "torch.memory_format", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "torch.mkldnn", "torch.memory_format",
+                                    "lengths", nullptr};
 constexpr tt_description description{
     .size = sizeof(tt_description),
     .name = "libtorch",
@@ -49,11 +52,14 @@ class LibTorch final : public Backend {
     void configure(std::string_view name, std::string_view value) override {
         if (name == "torch.memory_format") {
             format_ = read_format(value);
+        } else if (name == "lengths") {
+            along_time().way = read_way(name, value);
         } else {
             in_plain_words([&] { set_setting(name, value, description); });
         }
     }
     Reading read_setting(std::string_view name) override {
+        if (name == "lengths") return {word_of(along_time().way), "its layers, which count their steps"};
         if (name != "torch.memory_format") return get_setting(name, description);
         for (const Parameter& p : graph_.parameters)
             if (p.value.dim() == 4 && !p.value.is_contiguous(format_))
@@ -63,11 +69,14 @@ class LibTorch final : public Backend {
     Facts facts() override {
         Facts facts = library_facts();
         facts.insert(facts.end(), paths_.begin(), paths_.end());
+        if (const int64_t most = along_time().most())
+            facts.emplace_back(TT_SEQUENCE_STEPS_FACT, std::to_string(most));
         return facts;
     }
 
     void build(const tt_build& build) override {
         in_plain_words([&] {
+            along_time().counts.clear();
             graph_ = make_graph(*build.network, format_);
             update_ = Update(read_optimizer(build.optimizer, optimizers.data()), graph_);
             paths_ = path_facts(*build.network, graph_, (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0);

@@ -1,5 +1,6 @@
-// Layers along time. Sequences are padded: ATen's recurrent functions then compute every step, an LSTM's with
-// oneDNN's kernel, as PyTorch's do, and what does not count is left out behind them.
+// Layers along time. Sequences are padded: unless the setting `lengths` says otherwise, ATen's recurrent
+// functions compute every step, an LSTM's with oneDNN's kernel, as PyTorch's do. What does not count is left
+// out behind them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,10 +15,12 @@
 #include <ATen/ops/zeros.h>
 
 #include <array>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "lengths.h"
 #include "operation.h"
 
 namespace timetrial::libtorch {
@@ -39,32 +42,40 @@ inline std::vector<at::Tensor> with_both_biases(std::vector<at::Tensor> paramete
     return parameters;
 }
 
-// What a recurrent layer gives of its states, behind every step (N, T, H) and behind all of them (1, N, H).
-inline at::Tensor shown(const Inputs& x, const at::Tensor& all, const at::Tensor& last, bool gives_all) {
-    if (x.size() == 1) return gives_all ? all : last.squeeze(0);
-    if (gives_all) return at::mul(all, counted(x[0], x[1]));
+// What a recurrent layer gives of its states, behind every step and behind those that were computed.
+inline at::Tensor shown(const Inputs& x, const Cut& cut, const at::Tensor& all, const at::Tensor& last,
+                        bool gives_all) {
+    if (gives_all && x.size() == 1) return all;
+    if (gives_all) return at::mul(cut.all(all), counted(x[0], x[1]));
+    if (x.size() == 1 || cut.is_packed()) return cut.last(last).squeeze(0);
     const at::Tensor place = x[1].sub(1).reshape({-1, 1, 1}).expand({-1, 1, all.size(2)});
     return all.gather(1, place).squeeze(1);
 }
 
-// `function`: (input, states at the start, weights and biases, whether there are biases, mode) to the states.
+// `function`: (what is gone over, states at the start, weights and biases, whether there are biases, whether
+// something is learned) to the states.
 template <class States>
 Operation recurrent(const Attributes& attributes, const Parameters& parameters, States function) {
+    const auto count = along_time().counts.emplace_back(std::make_shared<int64_t>(0));
     return [=, units = attributes.integer("units"), gives_all = attributes.word("output") == "all",
             given = with_both_biases(parameters)](const Inputs& x, Mode mode) {
+        const Cut cut(x[0], x.size() > 1 ? x[1] : at::Tensor(), *count);
         const at::Tensor start = at::zeros({1, x[0].size(0), units}, x[0].options());
-        const auto [all, last] = function(x[0], start, given, given.size() > 2, mode == Mode::kTraining);
-        return shown(x, all, last, gives_all);
+        const auto [all, last] = function(cut, start, given, given.size() > 2, mode == Mode::kTraining);
+        return shown(x, cut, all, last, gives_all);
     };
 }
 
 inline Operation lstm(const Attributes& attributes, const Parameters& parameters) {
     return recurrent(attributes, parameters,
-                     [](const at::Tensor& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
+                     [](const Cut& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
                         bool has_biases, bool learns) {
                          const std::array<at::Tensor, 2> states{start, start};
                          const auto [all, last, cell] =
-                             at::lstm(x, states, given, has_biases, 1, 0.0, learns, false, true);
+                             x.is_packed()
+                                 ? at::lstm(x.data, x.batch_sizes, states, given, has_biases, 1, 0.0, learns,
+                                            false)
+                                 : at::lstm(x.data, states, given, has_biases, 1, 0.0, learns, false, true);
                          return std::tuple(all, last);
                      });
 }
@@ -73,17 +84,23 @@ inline Operation gru(const Attributes& attributes, const Parameters& parameters)
     if (attributes.integer("reset_after") == 0)
         throw Unsupported("ATen's gru has its reset behind the product: it has reset_after = true only");
     return recurrent(attributes, parameters,
-                     [](const at::Tensor& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
+                     [](const Cut& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
                         bool has_biases, bool learns) {
-                         return at::gru(x, start, given, has_biases, 1, 0.0, learns, false, true);
+                         if (x.is_packed())
+                             return at::gru(x.data, x.batch_sizes, start, given, has_biases, 1, 0.0, learns,
+                                            false);
+                         return at::gru(x.data, start, given, has_biases, 1, 0.0, learns, false, true);
                      });
 }
 
 inline Operation rnn(const Attributes& attributes, const Parameters& parameters) {
     return recurrent(attributes, parameters,
-                     [](const at::Tensor& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
+                     [](const Cut& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
                         bool has_biases, bool learns) {
-                         return at::rnn_tanh(x, start, given, has_biases, 1, 0.0, learns, false, true);
+                         if (x.is_packed())
+                             return at::rnn_tanh(x.data, x.batch_sizes, start, given, has_biases, 1, 0.0,
+                                                 learns, false);
+                         return at::rnn_tanh(x.data, start, given, has_biases, 1, 0.0, learns, false, true);
                      });
 }
 

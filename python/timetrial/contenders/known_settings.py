@@ -19,7 +19,7 @@ APPLIED = {
     "contender": "by the contender, before it computes",
 }
 # Of a plug-in that is built on the user's machine, until it is: then its description says it.
-_UNBUILT = {"libtorch": ("parallel", "torch.mkldnn", "torch.memory_format")}
+_UNBUILT = {"libtorch": ("parallel", "torch.mkldnn", "torch.memory_format", "lengths")}
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from timetrial.records.model import Passes, Segment, TimeSteps
 from timetrial.workloads.orders import Durations
 
 TIMED = ("first", "warmup", "steady", "turn")
+AGREES = 0.1  # of the steps of whole passes, that those of a part of one may differ by
 
 
 def time_steps_record(
     durations: Durations | None, passes: Passes | None, segments: Sequence[Segment], way: str | None
 ) -> TimeSteps | None:
-    """Those that count and those there are, on average over the steps of a pass, or of all that were taken;
-    those that were computed as the contender counted them, otherwise by the way that it says is in force.
+    """On average over the steps of a pass, or of all that were taken. Those computed are by the way that
+    the contender says is in force, which its proof has shown; unless it counted others while it was timed.
     None: nothing was timed, or the network reads no lengths."""
     steps = sum(one.steps for one in segments)
     if durations is None or passes is None or steps == 0:
@@ -24,8 +25,10 @@ def time_steps_record(
     longest = durations.longest
     computed = _counted([one for one in segments if one.kind in TIMED])
     steps_of = steps_by(way)
-    if computed is None and steps_of is not None:
-        computed = sum(steps_of(batch, longest) for batch in lengths) / len(lengths)
+    if steps_of is not None:
+        expected = sum(steps_of(batch, longest) for batch in lengths) / len(lengths)
+        if computed is None or abs(computed / expected - 1) <= AGREES:
+            computed = expected
     return TimeSteps(
         useful=float(lengths.sum(axis=1).mean()), computed=computed, padded=lengths.shape[1] * longest
     )
