@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from launching import make_plan, small_network, words, workload
+from launching import SHORT, make_plan, small_network, words, workload
 from sequence_networks import SERIES
 
 import timetrial
@@ -19,6 +20,7 @@ from timetrial.contenders import resolve
 from timetrial.control.paths import slower_paths
 from timetrial.launch import LaunchPlan, run_launch
 from timetrial.launch.job import make_job, write_job
+from timetrial.records.model import LaunchRecord
 
 torch = pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
 
@@ -156,3 +158,27 @@ def test_learning_goes_as_anybody_elses(tmp_path: Path) -> None:
         assert record.outcome == "ok", words(record)
         losses.append([evaluation.loss for evaluation in record.evaluations])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@pytest.mark.full
+def test_a_warm_launch_compiles_nothing(tmp_path: Path) -> None:
+    """Neither kernels nor the headers, which torch keeps beside its cache."""
+    proof = make_plan(tmp_path, "pytorch", network="mlp", settings={"mode": "compiled"}, purpose="proof")
+    record = run_launch(proof)
+    assert record.outcome == "ok", words(record)
+    made = _compiled_in(record)
+    assert {path.suffix for path in made} == {".gch", ".so"}
+    timed = replace(proof, purpose="speed", folder=tmp_path / "timed", proof=record.parity, measure=SHORT)
+    record = run_launch(timed)
+    assert record.outcome == "ok", words(record)
+    assert record.compile_cache is not None
+    assert record.compile_cache.state == "warm"
+    assert _compiled_in(record) == made
+
+
+def _compiled_in(record: LaunchRecord) -> dict[Path, int]:
+    """What a compiler wrote into the cache of a launch, and when."""
+    assert record.compile_cache is not None
+    assert record.compile_cache.path is not None
+    files = Path(record.compile_cache.path).rglob("*")
+    return {path: path.stat().st_mtime_ns for path in files if path.suffix in (".gch", ".so")}

@@ -6,6 +6,7 @@ import re
 import time
 
 import numpy as np
+from pytorch_headers import keep_headers
 from pytorch_layers import LAYERS
 from pytorch_lengths import WAYS, Ways
 from pytorch_network import LOSSES, make_loss, make_model
@@ -55,6 +56,8 @@ class Adapter(BaseAdapter):
             # A compiled step has no joints to cut it at, and no layers to look at.
             self.parts = ("forward", "loss", "backward", "update")
             self.profile = self._profile
+        else:
+            keep_headers()
         # Of old versions: gradients can only be filled with zeros.
         self._clear = {"set_to_none": True} if hasattr(torch, "inference_mode") else {}
         self._inference = getattr(torch, "inference_mode", torch.no_grad)

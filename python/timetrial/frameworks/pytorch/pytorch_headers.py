@@ -1,0 +1,21 @@
+"""Where torch.compile() leaves the C++ headers that it compiles once: in the folder for temporary files,
+whatever TORCHINDUCTOR_CACHE_DIR says (torch/_inductor/codecache.py, `_HEADER_DIR`, in 2.13)."""
+
+import contextlib
+import getpass
+import os
+import tempfile
+
+CACHE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def keep_headers():
+    """Before torch is imported. A launch has a temporary folder of its own, in which a warm launch would
+    compile them once more, for some seconds of its first step; so that folder leads into the cache."""
+    cache = os.environ.get(CACHE)
+    if cache is None:
+        return
+    own = os.path.join(cache, "temporary")
+    os.makedirs(own, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # a step of somebody's own may run in a folder that lasts
+        os.symlink(own, os.path.join(tempfile.gettempdir(), "torchinductor_" + getpass.getuser()))
