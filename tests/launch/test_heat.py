@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,7 @@ class Rider:
     def __call__(self, seat: Seat, cancel: threading.Event) -> Any:
         if self.ends_in < 0:
             return self
+        seat.arrive()
         report = Report(self.step_ns)
         while (ride := seat.wait(report)) is not None:
             if ride.round >= self.ends_in:
@@ -52,6 +54,46 @@ class Rider:
 
 def heat(*riders: Rider, budget_ns: int | None = SECOND, rounds: list[Round] = ROUNDS) -> Any:
     return run_heat(list(riders), Course(rounds, budget_ns))
+
+
+class Starts:
+    """How many start at one moment, and how many did at most."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, change: int) -> None:
+        with self._lock:
+            self.now += change
+            self.most = max(self.most, self.now)
+
+
+def starter(starts: Starts, *, fails: bool) -> Any:
+    """A launch that starts for a while and, unless it `fails`, finds at its warm-up that nobody else does."""
+
+    def launch(seat: Seat, cancel: threading.Event) -> Any:
+        starts(+1)
+        time.sleep(0.02)
+        starts(-1)
+        if not fails:
+            seat.arrive()
+            found.append(starts.now)
+            while seat.wait(Report(MS)) is not None:
+                pass
+        return found
+
+    found: list[int] = []
+    return launch
+
+
+@pytest.mark.parametrize(("starts", "fails"), [(1, 0), (2, 0), (2, 3)])
+def test_so_many_start_side_by_side_and_nobody_warms_up_meanwhile(starts: int, fails: int) -> None:
+    seen = Starts()
+    launches = [starter(seen, fails=number < fails) for number in range(5)]
+    done: Any = run_heat(launches, Course([(4, 2, 0, 1, 3)], SECOND, starts=starts))
+    assert done == [[]] * fails + [[0]] * (5 - fails)
+    assert seen.most == starts
 
 
 def test_each_rides_once_in_each_round_for_as_long_as_the_others() -> None:
@@ -135,6 +177,7 @@ def test_what_a_launch_raises_ends_the_heat_at_once() -> None:
 
     def waits(seat: Seat, cancel: threading.Event) -> Any:
         try:
+            seat.arrive()
             while seat.wait(Report(MS)) is not None:
                 pass
         except KeyboardInterrupt:
@@ -142,6 +185,7 @@ def test_what_a_launch_raises_ends_the_heat_at_once() -> None:
             raise
 
     def breaks(seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
         for _ in range(3):
             seat.wait(Report(MS))
         raise OSError("the disk is full")
@@ -149,3 +193,18 @@ def test_what_a_launch_raises_ends_the_heat_at_once() -> None:
     with pytest.raises(OSError, match="the disk is full"):
         run_heat([waits, breaks, waits], Course(ROUNDS, SECOND))
     assert cancelled == [True, True]
+
+
+def test_so_does_what_it_raises_as_it_starts() -> None:
+    begun = []
+
+    def waits(seat: Seat, cancel: threading.Event) -> Any:
+        begun.append(seat)
+        seat.arrive()
+
+    def breaks(seat: Seat, cancel: threading.Event) -> Any:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_heat([waits, breaks, waits], Course([(0, 1, 2)], SECOND))
+    assert len(begun) == 1

@@ -106,13 +106,13 @@ def test_alone_if_asked(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "whole launches in alternation, as asked" in repr(found)
 
 
-def test_so_many_proofs_at_once_as_processors_and_memory_have_room_for(
+def test_so_many_side_by_side_at_most_as_processors_and_memory_have_room_for(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(4)))
     for gigabytes, proofs, at_once in ((64, 8, 4), (64, 3, 3), (9, 8, 2), (3, 8, 1), (0, 8, 1)):
         monkeypatch.setattr(memory, "available_bytes", lambda free=gigabytes: free * 2**30)
-        assert memory.proofs_at_once(proofs) == at_once
+        assert memory.side_by_side_at_most(proofs) == at_once
     # A race proves its sides that way as well.
     monkeypatch.setattr(memory, "available_bytes", lambda: 64 * 2**30)
     fake = FakeEngine()

@@ -62,6 +62,9 @@ class WatchedSeat(Seat):
         self.tasks: list[int] = []
         self.stopped: list[bool | None] = []
 
+    def arrive(self) -> None:
+        self.stopped.append(is_stopped(contender_of(self.folder)))
+
     def wait(self, report: Report) -> Ride | None:
         pid = contender_of(self.folder)
         before = cpu_ns(pid)

@@ -24,7 +24,8 @@ class Phases:
     import_s: float | None = None  # importing the framework [s]
     build_s: float | None = None  # building the network [s]
     first_step_s: float | None = None  # of a proof: its first command that computes
-    to_steady_s: float | None = None  # from the beginning of the first step to that of the first steady one
+    # From the beginning of the first step to that of the first steady one, without waiting for others.
+    to_steady_s: float | None = None
     resets_s: float | None = None  # all resets together, between the passes of steps that are timed
     before_steady_s: float | None = None  # from the start of the process to the first steady step
 
@@ -41,6 +42,7 @@ def phases_of(record: LaunchRecord, steps: Steps, counting: npt.NDArray[np.bool_
     if counting is not None and counting.any():
         first = int(np.argmax(counting))
         begin_ns = int(steps.end_ns[first] - steps.duration_ns[first])
+        begin_ns -= record.waited_ns
         to_steady_s = (begin_ns - int(steps.end_ns[0] - steps.duration_ns[0])) / 1e9
         before_steady_s = (begin_ns - record.phases[0].ns) / 1e9 if record.phases else None
     return Phases(

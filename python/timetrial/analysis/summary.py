@@ -298,10 +298,16 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         )
         + Counter(text for launch in launches for text in launch.record.warnings)
         + Counter(_of_launches(launches, parity)),
-        phases=typical(one.phases for one in launches if one.record.purpose in TIMED),
+        phases=typical(one.phases for one in _started_alone(launches)),
         cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
     )
+
+
+def _started_alone(launches: Sequence[Launch]) -> list[Launch]:
+    """Timed ones whose start is a figure: nobody started beside them. All, where there are no others."""
+    timed = [one for one in launches if one.record.purpose in TIMED]
+    return [one for one in timed if one.record.at_once == 1] or timed
 
 
 def _samples_per_s(

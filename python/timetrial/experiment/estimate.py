@@ -13,7 +13,7 @@ from timetrial.cases.spec import Train
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import proofs_at_once
+from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
 from timetrial.proof.parts import part_of
 from timetrial.statistics.scatter import degrees_of
@@ -61,14 +61,17 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
-    seconds = sum(proof_s(one) for one in proofs.values()) / proofs_at_once(len(proofs))
+    seconds = sum(proof_s(one) for one in proofs.values()) / side_by_side_at_most(len(proofs))
     seconds += sum(judging_s(one) for one in proofs.values())  # one after the other
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
-    each = sum(start_s(one) + timed_s(one, sizes) for one in live)
-    seconds += n * each
+    starts = sum(start_s(one) for one in live)
+    each = sum(timed_s(one, sizes) for one in live)
+    # Behind the first heats they start side by side.
+    each += starts if isolated else starts / side_by_side_at_most(len(live))
+    seconds += n * each + (0 if isolated or not n else starts)
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None

@@ -79,10 +79,10 @@ def _gb(size: int) -> str:
     return f"{size / 2**30:.2f} GB"
 
 
-def proofs_at_once(proofs: int) -> int:
-    """How many of them may run side by side: one for each processor, where memory is plenty."""
+def side_by_side_at_most(launches: int) -> int:
+    """How many of them may run, with nothing timed: one for each processor, where memory is plenty."""
     room = available_bytes() // UNKNOWN_BYTES
-    return max(1, min(proofs, len(os.sched_getaffinity(0)), room))
+    return max(1, min(launches, len(os.sched_getaffinity(0)), room))
 
 
 def needed_bytes(folder: Path, one: ReadyCase) -> int:

@@ -26,7 +26,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once
+from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.progress import QuietProgress
@@ -158,7 +158,7 @@ def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
     """Nothing is timed: one for each processor at once, and while one is judged, the next one runs."""
     seed = run.experiment.spec.seed
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
-    at_once = proofs_at_once(len(missing))
+    at_once = side_by_side_at_most(len(missing))
     waiting = iter([_words("proof", one, 0) for one in missing])
     run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
 
@@ -232,6 +232,8 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
+    # The first launches start one after the other, which tells how long it takes; the others save time.
+    starts = side_by_side_at_most(len(cases)) if block else 1
     plans = [
         replace(
             _plan(
@@ -239,6 +241,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
             ),
             heat=number,
             heat_size=len(cases),
+            at_once=starts,
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
@@ -247,7 +250,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns)
+    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, starts=starts)
     for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)

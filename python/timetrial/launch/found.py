@@ -50,6 +50,7 @@ class Found:
     settings: list[Setting] = field(default_factory=list)
     untrained: Evaluation | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
+    waited_ns: int = 0
     turns: list[Turn] = field(default_factory=list)
     subnormals: list[Subnormals] | None = None
     parity: Parity | None = None
@@ -127,6 +128,7 @@ class Found:
             segments=runner.segments if runner else [],
             heat=plan.heat,
             heat_size=plan.heat_size,
+            waited_ns=self.waited_ns,
             turns=self.turns,
             passes=passes,
             time_steps=time_steps_record(

@@ -2,8 +2,8 @@
 
 Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
 a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
-First each starts and warms up, one after the other; then come the rounds; then all end. A race is a heat
-whose sides take equal steps.
+First all start, some of them side by side; then each warms up, one after the other; then come the rounds;
+then all end. A race is a heat whose sides take equal steps.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from timetrial.launch.decisions import (
     REPEATS_IN_A_ROUND,
@@ -62,12 +63,24 @@ class Report:
 class Seat:
     """A contender's place. The launch's thread calls wait(); everything else is the heat's."""
 
-    def __init__(self, cancel: threading.Event):
+    def __init__(self, cancel: threading.Event, started: queue.SimpleQueue[None]):
         self._cancel = cancel
+        self._started = started  # gets one of each seat, when its launch has started, or has ended before
+        self._has_started = False
         self._orders: queue.SimpleQueue[Ride | None] = queue.SimpleQueue()
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self.left = False
         self._error: BaseException | None = None
+
+    def arrive(self) -> None:
+        """Behind the first step: waits for the turn to warm up."""
+        self._say_started()
+        self._next()
+
+    def _say_started(self) -> None:
+        if not self._has_started:
+            self._has_started = True
+            self._started.put(None)
 
     def wait(self, report: Report) -> Ride | None:
         """Gives the turn back and waits for the next; None: the rounds are over, the launch may end."""
@@ -81,7 +94,7 @@ class Seat:
         return ride
 
     def enter(self, launch: Callable[[], LaunchRecord]) -> LaunchRecord:
-        """In the launch's thread: from its first turn to its end."""
+        """In the launch's thread: from its start to its end."""
         try:
             self._next()
             return launch()
@@ -89,7 +102,12 @@ class Seat:
             self._error = error
             raise
         finally:
+            self._say_started()
             self._reports.put(None)
+
+    def start(self) -> None:
+        """In the heat's thread: the launch begins."""
+        self._orders.put(None)
 
     def take_turn(self, ride: Ride | None) -> Report | None:
         """In the heat's thread: one turn, or the warm-up where there is no ride; None if the launch has
@@ -99,9 +117,13 @@ class Seat:
         self._orders.put(ride)
         report = self._reports.get()
         self.left = report is None
+        self.raise_error()
+        return report
+
+    def raise_error(self) -> None:
+        """What the launch raised, if it did."""
         if self._error is not None:
             raise self._error
-        return report
 
     def end(self) -> None:
         """In the heat's thread: the rounds are over. Others may end meanwhile."""
@@ -112,8 +134,7 @@ class Seat:
         """Waits for it. Raises what the launch raised."""
         while not self.left:
             self.left = self._reports.get() is None
-        if self._error is not None:
-            raise self._error
+        self.raise_error()
 
     def release(self) -> None:
         """After `cancel` was set: its launch ends, wherever it waits."""
@@ -131,6 +152,7 @@ class Course:
 
     rounds: Sequence[Round]
     budget_ns: int | None = None
+    starts: int = 1  # side by side
 
     @property
     def is_race(self) -> bool:
@@ -159,12 +181,15 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
     Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.
     """
     cancel = threading.Event()
-    seats = [Seat(cancel) for _ in launches]
+    started: queue.SimpleQueue[None] = queue.SimpleQueue()
+    seats = [Seat(cancel, started) for _ in launches]
     with ThreadPoolExecutor(len(launches), thread_name_prefix="seat") as pool:
         futures: list[Future[LaunchRecord]] = []
         try:
             for launch, seat in zip(launches, seats, strict=True):
                 futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
+            # Who starts first is chance, as everything that could favor someone.
+            _start([seats[side] for side in course.rounds[0]], started, course.starts)
             _take_turns(seats, course)
         except BaseException:
             cancel.set()
@@ -174,8 +199,19 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
     return [future.result() for future in futures]
 
 
+def _start(seats: Sequence[Seat], started: queue.SimpleQueue[None], at_once: int) -> None:
+    waiting = iter(seats)
+    for seat in islice(waiting, at_once):
+        seat.start()
+    for _ in seats:
+        started.get()
+        for seat in seats:
+            seat.raise_error()
+        for seat in islice(waiting, 1):
+            seat.start()
+
+
 def _take_turns(seats: Sequence[Seat], course: Course) -> None:
-    # Who starts first is chance, as everything that could favor someone.
     warm = {side: seats[side].take_turn(None) for side in course.rounds[0]}
     there = {side: report.step_ns for side, report in warm.items() if report is not None}
     if there and not (course.is_race and len(there) < len(seats)):

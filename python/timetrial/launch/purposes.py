@@ -19,7 +19,7 @@ from timetrial.launch.gate import Gate
 from timetrial.launch.heat import Seat
 from timetrial.launch.learning import run_learning, run_resources
 from timetrial.launch.profile import run_profile
-from timetrial.launch.turns import run_turns
+from timetrial.launch.turns import await_others, run_turns
 from timetrial.observing.accounts import Accounts, remembers
 from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
@@ -141,6 +141,7 @@ class Riding:
             self._observe_inference(channel)
         parts = _parts(channel)
         if self.seat is not None:
+            found.waited_ns = await_others(self.seat, channel.process)
             warning = run_turns(self.seat, channel, parts=parts, taken=found.turns)
             found.stop = "rounds"
             found.warnings += [warning] if warning else []

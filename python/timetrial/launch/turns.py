@@ -1,4 +1,5 @@
-"""What a launch does in a heat: it warms up, then runs when it is its turn, and is stopped when it is not."""
+"""What a launch does in a heat: it waits until all have started and warms up, then runs when it is its turn
+and is stopped when it is not."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from timetrial.cautions import Caution
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.launch.heat import Report
+from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
@@ -21,8 +23,17 @@ if TYPE_CHECKING:
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
+def await_others(seat: Seat, process: ContenderProcess) -> int:
+    """Behind the first step: the contender is stopped while others start. How long it was [ns]."""
+    began = time.monotonic_ns()
+    process.pause()
+    seat.arrive()
+    process.resume()
+    return time.monotonic_ns() - began
+
+
 def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[Turn]) -> str | None:
-    """From behind the first step to the last turn; the contender runs again when it returns. What to warn of,
+    """From its warm-up to the last turn; the contender runs again when it returns. What to warn of,
     if anything.
 
     Warm-up takes as many steps as it needs. `parts`: steps whose parts are timed, if any. All begin their

@@ -325,6 +325,7 @@ class LaunchRecord(Model):
     segments: list[Segment] = Field(default_factory=list)
     heat: int | None = None  # in which it took turns; None: it was alone, or older than heats
     heat_size: int | None = None  # launches in that heat; None: as `heat`, or older than this field
+    waited_ns: int = 0  # behind its first step, stopped while others of its heat started
     turns: list[Turn] = Field(default_factory=list)  # one for each segment of kind `turn`
     passes: Passes | None = None  # of a timed launch; None: others, and records older than this field
     time_steps: TimeSteps | None = None  # of a timed launch whose network reads lengths
