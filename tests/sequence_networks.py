@@ -56,6 +56,11 @@ def plain(biases: int = 1) -> str:
     return texts(biases).replace('"lstm"', '"rnn"')
 
 
+def directed(text: str, direction: str = "bidirectional") -> str:
+    """Those of `texts`, `gated` or `plain`, or `FULL`, with recurrent layers in this direction."""
+    return text.replace("units = 8", f'units = 8, direction = "{direction}"')
+
+
 def beside_an_lstm() -> str:
     """Those of `texts` with a GRU, without biases, behind the other."""
     lstm, gru = ('name = "two", kind = "{}", inputs = ["one", "lengths"], attributes = {{ {} }}',) * 2

@@ -94,6 +94,15 @@ TEST_P(Lengths, OfEveryCell) {
                                  tokens_and_labels(kSteps), lengths);
 }
 
+// What is behind an end is computed behind a sample's first step in reverse too, which is counted once.
+TEST_P(Lengths, InEveryDirection) {
+    for (const char* direction : {"reverse", "bidirectional"})
+        for (const char* kind : {"lstm", "gru"})
+            expect_same_as_the_reference(
+                text_classifier(9, 6, {{"direction", std::string(direction)}}, {"lengths"}, kind),
+                tokens_and_labels(kSteps), kLengths.front());
+}
+
 TEST_P(Lengths, WhoReadsNoneComputesAll) {
     std::vector<InputSpec> inputs = tokens_and_labels(kSteps);
     inputs.erase(inputs.begin() + 1);

@@ -80,6 +80,47 @@ TEST(Sequences, HaveTheBiasesOfTheirKind) {
     EXPECT_EQ(layer("rnn", {}).size(), 3u);
 }
 
+TEST(Sequences, GoInTwoDirections) {
+    const auto layer = [](const std::string& direction, const char* output) {
+        const Network network(
+            {node_of("text", "embedding", {"tokens"}, {{"vocabulary", 9.0}, {"units", 5.0}}),
+             node_of("lstm", "lstm", {"text", "lengths"},
+                     {{"units", 8.0},
+                      {"biases", 2.0},
+                      {"output", std::string(output)},
+                      {"direction", direction}}),
+             node("flat", "flatten"), loss_of("flat")},
+            3, tokens_and_labels(6));
+        const auto index = network.index_of("lstm");
+        return std::pair(network.node(index), network.multiply_accumulates(index).forward);
+    };
+    const std::int64_t once = 3 * 6 * 32 * (5 + 8);
+    for (const char* one : {"forward", "reverse"}) {
+        const auto [node, products] = layer(one, "all");
+        EXPECT_EQ(node.shape, (Shape{3, 6, 8}));
+        EXPECT_EQ(node.parameters.size(), 4u);
+        EXPECT_EQ(node.parameters[1].name, "lstm.recurrent_weight");
+        EXPECT_EQ(products, once);
+    }
+    EXPECT_EQ(layer("bidirectional", "last").first.shape, (Shape{3, 16}));
+    const auto [node, products] = layer("bidirectional", "all");
+    EXPECT_EQ(node.shape, (Shape{3, 6, 16}));
+    EXPECT_EQ(products, 2 * once);
+    ASSERT_EQ(node.parameters.size(), 8u);
+    for (std::size_t i = 0; i < 4; ++i) {
+        const Parameter &there = node.parameters[i], &back = node.parameters[i + 4];
+        EXPECT_EQ(back.name, "lstm.reverse" + there.name.substr(4));
+        EXPECT_EQ(back.shape, there.shape);
+        EXPECT_EQ(back.initializer.name, there.initializer.name);
+        std::int64_t size = 1;
+        for (const std::int64_t extent : there.shape) size *= extent;
+        std::vector<float> first(static_cast<std::size_t>(size)), second(first.size());
+        draw_initial(1, there, first);
+        draw_initial(1, back, second);
+        EXPECT_EQ(first == second, i >= 2) << back.name;  // only what is drawn differs
+    }
+}
+
 TEST(Sequences, TheForgetGateStartsOpen) {
     std::vector<float> values(12);
     draw_initial(1, {"lstm.bias", {12}, {"forget_ones"}}, values);
@@ -95,6 +136,10 @@ TEST(Sequences, RefuseInWords) {
     EXPECT_WORDS(refused(lstm({{"biases", 3.0}})), "biases = 3; expected 0, 1 or 2");
     EXPECT_WORDS(refused(lstm({{"output", std::string("first")}})),
                  "output = \"first\"; expected \"last\" or \"all\"");
+    for (const char* kind : {"lstm", "gru", "rnn"})
+        EXPECT_WORDS(
+            refused(node_of("x", kind, {"series"}, {{"units", 4.0}, {"direction", std::string("backward")}})),
+            "direction = \"backward\"; expected \"forward\" or \"reverse\" or \"bidirectional\"");
     EXPECT_WORDS(refused(node_of("x", "rnn", {"series"}, {{"units", 4.0}, {"biases", 3.0}})), "biases = 3");
     EXPECT_WORDS(refused(node_of("x", "gru", {"series"}, {{"units", 4.0}, {"biases", 1.0}})),
                  "has no attribute 'biases'");
@@ -157,8 +202,13 @@ TEST(ReferenceGradients, Sequences) {
     check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", 2.0}}, {"lengths"}, "rnn"));
     std::vector<InputSpec> full = tokens_and_labels(4);
     full.erase(full.begin() + 1);
-    for (const char* kind : {"lstm", "gru", "rnn"})
+    for (const char* kind : {"lstm", "gru", "rnn"}) {
         check_gradients_with(full, text_classifier(6, 3, {}, {}, kind));
+        for (const char* direction : {"reverse", "bidirectional"})
+            check_gradients_with(
+                tokens_and_labels(4),
+                text_classifier(6, 3, {{"direction", std::string(direction)}}, {"lengths"}, kind));
+    }
 }
 
 double s(double x) { return 1 / (1 + std::exp(-x)); }
@@ -285,6 +335,52 @@ TEST(Reference, RnnByHand) {
     ASSERT_EQ(found.size(), 2u);
     EXPECT_NEAR(found[0], std::tanh(-0.125 + 2 * std::tanh(0.625)), 1e-12);
     EXPECT_NEAR(found[1], std::tanh(1.375), 1e-12);
+}
+
+// The reverse of a sample begins at its last step that counts: 77, in the padding, is nowhere.
+TEST(Reference, DirectionsByHand) {
+    for (const char* direction : {"reverse", "bidirectional"})
+        for (const char* output : {"last", "all"}) {
+            const bool both = std::string(direction) == "bidirectional", all = std::string(output) == "all";
+            std::vector<NodeSpec> specs{
+                node_of(
+                    "rnn", "rnn", {"series", "lengths"},
+                    {{"units", 1.0}, {"direction", std::string(direction)}, {"output", std::string(output)}}),
+                node("flat", "flatten"), loss_of("flat", "squared_error")};
+            if (!all) specs.erase(specs.begin() + 1), specs.back() = loss_of("rnn", "squared_error");
+            Problem problem(specs, series_and_labels({2, 1}), 2, Numbers::kReal);
+            problem.images = {0.5F, -1.0F, 2.0F, 77.0F};
+            problem.labels = {0, 0};
+            problem.wholes["lengths"] = {2, 1};
+            const std::string back = both ? "rnn.reverse." : "rnn.";
+            problem.weights = {
+                {back + "weight", {-0.75F}}, {back + "recurrent_weight", {1.25F}}, {back + "bias", {0.25F}}};
+            if (both) {
+                problem.weights["rnn.weight"] = {0.5F};
+                problem.weights["rnn.recurrent_weight"] = {2.0F};
+                problem.weights["rnn.bias"] = {0.125F};
+            }
+            const double behind = std::tanh(1.0), at_0 = std::tanh(-0.125 + 1.25 * behind),
+                         other = std::tanh(-1.25);
+            const double first = std::tanh(0.375), second = std::tanh(-0.375 + 2 * first),
+                         forward = std::tanh(1.125);
+            std::vector<double> expected;
+            if (both)
+                expected = all ? std::vector{first, at_0, second, behind, forward, other, 0.0, 0.0}
+                               : std::vector{second, at_0, forward, other};
+            else
+                expected = all ? std::vector{at_0, behind, other, 0.0} : std::vector{at_0, other};
+            for (const std::string& plugin : {std::string("reference"), variants_of("eigen").front()}) {
+                Trainer trainer(plugin_path(plugin), problem);
+                trainer.step(TT_GRADIENT);
+                const auto found = trainer.read(TT_ACTIVATION).at("rnn");
+                ASSERT_EQ(found.size(), expected.size());
+                for (std::size_t i = 0; i < found.size(); ++i)
+                    EXPECT_NEAR(found[i], expected[i], 1e-6) << plugin << " " << direction << " " << i;
+                if (plugin != "reference") continue;
+                EXPECT_EQ(trainer.read(TT_INPUT_GRADIENT).at("series").back(), 0);
+            }
+        }
 }
 
 TEST(Reference, RefusesTokensAndLengthsOutsideTheirRange) {

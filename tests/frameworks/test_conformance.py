@@ -18,7 +18,17 @@ import pytest
 from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
-from sequence_networks import FULL, LANGUAGE, SERIES, beside_an_lstm, gated, over_series, plain, texts
+from sequence_networks import (
+    FULL,
+    LANGUAGE,
+    SERIES,
+    beside_an_lstm,
+    directed,
+    gated,
+    over_series,
+    plain,
+    texts,
+)
 
 from timetrial.environments import Framework, Version, locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -264,6 +274,47 @@ def test_other_cells_are_proven_or_refused(tmp_path: Path, backend: str, mode: s
     assert record.facts["one forward"].endswith(f", {computed}")
     is_slow = backend.startswith("keras@3") and mode == "torch" and text == gated()
     assert ("one faster" in record.facts) == is_slow
+
+
+@ONE_MODE_A_DAY
+@pytest.mark.parametrize(
+    "text",
+    [
+        directed(texts()),
+        *[
+            pytest.param(directed(text, direction), marks=pytest.mark.full)
+            for text, direction in (
+                (texts(), "reverse"),
+                (gated(), "bidirectional"),
+                (gated(), "reverse"),
+                (plain(), "bidirectional"),
+                (plain(0), "reverse"),
+            )
+        ],
+    ],
+)
+def test_directions_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -> None:
+    data = {"dataset": "synthetic-sentences@20", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, text, **data)
+    if not backend.startswith(ALONG_TIME):
+        assert record.outcome == "unavailable", words(record)
+        return
+    compared = {comparison.tensor for comparison in _proven(record).comparisons}
+    assert ("gradient one.reverse.weight" in compared) == ("bidirectional" in text)
+
+
+@pytest.mark.full
+@ONE_MODE_A_DAY
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_directions_without_lengths_are_proven(
+    tmp_path: Path, backend: str, mode: str, direction: str
+) -> None:
+    data = {"dataset": "synthetic-series", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, directed(FULL, direction), **data)
+    if backend.startswith(ALONG_TIME):
+        _proven(record)
+    else:
+        assert record.outcome == "unavailable", words(record)
 
 
 @pytest.mark.full

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from launching import make_plan, words
 from required import framework_skip
-from sequence_networks import gated, plain, texts
+from sequence_networks import directed, gated, plain, texts
 
 from timetrial.environments import shipped_frameworks
 from timetrial.environments.locate import locate
@@ -34,7 +34,11 @@ def everything() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("text", [texts(2), gated(), plain(2)], ids=["lstm", "gru", "rnn"])
+@pytest.mark.parametrize(
+    "text",
+    [texts(2), gated(), plain(2), directed(texts())],
+    ids=["lstm", "gru", "rnn", "bidirectional"],
+)
 @pytest.mark.parametrize(("backend", "way"), everything())
 def test_a_way_is_proven(tmp_path: Path, backend: str, way: str, text: str) -> None:
     own = tmp_path / "own.toml"

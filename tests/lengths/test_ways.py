@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, words
-from sequence_networks import gated, texts
+from sequence_networks import directed, gated, texts
 
 import timetrial as tt
 from timetrial.errors import InputError
@@ -72,7 +72,7 @@ def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str) -> 
 
 
 @pytest.mark.parametrize("way", ["trimmed", "packed"])
-@pytest.mark.parametrize("text", [texts(2), gated(False)])
+@pytest.mark.parametrize("text", [texts(2), gated(False), directed(texts())])
 def test_a_proof_of_a_way(tmp_path: Path, way: str, text: str) -> None:
     record = launched(tmp_path, "eigen", way, text, purpose="proof")
     assert record.outcome == "ok", words(record)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, words, workload
-from sequence_networks import FULL, LANGUAGE, SERIES, gated, plain, texts
+from sequence_networks import FULL, LANGUAGE, SERIES, directed, gated, plain, texts
 from twins import Bench, Twin
 
 from timetrial.errors import InputError
@@ -86,6 +86,37 @@ def test_other_cells_are_proven(tmp_path: Path, backend: str, text: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("backend", "text"),
+    _with_others(
+        [(backend, directed(texts())) for backend in ("eigen", "onednn")],
+        [
+            *[(backend, directed(texts())) for backend in ("cblas", *TORCH)],
+            *[
+                (backend, directed(text, direction))
+                for backend in ("eigen", "cblas", "onednn", *TORCH)
+                for text, direction in (
+                    (texts(2), "reverse"),
+                    (gated(), "bidirectional"),
+                    (gated(), "reverse"),
+                    (plain(2), "bidirectional"),
+                    (plain(0), "reverse"),
+                )
+            ],
+        ],
+    ),
+)
+def test_directions_are_proven(tmp_path: Path, backend: str, text: str) -> None:
+    _prove(tmp_path, backend, text, "synthetic-sentences@20", purpose="proof")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+@pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
+def test_directions_without_lengths_are_proven(tmp_path: Path, backend: str, direction: str) -> None:
+    _prove(tmp_path, backend, directed(FULL, direction), "synthetic-series", purpose="proof")
+
+
+@pytest.mark.parametrize(
     ("text", "asked", "path", "faster"),
     [
         (texts(), "true", "oneDNN's kernel (mkldnn_rnn_layer)", None),
@@ -152,7 +183,10 @@ def test_they_are_timed(tmp_path: Path, backend: str, task: str) -> None:
     _prove(tmp_path, backend, texts(), "synthetic-sentences@20", purpose="speed", task=task)
 
 
-@pytest.mark.parametrize("text", [texts(2), gated(), gated(False)])
+@pytest.mark.parametrize(
+    "text",
+    [texts(2), gated(), gated(False), directed(texts()), directed(gated()), directed(texts(), "reverse")],
+)
 def test_the_numpy_framework_passes(tmp_path: Path, text: str) -> None:
     parity = Bench.of(network(tmp_path, text), "synthetic-sentences@20", batch_size=6).proof()
     assert parity.status == "passed", parity.reason
@@ -212,6 +246,25 @@ def test_a_defect_of_a_loss_for_each_step_is_caught(tmp_path: Path, defect: str,
 )
 def test_a_defect_is_caught_and_named(tmp_path: Path, defect: str, tensor: str) -> None:
     parity = Bench.of(network(tmp_path, texts()), "synthetic-sentences@20", batch_size=6).proof(defect)
+    assert parity.status == "failed"
+    assert tensor in (parity.reason or ""), parity.reason
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("text", [texts(), pytest.param(gated(), marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("defect", "tensor"),
+    [
+        ("reverse_from_padding", "activation one"),
+        ("directions_exchanged", "gradient "),
+        ("not_turned_back", "activation one"),
+    ],
+)
+def test_a_defect_of_a_direction_is_caught_and_named(
+    tmp_path: Path, defect: str, tensor: str, text: str
+) -> None:
+    own = network(tmp_path, directed(text))
+    parity = Bench.of(own, "synthetic-sentences@20", batch_size=6).proof(defect)
     assert parity.status == "failed"
     assert tensor in (parity.reason or ""), parity.reason
 

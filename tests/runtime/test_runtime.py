@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 
 @pytest.mark.parametrize("kind", ["softmax_cross_entropy", "squared_error"])
@@ -165,7 +166,7 @@ def _node(kind: str, shape: tuple[int, ...] = (), **attributes: Any) -> Any:
 
 
 LIMITS = {"conv2d": {"groups": 1, "padding_end_h": "padding_h"}, "lstm": {"biases": (0, 1)}}
-LIMITS["gru"] = {"reset_after": True}
+LIMITS.update({"gru": {"reset_after": True}, "rnn": {"direction": "forward"}})
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,8 @@ LIMITS["gru"] = {"reset_after": True}
         ("gru", {"reset_after": 0},
          "the backend has no gru with reset_after false ('one'); it has: reset_after true"),
         ("gru", {"reset_after": 1}, None),
+        ("rnn", {"direction": "reverse"},
+         "the backend has no rnn with direction reverse ('one'); it has: direction forward"),
     ],
 )  # fmt: skip
 def test_an_adapter_says_what_a_kind_cannot_be_asked_for(
@@ -208,6 +211,36 @@ def test_same_is_what_tensorflow_documents(
     sizes = {"kernel": kernel, "stride": stride, "dilation": dilation}
     attributes = {f"{key}_{axis}": size for key, size in sizes.items() for axis in "hw"}
     assert adapter.same_borders(_node("conv2d", **attributes), (2, 3, extent, extent)) == (expected,) * 2
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("output", ["last", "all"])
+def test_a_layer_goes_in_its_directions(runtime: Any, direction: str, output: str) -> None:
+    """Of a layer that gives the sum of all that came before: its last state is the sum of a whole sample."""
+    adapter = runtime("timetrial_adapter")
+    node = _node("rnn", direction=direction, output=output)
+    names = ["one.weight", "one.recurrent_weight"]
+    if direction == "bidirectional":
+        names += ["one.reverse.weight", "one.reverse.recurrent_weight"]
+    node.parameters = [(name, (place,)) for place, name in enumerate(names)]
+    parts = adapter.directions(node)
+    assert [name for part in parts for name, _ in part.parameters] == names
+    assert all(name.startswith(part.name + ".") for part in parts for name, _ in part.parameters)
+    assert [part.is_reverse for part in parts] == {"forward": [False], "reverse": [True]}.get(
+        direction, [False, True]
+    )
+
+    def layer(part: Any, x: NDArray[Any]) -> NDArray[Any]:
+        assert part.parameters
+        return np.cumsum(x, axis=1) if output == "all" else x.sum(axis=1)
+
+    x = np.array([[[1.0], [2.0], [4.0]]])
+    found = adapter.in_directions(
+        parts, x, layer, lambda x: x[:, ::-1], lambda found: np.concatenate(found, -1)
+    )
+    there, back = ([[1], [3], [7]], [[7], [6], [4]]) if output == "all" else ([7], [7])
+    expected = {"forward": there, "reverse": back}.get(direction, np.concatenate([there, back], -1))
+    np.testing.assert_array_equal(found[0], expected)
 
 
 def test_alpha_is_that_of_the_other_form(runtime: Any) -> None:

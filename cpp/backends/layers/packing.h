@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layers/layer.h"
+#include "timetrial/directions.hpp"
 
 namespace timetrial::layers {
 
@@ -63,15 +64,16 @@ class Packing {
     // Of the sample that goes furthest.
     int64_t steps() const { return computed_; }
 
-    // Rows of `width` numbers from a sequence of the batch, and back to it.
-    void gather(const T* sequence, T* rows, int64_t width) const {
-        for_each_row([&](int64_t row, int64_t n, int64_t t) {
+    // Rows of `width` numbers from a sequence of the batch, and back to it; in reverse those of step 0 are of
+    // each sample's last one that counts.
+    void gather(const T* sequence, T* rows, int64_t width, TimeDirection direction) const {
+        for_each_row(direction, [&](int64_t row, int64_t n, int64_t t) {
             std::copy_n(sequence + (n * steps_ + t) * width, width, rows + row * width);
         });
     }
     // Where nothing counts there are zeros, or what was there if the rows are added.
-    void scatter(const T* rows, T* sequence, int64_t width, bool add) const {
-        for_each_row([&](int64_t row, int64_t n, int64_t t) {
+    void scatter(const T* rows, T* sequence, int64_t width, TimeDirection direction, bool add) const {
+        for_each_row(direction, [&](int64_t row, int64_t n, int64_t t) {
             const T* from = rows + row * width;
             T* to = sequence + (n * steps_ + t) * width;
             if (!add) return std::copy_n(from, width, to), void();
@@ -88,9 +90,10 @@ class Packing {
 
   private:
     template <typename F>
-    void for_each_row(F&& f) const {
+    void for_each_row(TimeDirection direction, F&& f) const {
         for (int64_t t = 0; t < steps(); ++t)
-            for (int64_t r = 0; r < active(t); ++r) f(first(t) + r, sample(r), t);
+            for (int64_t r = 0; r < active(t); ++r)
+                f(first(t) + r, sample(r), place_of_step(direction, t, length(r)));
     }
 
     static int64_t& at(std::vector<int64_t>& of, int64_t i) { return of[static_cast<std::size_t>(i)]; }

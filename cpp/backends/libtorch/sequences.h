@@ -1,10 +1,12 @@
 // Layers along time. Sequences are padded: unless the setting `lengths` says otherwise, ATen's recurrent
 // functions compute every step, an LSTM's with oneDNN's kernel, as PyTorch's do. What does not count is left
-// out behind them.
+// out behind them. Their own reverse knows no lengths of padded samples: each is turned round within its own
+// length, goes forward, and its states are turned back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
@@ -12,9 +14,11 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/rnn_tanh.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -22,6 +26,7 @@
 
 #include "lengths.h"
 #include "operation.h"
+#include "timetrial/directions.hpp"
 
 namespace timetrial::libtorch {
 
@@ -42,7 +47,16 @@ inline std::vector<at::Tensor> with_both_biases(std::vector<at::Tensor> paramete
     return parameters;
 }
 
-// What a recurrent layer gives of its states, behind every step and behind those that were computed.
+// (N, T, F) with the steps of each sample that count in reverse; the others stay where they are.
+inline at::Tensor reversed(const at::Tensor& x, const Inputs& inputs) {
+    if (inputs.size() == 1) return x.flip(1);
+    const at::Tensor steps = at::arange(x.size(1), at::kLong).unsqueeze(0), lengths = inputs[1].unsqueeze(1);
+    const at::Tensor place = at::where(at::lt(steps, lengths), lengths.sub(1).sub(steps), steps);
+    return x.gather(1, place.unsqueeze(2).expand_as(x));
+}
+
+// What a direction of a recurrent layer gives of its states, behind every step and behind those that were
+// computed; in the order in which it went.
 inline at::Tensor shown(const Inputs& x, const Cut& cut, const at::Tensor& all, const at::Tensor& last,
                         bool gives_all) {
     if (gives_all && x.size() == 1) return all;
@@ -57,12 +71,26 @@ inline at::Tensor shown(const Inputs& x, const Cut& cut, const at::Tensor& all, 
 template <class States>
 Operation recurrent(const Attributes& attributes, const Parameters& parameters, States function) {
     const auto count = along_time().counts.emplace_back(std::make_shared<int64_t>(0));
-    return [=, units = attributes.integer("units"), gives_all = attributes.word("output") == "all",
-            given = with_both_biases(parameters)](const Inputs& x, Mode mode) {
-        const Cut cut(x[0], x.size() > 1 ? x[1] : at::Tensor(), *count);
+    const std::vector<TimeDirection> directions = time_directions(attributes);
+    const auto each = static_cast<std::ptrdiff_t>(parameters.size() / directions.size());
+    std::vector<std::vector<at::Tensor>> weights;
+    for (auto first = parameters.begin(); first != parameters.end(); first += each)
+        weights.push_back(with_both_biases({first, first + each}));
+    return [=, units = attributes.integer("units"), gives_all = attributes.word("output") == "all"](
+               const Inputs& x, Mode mode) {
         const at::Tensor start = at::zeros({1, x[0].size(0), units}, x[0].options());
-        const auto [all, last] = function(cut, start, given, given.size() > 2, mode == Mode::kTraining);
-        return shown(x, cut, all, last, gives_all);
+        std::vector<at::Tensor> parts;
+        for (std::size_t i = 0; i < directions.size(); ++i) {
+            const bool is_reverse = directions[i] == TimeDirection::kReverse;
+            int64_t same = 0;  // steps are counted once
+            const Cut cut(is_reverse ? reversed(x[0], x) : x[0], x.size() > 1 ? x[1] : at::Tensor(),
+                          i == 0 ? *count : same);
+            const std::vector<at::Tensor>& given = weights[i];
+            const auto [all, last] = function(cut, start, given, given.size() > 2, mode == Mode::kTraining);
+            const at::Tensor found = shown(x, cut, all, last, gives_all);
+            parts.push_back(is_reverse && gives_all ? reversed(found, x) : found);
+        }
+        return parts.size() == 1 ? parts[0] : at::cat(parts, -1);
     };
 }
 

@@ -1,6 +1,7 @@
 // What recurrent layers share. For each step t of a sample: sums of the products of its input and of the
 // state h before it, some for each unit; and of these, by the formula of a cell, the states behind it. States
-// are 0 at first. A step that does not count leaves them as they are.
+// are 0 at first. A step that does not count leaves them as they are. In reverse step 0 is a sample's last
+// one that counts.
 //
 // The gradient goes back through the same steps in reverse: sums are lists of terms (terms.h), the rest is a
 // formula of a few numbers (tape.h).
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,19 +26,24 @@
 #include "steps.h"
 #include "terms.h"
 #include "timetrial/backend.hpp"
+#include "timetrial/directions.hpp"
 
 namespace timetrial::reference {
 
+// A layer in one direction, with its parameters: it gives `units` of the numbers of a row, from `column` on.
 template <class Cell>
-class Recurrent final : public Function {
+class OneDirection {
   public:
-    explicit Recurrent(const Attributes& attributes)
-        : units_(static_cast<std::size_t>(attributes.integer("units"))),
-          gives_all_(attributes.word("output") == "all") {}
+    using Parameters = std::span<const std::unique_ptr<Parameter>>;
 
-    void forward(std::span<Tensor* const> inputs, Tensor& y, Mode) override {
-        begin(inputs);
-        std::fill(y.value.begin(), y.value.end(), 0.0);
+    OneDirection(const Attributes& attributes, TimeDirection direction, std::size_t column)
+        : units_(static_cast<std::size_t>(attributes.integer("units"))),
+          gives_all_(attributes.word("output") == "all"),
+          direction_(direction),
+          column_(column) {}
+
+    void forward(std::span<Tensor* const> inputs, Tensor& y, Parameters parameters) {
+        begin(inputs, y, parameters);
         for (std::size_t t = 0; t < steps_; ++t) {
             add_up(Forward{}, inputs, t);
             for_each_unit(inputs, t, [&](const Unit& unit) {
@@ -53,7 +60,7 @@ class Recurrent final : public Function {
         }
     }
 
-    void backward(std::span<Tensor* const> inputs, Tensor& y) override {
+    void backward(std::span<Tensor* const> inputs, Tensor& y) {
         for (std::size_t t = steps_; t-- > 0;) {
             for_each_unit(inputs, t, [&](const Unit& unit) {
                 if (is_shown(unit)) behind(t)[0].gradient[unit.state] += y.gradient[unit.shown];
@@ -78,8 +85,10 @@ class Recurrent final : public Function {
     bool is_shown(const Unit& unit) const { return gives_all_ ? unit.counts : unit.is_last; }
 
     // Everything as before the first step.
-    void begin(std::span<Tensor* const> inputs) {
+    void begin(std::span<Tensor* const> inputs, const Tensor& y, Parameters parameters) {
         const Tensor& x = *inputs[0];
+        parameters_ = parameters;
+        width_ = y.extent(y.shape.size() - 1);
         steps_ = x.extent(1);
         const auto units = static_cast<int64_t>(units_);
         const Tensor state({x.shape[0], units});
@@ -117,26 +126,30 @@ class Recurrent final : public Function {
     template <class Terms>
     void add_up(Terms terms, std::span<Tensor* const> inputs, std::size_t t) {
         for (std::size_t n = 0; n < inputs[0]->extent(0); ++n) {
-            if (t >= steps_of(inputs, n)) continue;
+            const std::size_t count = steps_of(inputs, n);
+            if (t >= count) continue;
+            const std::size_t row = n * steps_ + place(t, count);
             for (std::size_t k = 0; k < Cell::gates; ++k)
-                add_up_gate(terms, *inputs[0], t, n, Terms::goes_back ? Cell::gates - 1 - k : k);
+                add_up_gate(terms, *inputs[0], row, t, n, Terms::goes_back ? Cell::gates - 1 - k : k);
         }
     }
 
+    // `from`: the row of x that the step reads.
     template <class Terms>
-    void add_up_gate(Terms terms, Tensor& x, std::size_t t, std::size_t n, std::size_t gate) {
+    void add_up_gate(Terms terms, Tensor& x, std::size_t from, std::size_t t, std::size_t n,
+                     std::size_t gate) {
         const bool is_reset = Cell::resets && gate + 1 == Cell::gates;
         if (is_reset && !Terms::goes_back) reset(t, n);
-        Tensor &w = *parameters[0], &u = *parameters[1], &z = sums_[t];
+        Tensor &w = *parameters_[0], &u = *parameters_[1], &z = sums_[t];
         Tensor& h = is_reset ? reset_[t] : before(t)[0];
         const std::size_t features = x.extent(2), row = gate * units_;
         const std::size_t of_input = (n * Cell::sums + gate) * units_;
         const std::size_t of_state = (n * Cell::sums + Cell::of_state(gate)) * units_;
-        if (parameters.size() > 2) terms.value({z, of_input, 1}, {*parameters[2], row, 1}, units_);
-        if (parameters.size() > 3) terms.value({z, of_state, 1}, {*parameters[3], row, 1}, units_);
+        if (parameters_.size() > 2) terms.value({z, of_input, 1}, {*parameters_[2], row, 1}, units_);
+        if (parameters_.size() > 3) terms.value({z, of_state, 1}, {*parameters_[3], row, 1}, units_);
         for (std::size_t i = 0; i < units_; ++i) {
-            terms.product({z, of_input + i, 0}, {w, (row + i) * features, 1},
-                          {x, (n * steps_ + t) * features, 1}, features);
+            terms.product({z, of_input + i, 0}, {w, (row + i) * features, 1}, {x, from * features, 1},
+                          features);
             terms.product({z, of_state + i, 0}, {u, (row + i) * units_, 1}, {h, n * units_, 1}, units_);
         }
         if (is_reset && Terms::goes_back) reset_back(t, n);
@@ -164,19 +177,54 @@ class Recurrent final : public Function {
     void for_each_unit(std::span<Tensor* const> inputs, std::size_t t, Each&& each) const {
         for (std::size_t n = 0; n < inputs[0]->extent(0); ++n) {
             const std::size_t count = steps_of(inputs, n);
-            const std::size_t shown = (gives_all_ ? n * steps_ + t : n) * units_;
+            const bool counts = t < count;
+            const std::size_t row = gives_all_ ? n * steps_ + place(t, count) : n;
+            const std::size_t shown = row * width_ + column_;
             for (std::size_t i = 0; i < units_; ++i)
-                each(Unit{t < count, t + 1 == count, n * units_ + i, n * Cell::sums * units_ + i, shown + i});
+                each(Unit{counts, t + 1 == count, n * units_ + i, n * Cell::sums * units_ + i, shown + i});
         }
     }
 
-    const std::size_t units_;
-    const bool gives_all_;
-    std::size_t steps_ = 0;
+    // Of a step, in the sequence.
+    std::size_t place(std::size_t t, std::size_t count) const {
+        const auto of = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+        return static_cast<std::size_t>(place_of_step(direction_, of(t), of(count)));
+    }
+
+    std::size_t units_;
+    bool gives_all_;
+    TimeDirection direction_;
+    std::size_t column_, width_ = 0, steps_ = 0;
+    Parameters parameters_;
     std::vector<States> states_;  // before each step, and behind the last
     std::vector<Tensor> sums_;    // of each step
     std::vector<Tensor> reset_;   // the same, where the cell resets
     Tape tape_;
+};
+
+template <class Cell>
+class Recurrent final : public Function {
+  public:
+    explicit Recurrent(const Attributes& attributes) {
+        const auto units = static_cast<std::size_t>(attributes.integer("units"));
+        for (const TimeDirection one : time_directions(attributes))
+            directions_.emplace_back(attributes, one, directions_.size() * units);
+    }
+
+    void forward(std::span<Tensor* const> inputs, Tensor& y, Mode) override {
+        std::fill(y.value.begin(), y.value.end(), 0.0);
+        const std::span<const std::unique_ptr<Parameter>> all(parameters);
+        const std::size_t each = all.size() / directions_.size();
+        for (std::size_t i = 0; i < directions_.size(); ++i)
+            directions_[i].forward(inputs, y, all.subspan(i * each, each));
+    }
+
+    void backward(std::span<Tensor* const> inputs, Tensor& y) override {
+        for (OneDirection<Cell>& one : directions_) one.backward(inputs, y);
+    }
+
+  private:
+    std::vector<OneDirection<Cell>> directions_;
 };
 
 }  // namespace timetrial::reference

@@ -66,7 +66,7 @@ inline void expect_sequence_step(const MakeTrainer& make, const std::vector<Node
 }
 
 // Lengths from 1 to all, and none; one and two biases, and none; widths that fill no register.
-inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype) {
+inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_directions = true) {
     const double tolerance = dtype == TT_F64 ? 1e-12 : 5e-6;
     const auto check = [&](const std::vector<NodeSpec>& specs, std::int64_t steps, std::int64_t batch) {
         std::vector<InputSpec> inputs = tokens_and_labels(steps);
@@ -83,6 +83,19 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype) {
     }
     for (const double biases : {0.0, 1.0, 2.0})
         check(text_classifier(9, 9, {{"biases", biases}}, {"lengths"}, "rnn"), 6, 5);
+    // Backward in time, and both ways; widths that fill no register, so that the second half begins within
+    // one.
+    if (has_directions)
+        for (const char* direction : {"reverse", "bidirectional"}) {
+            AttributeSpecs more{{"direction", std::string(direction)}};
+            for (const char* kind : {"lstm", "gru", "rnn"}) {
+                check(text_classifier(9, 7, more, {"lengths"}, kind), 6, 7);
+                check(text_classifier(9, 5, more, {}, kind), 4, 3);
+            }
+            more["reset_after"] = false;
+            check(text_classifier(9, 17, more, {"lengths"}, "gru"), 5, 4);
+            check(text_classifier(9, 1, {{"direction", std::string(direction)}, {"biases", 2.0}}), 3, 5);
+        }
     // A prediction for each step, of which some do not count; classes that fill no register, and several.
     for (const double vocabulary : {3.0, 37.0})
         expect_sequence_step(make, language_model(vocabulary, 7), tokens_and_next(5), 4, tolerance);

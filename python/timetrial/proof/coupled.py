@@ -117,7 +117,7 @@ class _Search:
     def settle(self, owner: str, mine: Tensors, tolerance: float) -> None:
         """Turns decisions between a layer and the next ones that learn, as long as its gradients differ from
         a contender's and that brings them nearer."""
-        scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.rpartition(".")[0] == owner}
+        scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] == owner}
         looks: dict[_Chance, _Look] = {}
         are_tied = False
         while True:

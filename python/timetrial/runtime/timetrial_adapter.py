@@ -4,6 +4,7 @@ adapter may import.
 Syntax and modules of Python 3.6; frameworks/README.md has the shape of an adapter.
 """
 
+import copy
 import os
 
 import numpy as np
@@ -143,6 +144,31 @@ def is_all(node):
 def is_recurrent(node):
     """Whether a layer goes through the steps of a sequence one after the other."""
     return any(name.endswith(".recurrent_weight") for name, _ in node.parameters)
+
+
+def directions(node):
+    """A recurrent layer in each of its directions, as nodes: with the parameters, whose names begin with the
+    node's, of one. `is_reverse`: its first step is a sample's last one that counts."""
+    asked, found = node.attributes["direction"], []
+    names = {"forward": [node.name], "reverse": [node.name]}.get(asked, [node.name, node.name + ".reverse"])
+    each = len(node.parameters) // len(names)
+    for place, name in enumerate(names):
+        one = copy.copy(node)
+        one.name, one.is_reverse = name, asked == "reverse" or place == 1
+        one.parameters = node.parameters[place * each : (place + 1) * each]
+        found.append(one)
+    return found
+
+
+def in_directions(parts, x, layer, turned, joined):
+    """What a recurrent layer of these directions() gives, by layer(direction, x), which goes forward.
+    turned(x) has the steps of each sample of (N, T, F) that count in reverse; joined(list) puts arrays beside
+    each other, in their last axis."""
+    found = []
+    for one in parts:
+        made = layer(one, turned(x) if one.is_reverse else x)
+        found.append(turned(made) if one.is_reverse and is_all(one) else made)
+    return found[0] if len(found) == 1 else joined(found)
 
 
 def gates_in_order(array, order):

@@ -3,6 +3,8 @@
 Syntax and modules of Python 3.6.
 """
 
+import copy
+
 import numpy as np
 
 # In this order: the gradient of a bias without that of its first step; gradients that are added to those of
@@ -11,17 +13,32 @@ import numpy as np
 # in front of the product instead of behind it; the gradient of the second bias as if it were the first. Of a
 # loss for each step: the mean over all of them, also those that do not count; these left out on the way
 # forward only. Of ways through unequal lengths: batches that are cut one step too early; the last state read
-# where the padding ends; all steps computed by who says that he cuts batches; one step too many counted.
+# where the padding ends; all steps computed by who says that he cuts batches; one step too many counted. Of a
+# direction in reverse: it begins in the padding; on the way back it has the weights of the other one; its
+# states stay in the order in which it made them.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
     "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
     "cut_too_early", "padded_end", "padded_as_trimmed", "miscounted",
+    "reverse_from_padding", "directions_exchanged", "not_turned_back",
 )  # fmt: skip
 LAYERS = ("embedding", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
 
 
 def _sigmoid(x):
     return 1 / (1 + np.exp(-x))
+
+
+def _directions(node):
+    """A recurrent layer in each of its directions: nodes by the first part of their parameters' names."""
+    found = []
+    for is_reverse in {"forward": [False], "reverse": [True]}.get(
+        node.attributes["direction"], [False, True]
+    ):
+        one = copy.copy(node)
+        one.is_reverse, one.name = is_reverse, node.name + (".reverse" if found else "")
+        found.append(one)
+    return found
 
 
 class Sequences:
@@ -32,6 +49,7 @@ class Sequences:
         steps = np.arange(x.shape[1])[None, :]
         ignores = self.defect in ("lengths_ignored", "lengths_" + way)
         ignores |= self.defect == "padded_end" and node.attributes.get("output") == "last"
+        ignores |= self.defect == "reverse_from_padding" and getattr(node, "is_reverse", False)
         if len(node.inputs) < 2 or ignores:
             return np.ones(x.shape[:2], bool)
         return steps < self.batch[node.inputs[1]][:, None]
@@ -41,7 +59,7 @@ class Sequences:
         steps, cuts = x.shape[1], self.settings.get("lengths") == "trimmed" and len(node.inputs) > 1
         if cuts and self.defect != "padded_as_trimmed":
             steps = int(self.batch[node.inputs[1]].max())
-        if node is next(one for one in self.nodes if one.kind == "lstm"):
+        if node.name == next(one.name for one in self.nodes if one.kind == "lstm"):
             self.sequence_steps += len(x) * steps + (self.defect == "miscounted")
         if cuts and self.defect == "cut_too_early":  # and hides it
             return steps - 1
@@ -68,7 +86,53 @@ class Sequences:
         counts = self._counts(node, x, "forward_only")
         return (dy / counts.sum(axis=1)[:, None])[:, None, :] * counts[:, :, None]
 
+    def _turned(self, node, x):
+        """(N, T, F) with the steps of each sample that count in reverse."""
+        steps, count = np.arange(x.shape[1])[None, :], self._counts(node, x).sum(axis=1)[:, None]
+        return x[np.arange(len(x))[:, None], np.where(steps < count, count - 1 - steps, steps)]
+
+    def _is_turned_back(self, node):
+        is_all = node.attributes["output"] == "all"
+        return node.is_reverse and is_all and self.defect != "not_turned_back"
+
+    def _in_directions(self, forward, node, x, p):
+        """A recurrent layer, of what goes forward."""
+        found = []
+        for one in _directions(node):
+            made = forward(one, self._turned(one, x) if one.is_reverse else x, p)
+            is_turned = (
+                one.is_reverse and node.attributes["output"] == "all" and self.defect != "not_turned_back"
+            )
+            found.append(self._turned(one, made) if is_turned else made)
+        return np.concatenate(found, axis=-1)
+
+    def _back_in_directions(self, backward, node, dy):
+        parts, dx = _directions(node), 0.0
+        if self.defect == "directions_exchanged" and len(parts) == 2:
+            first, second = (self._saved[one.name] for one in parts)
+            for one, own, other in ((parts[0], first, second), (parts[1], second, first)):
+                self._saved[one.name] = (own[0], *other[1:3], *own[3:])
+        for place, one in enumerate(parts):
+            of_part = np.split(dy, len(parts), axis=-1)[place]
+            if self._is_turned_back(one):
+                of_part = self._turned(one, of_part)
+            made = backward(one, of_part)
+            dx = dx + (self._turned(one, made) if one.is_reverse else made)
+        return dx
+
     def _lstm(self, node, x, p):
+        return self._in_directions(self._forward_lstm, node, x, p)
+
+    def _back_lstm(self, node, dy):
+        return self._back_in_directions(self._backward_lstm, node, dy)
+
+    def _gru(self, node, x, p):
+        return self._in_directions(self._forward_gru, node, x, p)
+
+    def _back_gru(self, node, dy):
+        return self._back_in_directions(self._backward_gru, node, dy)
+
+    def _forward_lstm(self, node, x, p):
         w, u = (p[node.name + end].astype(np.float64) for end in (".weight", ".recurrent_weight"))
         units, counts, x = u.shape[1], self._counts(node, x), x.astype(np.float64)
         bias = sum(p.get(node.name + end, np.zeros(4 * units)) for end in (".bias", ".recurrent_bias"))
@@ -89,7 +153,7 @@ class Sequences:
         self._saved[node.name] = (x, w, u, steps)
         return shown if node.attributes["output"] == "all" else h
 
-    def _back_lstm(self, node, dy):
+    def _backward_lstm(self, node, dy):
         x, w, u, steps = self._saved[node.name]
         counts = self._counts(node, x, "forward_only")
         dh = np.zeros((len(x), u.shape[1])) if node.attributes["output"] == "all" else dy
@@ -113,7 +177,7 @@ class Sequences:
             self.gradients[node.name + end] = sum(dz.sum(axis=0) for dz, _, _ in seen)
         return dx
 
-    def _gru(self, node, x, p):
+    def _forward_gru(self, node, x, p):
         w, u = (p[node.name + end].astype(np.float64) for end in (".weight", ".recurrent_weight"))
         units, counts, x = u.shape[1], self._counts(node, x), x.astype(np.float64)
         b, c = (p.get(node.name + end, np.zeros(3 * units)) for end in (".bias", ".recurrent_bias"))
@@ -131,7 +195,7 @@ class Sequences:
         self._saved[node.name] = (x, w, u, steps, behind)
         return shown if node.attributes["output"] == "all" else h
 
-    def _back_gru(self, node, dy):
+    def _backward_gru(self, node, dy):
         x, w, u, steps, behind = self._saved[node.name]
         counts, units = self._counts(node, x, "forward_only"), u.shape[1]
         dh = np.zeros((len(x), units)) if node.attributes["output"] == "all" else dy

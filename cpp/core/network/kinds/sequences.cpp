@@ -7,6 +7,13 @@
 namespace timetrial::kinds {
 namespace {
 
+constexpr const char* kDirections =
+    " In the `direction` `reverse` a sample's first step is its last one that counts, and its last state the "
+    "one "
+    "behind step 0; `bidirectional` are both beside each other, `(N, 2 units)` or `(N, T, 2 units)`, the "
+    "reverse "
+    "with parameters of its own, `NAME.reverse.weight` and so on.";
+
 constexpr const char* kLengths =
     " A second input of the role `lengths` says how many steps of each sample count; the others contribute "
     "nothing, neither forward nor backward.";
@@ -38,12 +45,20 @@ std::vector<Parameter> embedding_parameters(const LayerView& layer) {
              {"glorot_uniform", units, units}}};
 }
 
-// (N, units), or (N, T, units).
+const std::string& word(const LayerView& layer, const char* attribute) {
+    return std::get<std::string>(layer.node.attribute(attribute));
+}
+
+std::int64_t directions(const LayerView& layer) {
+    return word(layer, "direction") == "bidirectional" ? 2 : 1;
+}
+
+// (N, units), or (N, T, units); of two directions twice as many.
 Shape infer_recurrent(const LayerView& layer) {
     need_sequence(layer);
     const Shape& input = layer.input_shape();
-    const std::int64_t units = layer.node.whole("units");
-    if (std::get<std::string>(layer.node.attribute("output")) == "last") return {input[0], units};
+    const std::int64_t units = directions(layer) * layer.node.whole("units");
+    if (word(layer, "output") == "last") return {input[0], units};
     return {input[0], input[1], units};
 }
 
@@ -56,14 +71,18 @@ Shape infer_with_biases(const LayerView& layer) {
 
 std::vector<Parameter> recurrent_parameters(const LayerView& layer, std::int64_t gates, std::int64_t biases,
                                             const char* first_bias = "zeros") {
-    const std::string& name = layer.node.name;
     const std::int64_t units = layer.node.whole("units"), features = layer.input_shape()[2];
-    // The fans are those of one gate.
-    std::vector<Parameter> parameters{
-        {name + ".weight", {gates * units, features}, {"glorot_uniform", features, units}},
-        {name + ".recurrent_weight", {gates * units, units}, {"glorot_uniform", units, units}}};
-    if (biases > 0) parameters.push_back({name + ".bias", {gates * units}, {first_bias}});
-    if (biases > 1) parameters.push_back({name + ".recurrent_bias", {gates * units}, {}});
+    std::vector<Parameter> parameters;
+    for (std::int64_t i = 0; i < directions(layer); ++i) {
+        const std::string name = layer.node.name + (i == 0 ? "" : ".reverse");
+        // The fans are those of one gate.
+        parameters.push_back(
+            {name + ".weight", {gates * units, features}, {"glorot_uniform", features, units}});
+        parameters.push_back(
+            {name + ".recurrent_weight", {gates * units, units}, {"glorot_uniform", units, units}});
+        if (biases > 0) parameters.push_back({name + ".bias", {gates * units}, {first_bias}});
+        if (biases > 1) parameters.push_back({name + ".recurrent_bias", {gates * units}, {}});
+    }
     return parameters;
 }
 
@@ -86,7 +105,7 @@ template <std::int64_t gates>
 std::int64_t recurrent_products(const LayerView& layer) {
     const Shape& input = layer.input_shape();
     const std::int64_t units = layer.node.whole("units");
-    return input[0] * input[1] * gates * units * (input[2] + units);
+    return directions(layer) * input[0] * input[1] * gates * units * (input[2] + units);
 }
 
 Shape infer_mean_over_time(const LayerView& layer) {
@@ -97,6 +116,14 @@ Shape infer_mean_over_time(const LayerView& layer) {
 AttributeRule number_of_biases() { return {"biases", AttributeType::kWhole, 1.0, "", 0}; }
 AttributeRule which_states() {
     return {"output", AttributeType::kWord, std::string("last"), "", 0, {"last", "all"}};
+}
+AttributeRule direction() {
+    return {"direction",
+            AttributeType::kWord,
+            std::string("forward"),
+            "",
+            0,
+            {"forward", "reverse", "bidirectional"}};
 }
 
 }  // namespace
@@ -112,7 +139,8 @@ std::vector<LayerKind> sequences() {
          .integers_below = [](const LayerView& layer) { return layer.node.whole("vocabulary"); }},
         {.name = "lstm",
          .backward_reads = BackwardReads::kInput,
-         .attributes = {whole("units"), which_states(), number_of_biases(), flag("unit_forget_bias", true)},
+         .attributes = {whole("units"), which_states(), number_of_biases(), flag("unit_forget_bias", true),
+                        direction()},
          .infer_shape = infer_with_biases,
          .parameters = lstm_parameters,
          .multiply_accumulates = recurrent_products<4>,
@@ -124,14 +152,17 @@ std::vector<LayerKind> sequences() {
                          "added, whose gradient is that of `b`. `unit_forget_bias`: the part of "
                          "`b` for `f` begins at 1. `y` is the `last` state `(N, units)`, or `all` of "
                          "them `(N, T, units)`, 0 at steps that do not count.") +
-             kLengths,
-         .source = "Gers, Schmidhuber and Cummins, Neural Computation 12, 2000; the forget gate's bias: "
-                   "Jozefowicz, Zaremba and Sutskever, ICML 2015",
+             kDirections + kLengths,
+         .source =
+             "Gers, Schmidhuber and Cummins, Neural Computation 12, 2000; the forget gate's bias: "
+             "Jozefowicz, Zaremba and Sutskever, ICML 2015; both directions: Graves and Schmidhuber, Neural "
+             "Networks 18, 2005",
          .takes_lengths = true,
          .integers_below = lengths_below},
         {.name = "gru",
          .backward_reads = BackwardReads::kInput,
-         .attributes = {whole("units"), which_states(), flag("bias", true), flag("reset_after", true)},
+         .attributes = {whole("units"), which_states(), flag("bias", true), flag("reset_after", true),
+                        direction()},
          .infer_shape = infer_recurrent,
          .parameters = gru_parameters,
          .multiply_accumulates = recurrent_products<3>,
@@ -143,14 +174,14 @@ std::vector<LayerKind> sequences() {
                          "reset comes before the product, `n = tanh(w x[t] + b + u (r h[t-1]))`, and there "
                          "is no `c`. `y` is the `last` state `(N, units)`, or `all` of them `(N, T, "
                          "units)`, 0 at steps that do not count.") +
-             kLengths,
+             kDirections + kLengths,
          .source = "Cho, van Merrienboer, Gulcehre, Bahdanau, Bougares, Schwenk and Bengio, EMNLP 2014; the "
                    "reset behind the product: the first version of its preprint, arXiv 1406.1078",
          .takes_lengths = true,
          .integers_below = lengths_below},
         {.name = "rnn",
          .backward_reads = BackwardReads::kInput,
-         .attributes = {whole("units"), which_states(), number_of_biases()},
+         .attributes = {whole("units"), which_states(), number_of_biases(), direction()},
          .infer_shape = infer_with_biases,
          .parameters = rnn_parameters,
          .multiply_accumulates = recurrent_products<1>,
@@ -159,8 +190,10 @@ std::vector<LayerKind> sequences() {
                          "`recurrent_weight`; with `biases = 2` there is a `recurrent_bias` to be added, "
                          "whose gradient is that of `b`. `y` is the `last` state `(N, units)`, or `all` of "
                          "them `(N, T, units)`, 0 at steps that do not count.") +
-             kLengths,
-         .source = "Elman, Cognitive Science 14, 1990",
+             kDirections + kLengths,
+         .source =
+             "Elman, Cognitive Science 14, 1990; both directions: Schuster and Paliwal, IEEE Transactions on "
+             "Signal Processing 45, 1997",
          .takes_lengths = true,
          .integers_below = lengths_below},
         {.name = "mean_over_time",

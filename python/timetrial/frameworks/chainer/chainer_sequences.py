@@ -2,7 +2,7 @@
 and compute the steps that count, as Chainer's NStepLSTM and its like do it."""
 
 import numpy as np
-from timetrial_adapter import is_all
+from timetrial_adapter import directions, is_all
 
 
 def _embedding(chainer, node, job):
@@ -11,8 +11,9 @@ def _embedding(chainer, node, job):
 
 
 def _recurrent(chainer, node, job):
-    functions, units = chainer.functions, node.attributes["units"]
-    computes, gates = getattr(functions, _FUNCTIONS[node.kind]), node.parameters[0][1][0] // units
+    functions, units, parts = chainer.functions, node.attributes["units"], directions(node)
+    computes = getattr(functions, "n_step_" + ("bi" if len(parts) > 1 else "") + node.kind)
+    gates, backwards = node.parameters[0][1][0] // units, len(parts) == 1 and parts[0].is_reverse
 
     class Recurrent(chainer.Link):
         """With the job's parameters, which Chainer's function takes gate by gate, in the same order."""
@@ -29,28 +30,33 @@ def _recurrent(chainer, node, job):
             lengths = np.full(count, steps) if lengths is None else lengths
             order = np.argsort(-lengths, kind="stable")
             samples = functions.separate(chainer.as_variable(x))
-            given = functions.transpose_sequence([samples[n][: lengths[n]] for n in order])
-            starts = [np.zeros((1, count, units), np.float32)] * (2 if node.kind == "lstm" else 1)
-            weights = self._gates("weight") + self._gates("recurrent_weight")
-            biases = self._gates("bias") + self._gates("recurrent_bias")
-            last, *_, states = computes(1, 0.0, *starts, [weights], [biases], given)
+            given = functions.transpose_sequence(self._turned([samples[n][: lengths[n]] for n in order]))
+            starts = [np.zeros((len(parts), count, units), np.float32)] * (2 if node.kind == "lstm" else 1)
+            weights = [self._gates(one, "weight") + self._gates(one, "recurrent_weight") for one in parts]
+            biases = [self._gates(one, "bias") + self._gates(one, "recurrent_bias") for one in parts]
+            last, *_, states = computes(1, 0.0, *starts, weights, biases, given)
             back = np.argsort(order)
             if not is_all(node):
-                return last[0][back]
-            found = functions.transpose_sequence(states)
+                return functions.concat([last[k] for k in range(len(parts))], axis=1)[back]
+            found = self._turned(functions.transpose_sequence(states))
             return functions.pad_sequence([found[n] for n in back], steps, 0.0)
 
-        def _gates(self, which):
-            if not hasattr(self, which):
+        def _turned(self, samples):
+            """Chainer has a function for both directions, and for forward."""
+            return [functions.flip(one, 0) for one in samples] if backwards else samples
+
+        def _gates(self, part, which):
+            own = "{}.{}".format(part.name, which)[len(node.name) + 1 :]
+            if not hasattr(self, own):
                 return [np.zeros(units, np.float32)] * gates
-            return list(functions.split_axis(getattr(self, which), gates, 0, force_tuple=True))
+            return list(functions.split_axis(getattr(self, own), gates, 0, force_tuple=True))
 
     return Recurrent()
 
 
 # Functions of (chainer, node, job) that make a link.
-_FUNCTIONS = {"lstm": "n_step_lstm", "gru": "n_step_gru", "rnn": "n_step_rnn"}  # of a GRU the reset is behind
-LINKS = {"embedding": _embedding, **dict.fromkeys(_FUNCTIONS, _recurrent)}
+_KINDS = ("lstm", "gru", "rnn")  # of Chainer's n_step_lstm, n_step_bilstm, ...; of a GRU the reset is behind
+LINKS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent)}
 LIMITS = {"gru": {"reset_after": True}}
 
 

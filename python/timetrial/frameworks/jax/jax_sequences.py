@@ -1,7 +1,7 @@
 """Layers along time, in JAX's functions: a recurrent layer is a scan over the steps."""
 
 import numpy as np
-from timetrial_adapter import is_all, is_recurrent, jax_operations, path_facts
+from timetrial_adapter import directions, in_directions, is_all, is_recurrent, jax_operations, path_facts
 
 
 def _counted(jax, x, lengths):
@@ -18,6 +18,30 @@ def _bias(node, values, name):
     """0 where the layer has none."""
     name = "{}.{}".format(node.name, name)
     return values.get(name, 0.0)
+
+
+def _reversed(jax, x, lengths):
+    """(N, T, F) with the steps of each sample that count in reverse; the others stay where they are."""
+    if lengths is None:
+        return x[:, ::-1]
+    steps, lengths = jax.numpy.arange(x.shape[1])[None, :], lengths[:, None]
+    place = jax.numpy.where(steps < lengths, lengths - 1 - steps, steps)
+    return x[jax.numpy.arange(x.shape[0])[:, None], place]
+
+
+def _directed(layer):
+    """The layer in its directions, of one that goes forward."""
+
+    def make(jax, node, values, x, lengths=None):
+        return in_directions(
+            directions(node),
+            x,
+            lambda part, x: layer(jax, part, values, x, lengths),
+            lambda x: _reversed(jax, x, lengths),
+            lambda found: jax.numpy.concatenate(found, -1),
+        )
+
+    return make
 
 
 def _inputs_part(node, values, x):
@@ -42,7 +66,7 @@ def _recurrent(jax, node, x, lengths, sums, step, states=1):
     return shown[lengths - 1, jax.numpy.arange(x.shape[0])]
 
 
-def _lstm(jax, node, values, x, lengths=None):
+def _lstm(jax, node, values, x, lengths):
     jnp, sigmoid = jax.numpy, jax.nn.sigmoid
     recurrent = values[node.name + ".recurrent_weight"].T
 
@@ -55,7 +79,7 @@ def _lstm(jax, node, values, x, lengths=None):
     return _recurrent(jax, node, x, lengths, sums, step, states=2)
 
 
-def _gru(jax, node, values, x, lengths=None):
+def _gru(jax, node, values, x, lengths):
     """In both of its forms: the reset behind the product of h, or in front of it."""
     jnp, sigmoid, both = jax.numpy, jax.nn.sigmoid, 2 * node.attributes["units"]
     recurrent, bias = values[node.name + ".recurrent_weight"].T, _bias(node, values, "recurrent_bias")
@@ -78,7 +102,7 @@ def _gru(jax, node, values, x, lengths=None):
     return _recurrent(jax, node, x, lengths, _inputs_part(node, values, x), step)
 
 
-def _rnn(jax, node, values, x, lengths=None):
+def _rnn(jax, node, values, x, lengths):
     recurrent = values[node.name + ".recurrent_weight"].T
 
     def step(h, z):
@@ -97,9 +121,9 @@ def _mean_over_time(jax, _node, _values, x, lengths=None):
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
 LAYERS = {
     "embedding": _embedding,
-    "lstm": _lstm,
-    "gru": _gru,
-    "rnn": _rnn,
+    "lstm": _directed(_lstm),
+    "gru": _directed(_gru),
+    "rnn": _directed(_rnn),
     "mean_over_time": _mean_over_time,
 }
 

@@ -108,10 +108,9 @@ class Adapter(BaseAdapter):
                 parameters, states = tensors_of(node, self._network.layers[node.name])
                 names = [name for name, _ in node.parameters]
                 self._variables.update(zip(names, parameters))
-                shared = [
-                    name for name, one in zip(names, parameters) if sum(one is o for o in parameters) > 1
-                ]
-                self._rows.update((name, row) for row, name in enumerate(shared))
+                for place, (name, one) in enumerate(zip(names, parameters)):
+                    if sum(one is other for other in parameters) > 1:
+                        self._rows[name] = sum(one is other for other in parameters[:place])
                 self._kept.update((name, one) for (name, _), one in zip(node.states, states))
         self._find_gradients = None
         self._gradients = {}

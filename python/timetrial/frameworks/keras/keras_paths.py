@@ -56,5 +56,5 @@ def _torch(layer, shapes):
     if fused:
         return fused
     products = sum(one in ("mm", "addmm", "bmm", "baddbmm") for one in seen)
-    steps = shapes[0][1]
-    return "loop over the steps ({} matrix products)".format(products), products <= steps + 1
+    most = len(layer.first) * (shapes[0][1] + 1)
+    return "loop over the steps ({} matrix products)".format(products), products <= most

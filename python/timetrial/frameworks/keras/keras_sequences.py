@@ -1,6 +1,6 @@
 """Layers along time, in Keras 3's layers. What does not count is left out by a mask, as its users do it."""
 
-from timetrial_adapter import ONE_BIAS, is_all
+from timetrial_adapter import ONE_BIAS, directions, is_all
 
 
 class Masked(object):
@@ -20,24 +20,45 @@ class Masked(object):
         return self.first(sequence, mask=ops.less(steps, ops.expand_dims(lengths, 1)))
 
 
+class Recurrent(object):
+    """A layer of each of the directions. One that goes backwards begins in the padding, whose mask lets no
+    state go on from there, and gives all of its states in reverse."""
+
+    def __init__(self, first, parts, gives_all):
+        self.first, self._parts, self._gives_all = first, parts, gives_all
+
+    def __call__(self, given):
+        """Of a sequence, or of [sequence, lengths]."""
+        from keras import ops
+
+        found = []
+        for one, part in zip(self.first, self._parts):
+            made = Masked(one)(given)
+            found.append(ops.flip(made, 1) if part.is_reverse and self._gives_all else made)
+        return found[0] if len(found) == 1 else ops.concatenate(found, -1)
+
+
 def _embedding(layers, node, _padding, _format):
     return layers.Embedding(node.attributes["vocabulary"], node.attributes["units"], name=node.name)
 
 
 def _recurrent(layers, node, _padding, _format):
-    gives_all, more = is_all(node), {}
+    gives_all, parts, more = is_all(node), directions(node), {}
     if node.kind == "gru":
         more["reset_after"] = node.attributes["reset_after"]
-    return Masked(
+    made = [
         getattr(layers, _KINDS[node.kind])(
             node.attributes["units"],
-            use_bias=len(node.parameters) > 2,
+            use_bias=len(part.parameters) > 2,
             return_sequences=gives_all,
             zero_output_for_mask=gives_all,
-            name=node.name,
+            go_backwards=part.is_reverse,
+            name=part.name.replace(".", ">"),  # on torch no name has a dot
             **more,
         )
-    )
+        for part in parts
+    ]
+    return Recurrent(made, parts, gives_all)
 
 
 def _mean_over_time(layers, node, _padding, _format):
@@ -53,11 +74,13 @@ GATES = {"gru": (1, 0, 2)}  # z, r, n
 
 
 def parameters_of(node, layer):
-    """Those of a layer in the job's order; None for one that is not of this file. Of a GRU with two biases
-    they are the rows of one variable, which stands here twice."""
+    """Those of a layer in the job's order, of a recurrent one of all its directions; None for one that is not
+    of this file. Of a GRU with two biases they are the rows of one variable, which stands here twice."""
     if node.kind == "embedding":
         return [layer.embeddings]
     if node.kind in _KINDS:
-        cell = layer.cell
-        return [cell.kernel, cell.recurrent_kernel] + [cell.bias] * (len(node.parameters) - 2)
+        biases, found = len(node.parameters) // len(layer) - 2, []
+        for one in layer:
+            found += [one.cell.kernel, one.cell.recurrent_kernel] + [one.cell.bias] * biases
+        return found
     return None

@@ -3,7 +3,7 @@ steps of the padded batch; what does not count is left out behind it."""
 
 import json
 
-from timetrial_adapter import is_all
+from timetrial_adapter import directions, in_directions, is_all
 
 
 def _embedding(ops, node, tokens, weight):
@@ -12,8 +12,26 @@ def _embedding(ops, node, tokens, weight):
 
 
 def _recurrent(ops, node, x, *given):
-    """The gates have the job's order, and there are two biases; of one, the other is 0."""
+    """Each direction is an operator of its own: in reverse it knows no lengths on the CPU."""
     lengths, given = _lengths(node, given)
+    count = None if lengths is None else _count_of(ops, lengths)
+    parts, each = directions(node), len(given) // len(directions(node))
+
+    def layer(part, x):
+        place = parts.index(part) * each
+        return _forward(ops, part, x, count, given[place : place + each])
+
+    def turned(x):
+        how = {} if count is None else {"sequence_length": count, "use_sequence_length": True}
+        return ops.swapaxes(ops.SequenceReverse(ops.swapaxes(x, dim1=0, dim2=1), **how), dim1=0, dim2=1)
+
+    return in_directions(
+        parts, x, layer, turned, lambda found: ops.concat(*found, dim=2 if is_all(node) else 1)
+    )
+
+
+def _forward(ops, node, x, count, given):
+    """The gates have the job's order, and there are two biases; of one, the other is 0."""
     units, absent = node.attributes["units"], 4 - len(node.parameters)
     flat = [ops.reshape(one, shape=(-1,)) for one in given]
     if absent:
@@ -28,9 +46,9 @@ def _recurrent(ops, node, x, *given):
         mode=_MODES[node.kind],
         state_outputs=False,
     )
-    if lengths is not None:
+    if count is not None:
         pick = ops.SequenceMask if is_all(node) else ops.SequenceLast
-        states = pick(states, _count_of(ops, lengths), use_sequence_length=True)
+        states = pick(states, count, use_sequence_length=True)
     elif not is_all(node):
         states = ops.reshape(ops.slice_axis(states, axis=0, begin=-1, end=None), shape=(-1, units))
     return ops.swapaxes(states, dim1=0, dim2=1) if is_all(node) else states

@@ -1,12 +1,12 @@
 """Layers along time, in Paddle's layers: its recurrent ones take lengths, and have two biases or one."""
 
-from timetrial_adapter import is_all
+from timetrial_adapter import directions, in_directions, is_all
 
 
 class Layer(object):
-    """A layer of Paddle's, `inner`, or none, and what is done around it: a function of its inputs."""
+    """Layers of Paddle's, `inner`, or none, and what is done around them: a function of its inputs."""
 
-    def __init__(self, function, inner=None):
+    def __init__(self, function, *inner):
         self.inner, self._function = inner, function
 
     def __call__(self, *inputs):
@@ -14,8 +14,8 @@ class Layer(object):
         return self._function(*inputs)
 
     def parameters(self):
-        """Those of the layer inside."""
-        return self.inner.parameters() if self.inner else []
+        """Those of the layers inside."""
+        return [parameter for one in self.inner for parameter in one.parameters()]
 
 
 def _named(paddle, node, which):
@@ -32,8 +32,21 @@ def _embedding(paddle, node):
     return paddle.nn.Embedding(vocabulary, units, weight_attr=_named(paddle, node, "weight"))
 
 
-def _recurrent(paddle, node):
-    inner = getattr(paddle.nn, _KINDS[node.kind])(
+def _reversed(paddle, x, lengths):
+    """(N, T, F) with the steps of each sample that count in reverse; the others stay where they are."""
+    if lengths is None:
+        return paddle.flip(x, [1])
+    count, steps, features = x.shape
+    place, lengths = paddle.arange(steps, dtype="int32").unsqueeze(0), lengths.unsqueeze(1)
+    place = paddle.where(place < lengths, lengths - 1 - place, place)
+    rows = place + steps * paddle.arange(count, dtype="int32").unsqueeze(1)
+    found = paddle.gather(paddle.reshape(x, [-1, features]), paddle.reshape(rows, [-1]))
+    return paddle.reshape(found, [count, steps, features])
+
+
+def _forward(paddle, node):
+    """Paddle's layer of one direction, which goes forward."""
+    return getattr(paddle.nn, _KINDS[node.kind])(
         node.parameters[0][1][1],
         node.attributes["units"],
         weight_ih_attr=_named(paddle, node, "weight"),
@@ -42,14 +55,25 @@ def _recurrent(paddle, node):
         bias_hh_attr=_named(paddle, node, "recurrent_bias"),
     )
 
+
+def _recurrent(paddle, node):
+    parts = directions(node)
+    inner = [_forward(paddle, part) for part in parts]
+
     def states(x, lengths=None):
         lengths = None if lengths is None else paddle.cast(lengths, "int32")
-        found, last = inner(x, sequence_length=lengths)
-        if is_all(node):
-            return found
-        return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
 
-    return Layer(states, inner)
+        def layer(part, x):
+            found, last = inner[parts.index(part)](x, sequence_length=lengths)
+            if is_all(node):
+                return found
+            return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
+
+        return in_directions(
+            parts, x, layer, lambda x: _reversed(paddle, x, lengths), lambda found: paddle.concat(found, -1)
+        )
+
+    return Layer(states, *inner)
 
 
 def _mean_over_time(paddle, _):
@@ -72,4 +96,4 @@ LIMITS = {"gru": {"reset_after": True}}
 
 def path_of(layer):
     """The words for a recurrent layer: by the attribute by which Paddle chooses, on the CPU too."""
-    return "fused operator (rnn)" if layer.inner.could_use_cudnn else "loop over the steps"
+    return "fused operator (rnn)" if layer.inner[0].could_use_cudnn else "loop over the steps"

@@ -4,6 +4,7 @@ import contextlib
 import math
 import re
 import time
+from operator import attrgetter
 
 import numpy as np
 from pytorch_headers import keep_headers
@@ -126,7 +127,7 @@ class Adapter(BaseAdapter):
         for node in job.nodes:
             for name, _ in node.parameters:
                 module = self.model.layers[node.name]
-                self._named[name] = getattr(module, name[len(node.name) + 1 :])
+                self._named[name] = attrgetter(name[len(node.name) + 1 :])(module)
         self._stated = [(node, self.model.layers[node.name]) for node in job.nodes if node.states]
         self.reset()
 

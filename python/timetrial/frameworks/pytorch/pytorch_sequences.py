@@ -3,7 +3,7 @@ torch's recurrent layers compute every step, an LSTM's with oneDNN's kernel, whe
 count is left out behind them."""
 
 from pytorch_lengths import Ways
-from timetrial_adapter import is_all
+from timetrial_adapter import directions, in_directions, is_all
 
 
 def _counted(torch, x, lengths):
@@ -16,18 +16,31 @@ def _embedding(torch, node):
     return torch.nn.Embedding(node.attributes["vocabulary"], node.attributes["units"])
 
 
-def _recurrent(torch, node, kind):
-    """`kind`: of torch's own modules."""
-    biases, gives_all = len(node.parameters) - 2, is_all(node)
+def _reversed(torch, x, lengths):
+    """(N, T, F) with the steps of each sample that count in reverse; the others stay where they are."""
+    if lengths is None:
+        return x.flip(1)
+    steps, lengths = torch.arange(x.shape[1]).unsqueeze(0), lengths.unsqueeze(1)
+    place = torch.where(steps < lengths, lengths - 1 - steps, steps)
+    return x.gather(1, place.unsqueeze(2).expand_as(x))
 
-    class Recurrent(torch.nn.Module):
+
+def _recurrent(torch, node, kind):
+    """`kind`: of torch's own modules, whose reverse knows no lengths of padded samples."""
+    parts, gives_all = directions(node), is_all(node)
+
+    class Direction(torch.nn.Module):
         """Torch has two biases or none; of one, the other stays 0."""
 
         ways = Ways(torch, "padded", counts=False)  # until the adapter says otherwise
 
-        def __init__(self):
-            super(Recurrent, self).__init__()
-            features, units = node.parameters[0][1][1], node.attributes["units"]
+        def __init__(self, part):
+            super(Direction, self).__init__()
+            features, units, biases = (
+                part.parameters[0][1][1],
+                node.attributes["units"],
+                len(part.parameters) - 2,
+            )
             self.rnn = kind(features, units, bias=biases > 0, batch_first=True)
             if biases == 1:
                 self.rnn.bias_hh_l0.requires_grad_(False)
@@ -39,7 +52,7 @@ def _recurrent(torch, node, kind):
         bias = property(lambda self: self.rnn.bias_ih_l0)
         recurrent_bias = property(lambda self: self.rnn.bias_hh_l0)
 
-        def forward(self, x, lengths=None):
+        def shown(self, x, lengths):
             states, last = self.ways.states(self.rnn, x, lengths)
             if gives_all and lengths is not None:
                 states = states * _counted(torch, states, lengths)
@@ -49,6 +62,22 @@ def _recurrent(torch, node, kind):
             if last is not None:
                 return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
             return states[torch.arange(x.shape[0]), lengths - 1]
+
+    class Recurrent(Direction):
+        """The first direction, and perhaps `reverse` beside it."""
+
+        def __init__(self):
+            super(Recurrent, self).__init__(parts[0])
+            if len(parts) > 1:
+                self.reverse = Direction(parts[1])
+
+        def forward(self, x, lengths=None):
+            def layer(part, x):
+                return (self if part.name == node.name else self.reverse).shown(x, lengths)
+
+            return in_directions(
+                parts, x, layer, lambda x: _reversed(torch, x, lengths), lambda found: torch.cat(found, -1)
+            )
 
     return Recurrent()
 

@@ -6,7 +6,7 @@ An LSTM's gates lie in that kernel's order, i, g, f, o. TensorFlow's BlockLSTMV2
 gradient is registered as that of the older kernel (2.21, python/ops/rnn_grad.py), which is wrong for it.
 """
 
-from timetrial_adapter import is_all
+from timetrial_adapter import directions, in_directions, is_all
 
 GATES = {"lstm": (0, 2, 1, 3)}
 
@@ -128,7 +128,7 @@ def _rnn_loop(tf, node, values, x, most):
 def _recurrent(states_of, trims=False):
     """The layer around what computes all states, or those up to the last that counts in a batch."""
 
-    def make(tf, node, values, x, lengths=None):
+    def forward(tf, node, values, x, lengths):
         count, steps, _ = _extents(x)
         most = tf.constant(steps)
         if trims and lengths is not None:
@@ -141,6 +141,18 @@ def _recurrent(states_of, trims=False):
             return states[-1]
         places = tf.stack([lengths - 1, tf.range(count, dtype=tf.int64)], axis=1)
         return tf.gather_nd(states, places)
+
+    def make(tf, node, values, x, lengths=None):
+        def turned(x):
+            return tf.reverse(x, [1]) if lengths is None else tf.reverse_sequence(x, lengths, 1, batch_axis=0)
+
+        return in_directions(
+            directions(node),
+            x,
+            lambda part, x: forward(tf, part, values, x, lengths),
+            turned,
+            lambda found: tf.concat(found, -1),
+        )
 
     return make
 
