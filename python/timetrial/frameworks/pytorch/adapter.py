@@ -53,12 +53,11 @@ class Adapter(BaseAdapter):
 
         if self.mode == "compiled":
             self.ways = WAYS[:1]  # others have another shape in every step
+            keep_headers()
         else:
             # A compiled step has no joints to cut it at, and no layers to look at.
             self.parts = ("forward", "loss", "backward", "update")
             self.profile = self._profile
-        else:
-            keep_headers()
         # Of old versions: gradients can only be filled with zeros.
         self._clear = {"set_to_none": True} if hasattr(torch, "inference_mode") else {}
         self._inference = getattr(torch, "inference_mode", torch.no_grad)
