@@ -10,7 +10,7 @@ CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def keep_headers():
-    """Before torch is imported. A launch has a temporary folder of its own, in which a warm launch would
+    """Before anything is compiled. A launch has a temporary folder of its own, in which a warm launch would
     compile them once more, for some seconds of its first step; so that folder leads into the cache."""
     cache = os.environ.get(CACHE)
     if cache is None:
