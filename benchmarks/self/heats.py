@@ -1,4 +1,5 @@
-"""What a table of heats tells apart on this machine: the first look, and rows whose difference is known."""
+"""What a table of heats tells apart on this machine: the first look, eight stacks in 32 cases, and rows whose
+difference is known."""
 
 from __future__ import annotations
 
@@ -9,23 +10,30 @@ from statistics import median
 from figures import Figure
 
 import timetrial as tt
+from timetrial.analysis.summary import Row
 
 TABLES = 30
 UNITS = (900, 900, 927)  # of null's work, about a millisecond: twice the same, and 3 % more
 MEDIAN_WIDTH, LARGEST_WIDTH, MINUTES = 3.0, 6.0, 3.5
+MINUTES_OF_32, PLAIN_DIFFERENCE = 8.0, 1.1
 FALSE, FOUND = 1.0, 90.0  # percent of tables
 
 
 def heats_figures() -> list[Figure]:
-    """The first look, then TABLES tables of null."""
-    return [*_first_look(), *_known_differences()]
+    """The first look, eight stacks, then TABLES tables of null."""
+    return [*_first_look(), *_eight_stacks(), *_known_differences()]
+
+
+def _measured(name: str) -> tuple[list[Row], float]:
+    """An experiment that is shipped, and how many minutes it took."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        rows = list(tt.run(name, results=folder, quiet=True).rows)
+        return rows, (time.monotonic() - began) / 60
 
 
 def _first_look() -> list[Figure]:
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.monotonic()
-        rows = tt.run("first-look", results=folder, quiet=True).rows
-        minutes = (time.monotonic() - began) / 60
+    rows, minutes = _measured("first-look")
     widths = [100 * width for row in rows if row.ratio and (width := row.ratio.half_width) is not None]
     if not widths:
         return [Figure("first-look: half width of a ratio", f"<= {MEDIAN_WIDTH} %", "no ratio", False)]
@@ -33,6 +41,18 @@ def _first_look() -> list[Figure]:
         Figure.at_most("first-look", MINUTES, minutes, "min"),
         Figure.at_most("first-look: median half width of a ratio", MEDIAN_WIDTH, median(widths), "%"),
         Figure.at_most("first-look: largest half width of a ratio", LARGEST_WIDTH, max(widths), "%"),
+    ]
+
+
+def _eight_stacks() -> list[Figure]:
+    """With TensorFlow and JAX installed, and nothing compiled before."""
+    rows, minutes = _measured("eight-stacks")
+    ratios = [row.ratio for row in rows if row.ratio]
+    plain = [one for one in ratios if max(one.estimate, 1 / one.estimate) >= PLAIN_DIFFERENCE]
+    undecided = sum(one.low is None or one.high is None or one.low <= 1 <= one.high for one in plain)
+    return [
+        Figure.at_most(f"eight-stacks, {len(ratios)} ratios", MINUTES_OF_32, minutes, "min"),
+        Figure.at_most("eight-stacks: undecided though 10 % apart", 0, undecided, f"of {len(plain)}", 0),
     ]
 
 
