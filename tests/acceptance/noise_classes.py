@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
+from timetrial.heats.lengths import FEWEST_RACE_STEPS
 from timetrial.launch import schedule
-from timetrial.launch.decisions import FEWEST_RACE_STEPS
 from timetrial.statistics.trimmed import trimmed_location
 
 Array = npt.NDArray[np.float64]

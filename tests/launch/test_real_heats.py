@@ -12,8 +12,8 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.cases.case import NO_NETWORK, Case, Workload
+from timetrial.heats.lengths import repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
-from timetrial.launch.decisions import repeats_of
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare

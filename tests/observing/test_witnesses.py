@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.analysis.noise import causes_of, in_words
 from timetrial.control_groups import (
     Kills,
     Throttled,
@@ -17,6 +16,7 @@ from timetrial.control_groups import (
     quota_cpus,
     throttled,
 )
+from timetrial.observing.disturbances import causes_of, in_words
 from timetrial.observing.frequency import heat_throttles, highest_frequency_hz, with_siblings
 from timetrial.observing.programs import busiest, read_programs
 from timetrial.observing.witnesses import Look, Machine, ProcessorTimes, Share, read_processors, witnesses_of

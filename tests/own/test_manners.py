@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from launching import MS, SHORT, words
 
-from timetrial.analysis.noise import causes_of, in_words
 from timetrial.control_groups import cpu_groups
+from timetrial.observing.disturbances import causes_of, in_words
 from timetrial.records.model import LaunchRecord, Setting
 
 pytestmark = pytest.mark.attempt

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from launching import SHORT, make_plan
 
+from timetrial.heats.heat import Report, Ride, Seat
 from timetrial.launch import run_launch
-from timetrial.launch.heat import Report, Ride, Seat
 from timetrial.processes.contender_process import is_stopped
 
 pytestmark = pytest.mark.alone

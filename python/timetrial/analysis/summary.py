@@ -16,7 +16,6 @@ from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.heats import Level, TurnTimes, levels_of
 from timetrial.analysis.learning import with_accuracy
-from timetrial.analysis.noise import noise
 from timetrial.analysis.page_faults import unequal_page_faults
 from timetrial.analysis.phases import Phases, typical
 from timetrial.analysis.precision import too_wide
@@ -27,6 +26,7 @@ from timetrial.analysis.taken_home import RowSettings
 from timetrial.analysis.used import lean_by_sharing
 from timetrial.cautions import Caution, Remark
 from timetrial.lengths.rows import SequenceRow
+from timetrial.observing.disturbances import noise
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
 from timetrial.records.reference import default_reference, facts_of, matches
 from timetrial.statistics.accuracy import Discordance

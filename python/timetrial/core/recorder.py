@@ -19,6 +19,7 @@ LOSS_END = 4
 BACKWARD_END = 5
 RESET = 6  # boundary: end of a reset to the initial state, which belongs to no step
 FIRST_USER_BOUNDARY = 64  # 64 to 255 are free
+MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins with one of its own
 _HEADER_BYTES = 4096
 _NO_LOSS_BITS = np.uint64(0x7FF8_0000_0000_6E6F)  # kNoLossBits of the timed loop
 WINDOW_CAPACITY: int = _core.WINDOW_CAPACITY  # the most stamps a window can hold

@@ -122,7 +122,7 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
 
 def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a launch in a heat, warm-up and turns."""
-    from timetrial.launch.decisions import TURN_NS, rides_of, turn_steps
+    from timetrial.heats.lengths import TURN_NS, rides_of, turn_steps
 
     step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
     turn_ns = turn_steps(step_ns) * step_ns

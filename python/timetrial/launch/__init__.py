@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.launch.heat import Course, Round, schedule
+from timetrial.heats.heat import Course, Round, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together

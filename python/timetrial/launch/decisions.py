@@ -7,7 +7,6 @@ launch go on is decided while they run, by `SpeedRule`.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.core.recorder import MAX_SEGMENT_STEPS
 from timetrial.launch.plan import Measure
 from timetrial.records.model import SegmentKind
 from timetrial.statistics.stopping import Judged, StopReason, judge, stop_reason
@@ -22,26 +22,11 @@ from timetrial.statistics.stopping import Judged, StopReason, judge, stop_reason
 SEGMENT_NS = 250_000_000
 FIRST_SEGMENT_NS = 100_000_000  # of a speed launch: quick steps are soon enough
 SEGMENT_SHARE = 0.25  # of the time so far, that the next segment of a speed launch takes
-MAX_SEGMENT_STEPS = 65_535  # a window holds 65,536 stamps, and a segment begins with one of its own
 LOOKING_SHARE = 0.002
 DETAILED_STAMPS_PER_STEP = 5
 PROFILE_ROUNDS = 4  # of profiled steps, each between two plain segments
 MAX_PROFILED_STEPS = 250  # in a round
 SHORTEST_PIECE_NS = 20_000_000  # of the warm-up before turns
-RACE_TURN_NS = 20_000_000
-FEWEST_RACE_STEPS = 5  # of a turn
-LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
-FEWEST_SLOW_STEPS = 3
-# Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
-# and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
-# others come and go within one. A step of a second knows no cold caches.
-TURN_NS = 35_000_000
-FEWEST_TURN_STEPS = 4
-LONG_TURN_NS = 250_000_000  # unless two steps take longer
-LONG_STEP_NS = 1_000_000_000
-FEWEST_RIDES = 3  # rounds in which even the slowest rides
-REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others disturbed them
-REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again in the next round
 
 
 @dataclass(frozen=True)
@@ -149,36 +134,6 @@ def warmup_stages(measure: Measure) -> Iterator[Stage]:
         piece_ns = min(left_ns, max(SHORTEST_PIECE_NS, (measure.warmup_ns - left_ns) // 4))
         yield Stage("warmup", measure.max_steps, piece_ns, piece_ns)
         left_ns -= piece_ns
-
-
-def equal_steps(step_ns: float) -> int:
-    """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
-    steps = max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns))
-    slowest = max(FEWEST_SLOW_STEPS, int(LONGEST_TURN_NS / step_ns))
-    return min(steps, slowest, MAX_SEGMENT_STEPS)
-
-
-def turn_steps(step_ns: float) -> int:
-    """Steps of a turn in a heat, of a contender that needs `step_ns` for each."""
-    if step_ns >= LONG_STEP_NS:
-        return 1
-    fewest = max(2, min(FEWEST_TURN_STEPS, int(LONG_TURN_NS / step_ns)))
-    return min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
-
-
-def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:
-    """In how many of the rounds a contender rides whose turns take so long."""
-    return min(rounds, max(FEWEST_RIDES, int(budget_ns / turn_ns)))
-
-
-def rides_round(number: int, rides: int, rounds: int) -> bool:
-    """Whether someone who rides in some of the rounds, at equal distances, rides in this one."""
-    return (number + 1) * rides // rounds > number * rides // rounds
-
-
-def repeats_of(rounds: int) -> int:
-    """How many turns of a contender may be repeated in a heat."""
-    return math.ceil(REPEATED_SHARE * rounds)
 
 
 def profile_stages(measure: Measure) -> Iterator[Stage]:

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from timetrial.agreement.passes import PASSED_PURPOSES, check_resets
 from timetrial.contenders.registry import Contender
+from timetrial.heats.heat import Seat
 from timetrial.launch.alone import run_alone
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
-from timetrial.launch.heat import Seat
 from timetrial.launch.learning import run_learning, run_resources
 from timetrial.launch.profile import run_profile
 from timetrial.launch.turns import await_others, run_turns

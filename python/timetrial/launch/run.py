@@ -23,11 +23,11 @@ from timetrial.control.judging import mismatch, of_a_failure
 from timetrial.control.niceness import nice_of
 from timetrial.control.sampling import hz_of
 from timetrial.errors import Unavailable
+from timetrial.heats.heat import Seat
 from timetrial.launch.channel import Channel, patience_s
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
-from timetrial.launch.heat import Seat
 from timetrial.launch.job import make_job, write_job
 from timetrial.launch.judged_settings import Said, judged_settings
 from timetrial.launch.plan import LaunchPlan

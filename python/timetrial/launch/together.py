@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 
-from timetrial.launch.heat import Course, SeatedLaunch, run_heat
+from timetrial.heats.heat import Course, SeatedLaunch, run_heat
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.run import run_launch
 from timetrial.records.model import LaunchRecord

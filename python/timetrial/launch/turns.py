@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timetrial.cautions import Caution
+from timetrial.heats.heat import Report
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
-from timetrial.launch.heat import Report
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
 if TYPE_CHECKING:
-    from timetrial.launch.heat import Seat
+    from timetrial.heats.heat import Seat
 
 # On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS

@@ -6,9 +6,9 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from timetrial.analysis.noise import TURN_WAIT_LIMIT, causes_by
 from timetrial.control.habits import is_helper
 from timetrial.core.observer import Observation, Observer
+from timetrial.observing.disturbances import TURN_WAIT_LIMIT, causes_by
 from timetrial.observing.witnesses import Look, Machine, Share, witnesses_of
 from timetrial.records.model import Turn
 

@@ -43,7 +43,7 @@ def race_forecast(
 
 
 def _turns_s(one: ReadyCase) -> float:
-    from timetrial.launch.decisions import TURN_NS, turn_steps
+    from timetrial.heats.lengths import TURN_NS, turn_steps
 
     step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
     return (WARMUP_SHARE * WARMUP_NS + ROUNDS * turn_steps(step_ns) * step_ns) / 1e9

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from timetrial.analysis.noise import causes_of, in_words
 from timetrial.analysis.page_faults import page_faults
 from timetrial.analysis.ratios import speed_of
 from timetrial.analysis.summary import Launch, Row
 from timetrial.cautions import advice_for, sentences
 from timetrial.endings.words import ending_lines
+from timetrial.observing.disturbances import causes_of, in_words
 from timetrial.records.model import (
     TIMED,
     CaseRecord,

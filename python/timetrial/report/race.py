@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from timetrial.analysis.noise import noise
 from timetrial.cautions import Caution, advice_for, advised, sentences
+from timetrial.observing.disturbances import noise
 from timetrial.records.files import near
 from timetrial.records.metric import METRICS
 from timetrial.records.sessions import resuming, said_of

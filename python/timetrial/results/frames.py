@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.analysis.noise import is_disturbed
 from timetrial.analysis.phases import Phases
 from timetrial.analysis.step_times import PERCENTILES, StepTimes, step_times_of
 from timetrial.errors import InputError, Unavailable, nearest
+from timetrial.observing.disturbances import is_disturbed
 from timetrial.records.model import TIMED, LaunchRecord
 
 if TYPE_CHECKING:

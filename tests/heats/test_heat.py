@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from timetrial.launch import Course, Round
-from timetrial.launch.decisions import (
+from timetrial.heats.heat import Report, Seat, run_heat
+from timetrial.heats.lengths import (
     FEWEST_RIDES,
     FEWEST_TURN_STEPS,
     TURN_NS,
@@ -19,7 +19,7 @@ from timetrial.launch.decisions import (
     rides_round,
     turn_steps,
 )
-from timetrial.launch.heat import Report, Seat, run_heat
+from timetrial.launch import Course, Round
 
 MS = 1_000_000
 SECOND = 1_000 * MS

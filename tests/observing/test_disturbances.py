@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from timetrial.analysis.noise import is_disturbed, noise
+from timetrial.observing.disturbances import is_disturbed, noise
 from timetrial.records.model import LaunchRecord, Purpose
 
 

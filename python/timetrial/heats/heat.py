@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from timetrial.launch.decisions import (
+from timetrial.heats.lengths import (
     REPEATS_IN_A_ROUND,
     equal_steps,
     repeats_of,

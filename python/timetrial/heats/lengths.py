@@ -1,0 +1,52 @@
+"""How long a turn is, and who rides in which rounds."""
+
+from __future__ import annotations
+
+import math
+
+from timetrial.core.recorder import MAX_SEGMENT_STEPS
+
+RACE_TURN_NS = 20_000_000
+FEWEST_RACE_STEPS = 5  # of a turn
+LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
+FEWEST_SLOW_STEPS = 3
+# Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
+# and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
+# others come and go within one. A step of a second knows no cold caches.
+TURN_NS = 35_000_000
+FEWEST_TURN_STEPS = 4
+LONG_TURN_NS = 250_000_000  # unless two steps take longer
+LONG_STEP_NS = 1_000_000_000
+FEWEST_RIDES = 3  # rounds in which even the slowest rides
+REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others disturbed them
+REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again in the next round
+
+
+def equal_steps(step_ns: float) -> int:
+    """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
+    steps = max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns))
+    slowest = max(FEWEST_SLOW_STEPS, int(LONGEST_TURN_NS / step_ns))
+    return min(steps, slowest, MAX_SEGMENT_STEPS)
+
+
+def turn_steps(step_ns: float) -> int:
+    """Steps of a turn in a heat, of a contender that needs `step_ns` for each."""
+    if step_ns >= LONG_STEP_NS:
+        return 1
+    fewest = max(2, min(FEWEST_TURN_STEPS, int(LONG_TURN_NS / step_ns)))
+    return min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+
+
+def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:
+    """In how many of the rounds a contender rides whose turns take so long."""
+    return min(rounds, max(FEWEST_RIDES, int(budget_ns / turn_ns)))
+
+
+def rides_round(number: int, rides: int, rounds: int) -> bool:
+    """Whether someone who rides in some of the rounds, at equal distances, rides in this one."""
+    return (number + 1) * rides // rounds > number * rides // rounds
+
+
+def repeats_of(rounds: int) -> int:
+    """How many turns of a contender may be repeated in a heat."""
+    return math.ceil(REPEATED_SHARE * rounds)
