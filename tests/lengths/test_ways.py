@@ -59,10 +59,11 @@ def computed(record: LaunchRecord, way: str) -> None:
 @pytest.mark.parametrize(
     "backend", ["eigen", *[pytest.param(one, marks=pytest.mark.full) for one in ("cblas", *TORCH)]]
 )
-def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str) -> None:
+@pytest.mark.parametrize("text", [texts(), pytest.param(directed(texts()), marks=pytest.mark.full)])
+def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str, text: str) -> None:
     if backend in TORCH:
         pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
-    record = launched(tmp_path, backend, way, purpose="speed")
+    record = launched(tmp_path, backend, way, text, purpose="speed")
     assert record.outcome == "ok", words(record)
     assert record.end is not None
     assert record.end.status == "passed"
@@ -81,7 +82,9 @@ def test_a_proof_of_a_way(tmp_path: Path, way: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("backend", TORCH)
-@pytest.mark.parametrize("text", [texts(2), pytest.param(gated(), marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "text", [texts(2), *[pytest.param(one, marks=pytest.mark.full) for one in (gated(), directed(texts()))]]
+)
 def test_torch_packs_and_says_which_path_that_is(tmp_path: Path, backend: str, text: str) -> None:
     pytest.importorskip("torch", reason="machine: the running interpreter has no torch")
     record = launched(tmp_path, backend, "packed", text, purpose="proof")
