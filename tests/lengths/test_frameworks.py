@@ -59,5 +59,10 @@ def test_a_way_is_proven(tmp_path: Path, backend: str, way: str, text: str) -> N
     assert record.parity.status == "passed", record.parity
     reading = next(one for one in record.settings if one.name == "lengths")
     assert (reading.effective, reading.status) == (way, "applied")
-    says = {"padded": "all 20 steps", "trimmed": "as the longest of its batch", "packed": "that count"}
+    says = {
+        "padded": "all 20 steps",
+        "rounded": "rounded up to eighths of 20",
+        "trimmed": "as the longest of its batch",
+        "packed": "that count",
+    }
     assert says[way] in record.facts["one forward"]

@@ -1,6 +1,7 @@
 """JAX on the CPU: functions of a dictionary of parameters, optax for the loss and the update."""
 
 import numpy as np
+from jax_lengths import WAYS, kinds_of
 from jax_network import LAYERS, LOSSES
 from jax_sequences import facts_of
 from timetrial_adapter import BaseAdapter, Values
@@ -21,6 +22,7 @@ class Adapter(BaseAdapter):
     layers = (*LAYERS, *LOSSES)
     several_inputs = True
     sequences = True
+    ways = WAYS
     optimizers = (*_STATES, "nesterov", "decoupled", "schedule", "clip_norm")
 
     def load(self, settings):
@@ -45,11 +47,12 @@ class Adapter(BaseAdapter):
         """The client that computes, and its way through recurrent layers."""
         client = jax.devices()[0].client
         found = {"jax.platform": client.platform, "jax.platform_version": client.platform_version.strip()}
-        return dict(found, **facts_of(jax, self._job, LAYERS, self._weights))
+        return dict(found, **facts_of(jax, self._job, self._kinds, self._weights))
 
     def build(self, job, batch):
         """The functions; images are the batch's own memory."""
         self._job = job
+        self._kinds = kinds_of(LAYERS, job.settings.get("lengths", WAYS[0]))
         self.targets = {node.inputs[1]: batch[node.inputs[1]] for node, _ in job.losses}
         # Whole numbers have 32 bits in JAX: they are converted in each call, as labels are.
         shared = {
@@ -147,7 +150,7 @@ class Adapter(BaseAdapter):
         given, values = Values(dict(weights, **kept), learns), dict(inputs)
         for node in self._job.layers:
             read = [values[name] for name in node.inputs if name in values]
-            values[node.name] = LAYERS[node.kind](jax, node, given, *read)
+            values[node.name] = self._kinds[node.kind](jax, node, given, *read)
         return values, given.moved
 
 

@@ -143,5 +143,5 @@ def facts_of(jax, job, layers, values):
 
         loops = sorted(jax_operations(jax, layer, *inputs) & {"scan", "while"})
         path = "loop over the steps ({})".format(loops[0] if loops else "unrolled")
-        found.update(path_facts(job, node, path))
+        found.update(path_facts(job, node, path, way=job.settings.get("lengths", "padded")))
     return found

@@ -62,13 +62,13 @@ def _block_lstm(tf):
 
 def _loop(tf, node, values, x, most, bias, step, states=1):
     """The states of a layer from step to step, up to `most` of them. The inputs' part of the gates, with
-    `bias`, is computed for all steps at once; `step` makes of that of one step and of so many states those
+    `bias`, is computed for all of these at once; `step` makes of that of one step and of so many states those
     behind it, of which the first is shown."""
     (steps, count, features), units = _extents(x), node.attributes["units"]
-    sums = tf.matmul(tf.reshape(x, [-1, features]), values[node.name + ".weight"]) + bias
-    width = _extents(sums)[1]
-    sums = tf.reshape(sums, [steps, count, width])
-    given = tf.TensorArray(tf.float32, steps, element_shape=[count, width]).unstack(sums)
+    sums = tf.matmul(tf.reshape(x[:most], [-1, features]), values[node.name + ".weight"]) + bias
+    width = _extents(values[node.name + ".weight"])[1]
+    sums = tf.reshape(sums, [-1, count, width])
+    given = tf.TensorArray(tf.float32, most, element_shape=[count, width]).unstack(sums)
     found = tf.TensorArray(tf.float32, steps, element_shape=[count, units])
 
     def go_on(t, found, *before):
@@ -130,7 +130,7 @@ def _recurrent(states_of, trims=False):
 
     def forward(tf, node, values, x, lengths):
         count, steps, _ = _extents(x)
-        most = tf.constant(steps)
+        most = steps
         if trims and lengths is not None:
             most = tf.cast(tf.reduce_max(lengths), tf.int32)
         states = states_of(tf, node, values, tf.transpose(x, [1, 0, 2]), most)
