@@ -38,9 +38,8 @@ class BaseAdapter(object):
     sequences = False  # whether layers may give sequences (N, T, F): dense, tanh and their like too
     version = ""
     library = ""
-    ways = (
-        "padded",
-    )  # values of the setting `lengths`, through sequences of unequal lengths; the default first
+    # Through sequences of unequal lengths: values of the setting `lengths`, the default first.
+    ways = ("padded",)
     # Steps of sequences that were computed so far, useful or not: counted where there are several ways.
     sequence_steps = None
     mode = None  # of the setting `mode`; None where environment.toml lists no modes
