@@ -54,9 +54,9 @@ def _recurrent(chainer, node, job):
     return Recurrent()
 
 
-# Functions of (chainer, node, job) that make a link.
-_KINDS = ("lstm", "gru", "rnn")  # of Chainer's n_step_lstm, n_step_bilstm, ...; of a GRU the reset is behind
-LINKS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent)}
+# Functions of (chainer, node, job) that make a link. Recurrent: Chainer's n_step_lstm, n_step_bilstm and the
+# like; of a GRU the reset is behind.
+LINKS = {"embedding": _embedding, "lstm": _recurrent, "gru": _recurrent, "rnn": _recurrent}
 LIMITS = {"gru": {"reset_after": True}}
 
 

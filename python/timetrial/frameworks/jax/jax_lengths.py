@@ -1,6 +1,7 @@
 """The setting lengths=rounded in JAX, whose compiled functions have fixed shapes: a recurrent layer is there
 for each of up to eight numbers of steps, and a batch takes the smallest that has room for its longest."""
 
+from jax_sequences import RECURRENT
 from timetrial_adapter import is_all, rounded_steps
 
 WAYS = ("padded", "rounded")
@@ -31,4 +32,4 @@ def kinds_of(layers, way):
     """All kinds, those along time as the setting wants them."""
     if way == WAYS[0]:
         return layers
-    return dict(layers, **{kind: _rounded(layers[kind]) for kind in ("lstm", "gru", "rnn")})
+    return dict(layers, **{kind: _rounded(layer) for kind, layer in RECURRENT.items()})

@@ -119,13 +119,8 @@ def _mean_over_time(jax, _node, _values, x, lengths=None):
 
 
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
-LAYERS = {
-    "embedding": _embedding,
-    "lstm": _directed(_lstm),
-    "gru": _directed(_gru),
-    "rnn": _directed(_rnn),
-    "mean_over_time": _mean_over_time,
-}
+RECURRENT = {"lstm": _directed(_lstm), "gru": _directed(_gru), "rnn": _directed(_rnn)}
+LAYERS = {"embedding": _embedding, **RECURRENT, "mean_over_time": _mean_over_time}
 
 
 def facts_of(jax, job, layers, values):
