@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -56,13 +57,14 @@ class WatchedSeat(Seat):
     """Looks at its contender while it waits."""
 
     def __init__(self, folder: Path, turns: int):
-        super().__init__(threading.Event())
+        super().__init__(threading.Event(), queue.SimpleQueue())
         self.folder, self.turns = folder, turns
         self.burnt_ns: list[int] = []
         self.tasks: list[int] = []
         self.stopped: list[bool | None] = []
 
     def arrive(self) -> None:
+        time.sleep(LOOK_S)
         self.stopped.append(is_stopped(contender_of(self.folder)))
 
     def wait(self, report: Report) -> Ride | None:
