@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_steps import launch
 
-from timetrial.analysis.phases import Phases, phases_of, typical
+from timetrial.analysis.phases import Phases, phases_of, typical, typical_start
 from timetrial.analysis.steps import steps_of
 from timetrial.records.model import Phase
 
@@ -32,6 +32,11 @@ def test_the_cold_part_ends_where_the_steady_steps_begin() -> None:
     found = phases_of(record, steps, np.array([False, False, True, True]))
     assert found.to_steady_s == pytest.approx(50e-9)
     assert found.before_steady_s == pytest.approx(0.6e-3 + 50e-9)
+    waited = phases_of(
+        record.model_copy(update={"waited_ns": 20}), steps, np.array([False, False, True, True])
+    )
+    assert waited.to_steady_s == pytest.approx(30e-9)
+    assert waited.before_steady_s == pytest.approx(0.6e-3 + 30e-9)
     nothing_steady = phases_of(record, steps, None)
     assert nothing_steady.to_steady_s is None
     assert nothing_steady.before_steady_s is None
@@ -56,3 +61,10 @@ def test_of_a_case_it_is_the_median_of_what_is_known() -> None:
         3, 2, 6
     )
     assert typical([]) == Phases()
+
+
+def test_a_start_beside_others_does_not_count_where_there_is_one_alone() -> None:
+    launches = [(2, Phases(9.0)), (1, Phases(2.0)), (2, Phases(8.0)), (1, Phases(3.0))]
+    assert typical_start(launches) == Phases(2.5)
+    assert typical_start(launches[:1]) == Phases(9.0)
+    assert typical_start([]) == Phases()

@@ -11,6 +11,7 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.errors import InputError
+from timetrial.experiment import phases
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.heats import heats_of
 from timetrial.experiment.runner import run_experiment
@@ -53,6 +54,16 @@ def test_equal_work_at_equal_threads_rides_together(run: Run, fake: FakeEngine) 
     assert {row.ratio.n for row in results.rows if row.ratio} == {3}
     paddings = {plan.environment["TIMETRIAL_PADDING"] for plan in fake.log if plan.heat is not None}
     assert len(paddings) > 10  # each process lies elsewhere
+
+
+def test_in_the_first_heats_they_start_one_by_one(
+    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which tells how long a start takes; then as many side by side as there is room for."""
+    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches: 2)
+    run("backend=fast,slow,other", "threads=1,2", "launches=3")
+    speed = [plan for plan in fake.log if plan.purpose == "speed"]
+    assert {(plan.block, plan.at_once) for plan in speed} == {(0, 1), (1, 2), (2, 2)}
 
 
 def test_one_alone_and_isolated_launches_have_the_machine_to_themselves(run: Run, fake: FakeEngine) -> None:

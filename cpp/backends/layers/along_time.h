@@ -46,8 +46,8 @@ class AlongTime {
 
     // Behind a forward pass.
     void count() {
-        int64_t most =
-            0;  // of several layers that which computes most, of those that read lengths if any does
+        // Of several layers the one counts that computes most; of those that read lengths, if any does.
+        int64_t most = 0;
         for (const auto& [node, lengths] : reads_)
             if (lengths != none || !has_lengths_) most = std::max(most, graph_->nodes[node].layer->rows());
         computed_ += most;

@@ -127,7 +127,10 @@ class Engine : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, true);
-        if (part == TT_PART_FORWARD) regions_.run(*pool_, kForward), along_time_.count();
+        if (part == TT_PART_FORWARD) {
+            regions_.run(*pool_, kForward);
+            along_time_.count();
+        }
         if (part == TT_PART_LOSS) regions_.run(*pool_, kLoss);
         if (part == TT_PART_BACKWARD) regions_.run(*pool_, kBackward | kGradients);
         if (part == TT_PART_UPDATE) update_all();

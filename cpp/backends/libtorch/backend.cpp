@@ -67,8 +67,7 @@ class LibTorch final : public Backend {
         return {format_word(format_), "at::Tensor::is_contiguous() of every convolution's weights"};
     }
     Facts facts() override {
-        Facts facts = library_facts();
-        facts.insert(facts.end(), paths_.begin(), paths_.end());
+        Facts facts = built_;
         if (const int64_t most = along_time().most())
             facts.emplace_back(TT_SEQUENCE_STEPS_FACT, std::to_string(most));
         return facts;
@@ -79,7 +78,9 @@ class LibTorch final : public Backend {
             along_time().counts.clear();
             graph_ = make_graph(*build.network, format_);
             update_ = Update(read_optimizer(build.optimizer, optimizers.data()), graph_);
-            paths_ = path_facts(*build.network, graph_, (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0);
+            built_ = library_facts();
+            const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
+            for (const auto& path : path_facts(*build.network, graph_, learns)) built_.push_back(path);
         });
     }
 
@@ -227,7 +228,7 @@ class LibTorch final : public Backend {
 
     at::MemoryFormat format_ = at::MemoryFormat::Contiguous;
     Graph graph_;
-    Facts paths_;  // of recurrent layers
+    Facts built_;  // what is asked again around every segment: found once, of the library and of paths
     Update update_;
     std::vector<at::Tensor> activations_;  // by node, of the last step of the task gradient
     at::Tensor predicted_;                 // of the last step of the task forward

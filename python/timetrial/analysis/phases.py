@@ -71,3 +71,11 @@ def typical(launches: Iterable[Phases]) -> Phases:
         return median(values) if values else None
 
     return Phases(**{field.name: middle(field.name) for field in fields(Phases)})
+
+
+def typical_start(launches: Iterable[tuple[int, Phases]]) -> Phases:
+    """The same of launches beside which nobody started; of all, where there are no others. `launches`: how
+    many could start side by side, this one among them, and its phases."""
+    known = list(launches)
+    alone = [phases for at_once, phases in known if at_once == 1]
+    return typical(alone or [phases for _, phases in known])

@@ -17,7 +17,7 @@ from timetrial.analysis.distribution import Distribution
 from timetrial.analysis.heats import Level, TurnTimes, levels_of
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.page_faults import unequal_page_faults
-from timetrial.analysis.phases import Phases, typical
+from timetrial.analysis.phases import Phases, typical, typical_start
 from timetrial.analysis.precision import too_wide
 from timetrial.analysis.ratios import Parts, speed_of, with_letters, with_ratios, with_step_times
 from timetrial.analysis.sameness import unequal_steps
@@ -298,16 +298,12 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         )
         + Counter(text for launch in launches for text in launch.record.warnings)
         + Counter(_of_launches(launches, parity)),
-        phases=typical(one.phases for one in _started_alone(launches)),
+        phases=typical_start(
+            (one.record.at_once, one.phases) for one in launches if one.record.purpose in TIMED
+        ),
         cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
         launches=launches,
     )
-
-
-def _started_alone(launches: Sequence[Launch]) -> list[Launch]:
-    """Timed ones whose start is a figure: nobody started beside them. All, where there are no others."""
-    timed = [one for one in launches if one.record.purpose in TIMED]
-    return [one for one in timed if one.record.at_once == 1] or timed
 
 
 def _samples_per_s(

@@ -68,10 +68,10 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
     starts = sum(start_s(one) for one in live)
-    each = sum(timed_s(one, sizes) for one in live)
+    first = starts + sum(timed_s(one, sizes) for one in live)
     # Behind the first heats they start side by side.
-    each += starts if isolated else starts / side_by_side_at_most(len(live))
-    seconds += n * each + (0 if isolated or not n else starts)
+    each = first if isolated else first - starts + starts / side_by_side_at_most(len(live))
+    seconds += (first + (n - 1) * each) if n else 0
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:
         assert train is not None

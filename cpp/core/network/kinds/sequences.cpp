@@ -9,10 +9,8 @@ namespace {
 
 constexpr const char* kDirections =
     " In the `direction` `reverse` a sample's first step is its last one that counts, and its last state the "
-    "one "
-    "behind step 0; `bidirectional` are both beside each other, `(N, 2 units)` or `(N, T, 2 units)`, the "
-    "reverse "
-    "with parameters of its own, `NAME.reverse.weight` and so on.";
+    "one behind step 0; `bidirectional` are both beside each other, `(N, 2 units)` or `(N, T, 2 units)`, the "
+    "reverse with parameters of its own, `NAME.reverse.weight` and so on.";
 
 constexpr const char* kLengths =
     " A second input of the role `lengths` says how many steps of each sample count; the others contribute "

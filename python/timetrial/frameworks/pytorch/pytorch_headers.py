@@ -4,6 +4,7 @@ whatever TORCHINDUCTOR_CACHE_DIR says (torch/_inductor/codecache.py, `_HEADER_DI
 import contextlib
 import getpass
 import os
+import re
 import tempfile
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
@@ -18,4 +19,13 @@ def keep_headers():
     own = os.path.join(cache, "temporary")
     os.makedirs(own, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a step of somebody's own may run in a folder that lasts
-        os.symlink(own, os.path.join(tempfile.gettempdir(), "torchinductor_" + getpass.getuser()))
+        os.symlink(own, os.path.join(tempfile.gettempdir(), "torchinductor_" + _user()))
+
+
+def _user():
+    """As torch names them (torch/_inductor/runtime/cache_dir_utils.py); a container may have none."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, ImportError, OSError):
+        name = "uid_{}".format(os.getuid())
+    return re.sub(r'[\\/:*?"<>|]', "_", name)
