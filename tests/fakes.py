@@ -225,7 +225,7 @@ class FakeEngine:
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
     def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
-        assert {plan.at_once for plan in plans} == {course.starts}
+        assert all(plan.at_once == course.starts for plan in plans)
         return [self.launch(plan) for plan in plans]
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
