@@ -13,6 +13,7 @@ from contender import contender_figures
 from figures import Figure
 from heats import heats_figures
 from product import product_figures
+from proof import proof_figures
 from rich.console import Console
 from rich.table import Table
 from sampling import sampling_figures
@@ -24,6 +25,7 @@ GROUPS = {
     "clock": clock_figures,
     "contender": contender_figures,
     "product": product_figures,
+    "proof": proof_figures,
     "speed": speed_figures,
     "scaling": scaling_figures,
     "heats": heats_figures,

@@ -1,13 +1,15 @@
-"""What a proof asks to be shown stays small: it all lies in a folder at the same time."""
+"""What a proof asks to be shown stays small, for it all lies in a folder at the same time, and what judging
+it took is given back."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from launching import workload
+from launching import make_plan, workload
 from native_twin import NativeTwin
 
+from timetrial.launch import run_launch
 from timetrial.proof.observed import Tensors
 from timetrial.proof.sequence import LARGE_BYTES, run_proof
 from timetrial.workloads import prepare
@@ -38,3 +40,22 @@ def test_dumps_of_a_proof_stay_below_200_mb(
     assert 0 < contact.shown < MOST_BYTES
     weights = sum(values.nbytes for values in contact.dump("parameter").values())
     assert weights <= LARGE_BYTES  # of larger ones fewer steps are shown
+
+
+def anonymous_bytes() -> int:
+    """Of this process."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in status if line.startswith("RssAnon:"))
+
+
+def test_what_judging_took_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that it is 1.7 GB of a batch of 256."""
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
+    plan = make_plan(
+        tmp_path / "proof", "cblas", purpose="proof", network="lenet5", batch_size=256, dataset="digits28"
+    )
+    before = anonymous_bytes()
+    record = run_launch(plan)
+    assert record.parity is not None
+    assert record.parity.status == "passed", record.reason
+    assert anonymous_bytes() < before + MOST_BYTES

@@ -42,6 +42,7 @@ from timetrial.processes.launch_folder import make_folder, remove_own_folders, w
 from timetrial.processes.left import remove
 from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
+from timetrial.processes.own_memory import give_back_freed
 from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.sequence import Proof
 from timetrial.records.model import LaunchRecord
@@ -110,9 +111,11 @@ class Launch:
         return found.record(self.plan)
 
     def forget(self) -> None:
-        """Dumps are mapped: their descriptors do not wait for the garbage collector."""
+        """Dumps are mapped: their descriptors do not wait for the garbage collector. What judging took is
+        there for the next contender."""
         self.proof = None
         self.gate.forget()
+        give_back_freed()
 
     def _cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()
