@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PIECE = 1 << 20  # values
+PIECE = 1 << 15  # values: what a step is judged from stays in the cache
 UNIT = 2.0**-24  # half a unit in the last place of f32, relative
 VANISHING = 1e-9  # of the largest gradient of a layer: of sums in double precision nothing more is left
 

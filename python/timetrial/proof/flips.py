@@ -92,8 +92,8 @@ def edges_of(
         if traits.picks_largest:
             windows = math.prod(node["shape"][1:])
             for image, one in enumerate(values):
-                for edge in _pooling_edges(node, source, one, rms, limit, ties):
-                    yield replace(edge, unit=edge.unit + image * windows, place=edge.place + image * one.size)
+                begin = image * windows, image * one.size
+                yield from _pooling_edges(node, source, one, begin, rms, limit, ties)
 
 
 def _kink_edges(
@@ -110,8 +110,15 @@ def _kink_edges(
 
 
 def _pooling_edges(
-    node: Mapping[str, Any], source: str, values: Doubles, rms: float, limit: float, ties: Ties
+    node: Mapping[str, Any],
+    source: str,
+    values: Doubles,
+    begin: tuple[int, int],
+    rms: float,
+    limit: float,
+    ties: Ties,
 ) -> Iterator[Edge]:
+    """`values`: of one image; `begin`: of it in the batch, in units and in places."""
     a = node["attributes"]
     height, width = a["padding_h"], a["padding_w"]
     places = np.arange(values.size).reshape(values.shape)
@@ -133,10 +140,10 @@ def _pooling_edges(
         missing = float(gap[unit])
         edge = Edge(
             node["name"],
-            int(unit),
+            begin[0] + int(unit),
             missing / rms,
             source,
-            int(found[unit, second[unit]]),
+            begin[1] + int(found[unit, second[unit]]),
             missing + BEYOND * rms,
             -BEYOND * rms,
         )
