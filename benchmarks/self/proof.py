@@ -6,13 +6,14 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest import mock
 
 from figures import Figure
+from honest_seeds import OPTIMIZER
 
 from timetrial.cases.case import Case, Workload
 from timetrial.launch import LaunchPlan, gate, run_launch
@@ -21,7 +22,6 @@ from timetrial.workloads import prepare
 SECONDS = 3.0
 LAUNCHES = 3
 CONTENDERS = ("eigen", "cblas", "onednn", "libtorch", "pytorch")
-OPTIMIZER = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
 
 
 def proof_figures() -> list[Figure]:
@@ -41,10 +41,8 @@ def _seconds(backend: str, seed: int) -> float:
     work = Workload("lenet5", "digits28", 64, OPTIMIZER)
     case = Case(backend, work, settings={"threads": "1"})
     with tempfile.TemporaryDirectory() as folder, _gates_time() as spent:
-        plan = LaunchPlan(
-            case, prepare(work, seed=seed, epochs=1), "proof", Path(folder) / "proof", seed=seed
-        )
-        record = run_launch(plan)
+        prepared = prepare(work, seed=seed, epochs=1)
+        record = run_launch(LaunchPlan(case, prepared, "proof", Path(folder) / "proof", seed=seed))
     if record.parity is None or record.parity.status != "passed":
         raise SystemExit(f"{backend}, seed {seed}: {record.reason or record.parity}")
     return sum(spent)
@@ -73,11 +71,7 @@ def _gates_time() -> Iterator[list[float]]:
 
     parts = [(gate.Gate, name) for name in ("open", "run_proof", "judge_proof")]
     parts += [(gate, name) for name in ("stressed", "judge_of", "with_recipe")]
-    patches = [mock.patch.object(owner, name, timed(getattr(owner, name))) for owner, name in parts]
-    for patch in patches:
-        patch.start()
-    try:
+    with ExitStack() as patches:
+        for owner, name in parts:
+            patches.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name))))
         yield spent
-    finally:
-        for patch in patches:
-            patch.stop()
