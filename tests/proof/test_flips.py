@@ -13,7 +13,8 @@ import timetrial as tt
 from timetrial.agreement.update import Rule
 from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
-from timetrial.proof.judge import SMALL, NativeJudge
+from timetrial.proof import parity as parity_module
+from timetrial.proof.judge import SMALL, Answer, NativeJudge, NativeWitness
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.parity import Expected, compare
 from timetrial.proof.ways import Guide
@@ -130,6 +131,37 @@ def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
         assert len(parity.turned) == 1
         assert f"relu unit {UNIT} of image {TURNED_IMAGE}, margin 2e-06" in parity.turned[0]
         assert all(one.passed for one in parity.comparisons)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_decision_is_found_behind_those_that_are_tried_first(
+    stage: Stage, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parity_module, "FIRST_TURNED", first)
+    gradient = stage.turned("relu unit 4 of image 2")
+    parity = stage.judged(gradient)
+    assert parity.status == "passed", parity.reason
+    assert [one.partition(",")[0] for one in parity.turned] == [f"relu unit {UNIT} of image {TURNED_IMAGE}"]
+
+
+def test_what_nobody_asks_for_is_not_computed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 gradients of an image make a second of LeNet-5, and the closest decision is mostly the one."""
+    asked = []
+    gradient = NativeWitness.gradient
+
+    def counted(self: NativeWitness, *words: Any, **options: Any) -> Answer:
+        asked.append(words)
+        return gradient(self, *words, **options)
+
+    monkeypatch.setattr(NativeWitness, "gradient", counted)
+    stage.images[:] = stage.images[TURNED_IMAGE]  # as near to the edge in all
+    stage.images += np.arange(N, dtype=np.float32)[:, None, None, None] * 1e-8
+    different = len(np.unique(stage.images.reshape(N, -1), axis=0))
+    found = turns(stage.judge, stage.parameters, stage.batch)
+    next(found)
+    assert len(asked) == different + 1
+    assert len(list(found)) >= 1
+    assert len(asked) > different + 1
 
 
 @tt.layer_kind

@@ -40,6 +40,7 @@ TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are 
 MOST_TURNED = 256  # units that are looked at, the closest first
 MOST_BYTES = 1_000_000_000  # of what all of them make different: of a larger network fewer are looked at,
 FEWEST_TURNED = 64  # and no fewer
+FIRST_TURNED = 24  # the closest of them, which explain most of what is turned, are tried by themselves first
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]
@@ -176,8 +177,9 @@ def fits(parameters: Tensors) -> bool:
     return FEWEST_TURNED * sum(8 * tensor.size for tensor in parameters.values()) <= MOST_BYTES
 
 
-def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first") -> list[Turn]:
-    """Everything that rounding might turn in a batch, for whoever takes ties this way."""
+def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first") -> Iterator[Turn]:
+    """Everything that rounding might turn in a batch, for whoever takes ties this way: the closest first, and
+    ties behind. What each makes different is computed when it is asked for."""
     witness = judge.witness(ties)
     witness.load(parameters)
     close: list[tuple[int, Edge]] = []
@@ -203,24 +205,21 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
         share = times[number] / sample_count(batch)
         return {name: share * (turned[name] - plain[number][name]) for name in turned}
 
-    found = [
-        Turn(
+    for number, edge in close[:most]:
+        yield Turn(
             f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}"
             + (", a tie in f32" if edge.is_tied else ""),
             # An image that comes several times need not turn everywhere.
             tuple((count + 1) / times[number] for count in range(times[number])),
             difference(number, [edge]),
         )
-        for number, edge in close[:most]
-    ]
     for node, images_with in tied.items():
         total: Tensors = {}
         for number, edges in images_with:
             for name, values in difference(number, edges).items():
                 total[name] = total[name] + values if name in total else values
         count = sum(len(edges) for _, edges in images_with)
-        found.append(Turn(f"{node}: {count} ties", (0.5, 1.0), total))
-    return found
+        yield Turn(f"{node}: {count} ties", (0.5, 1.0), total)
 
 
 def every_tie(judge: Judge, parameters: Tensors, batch: Tensors) -> Turn:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
 from timetrial.proof.coupled import explain_coupled
-from timetrial.proof.flips import every_tie, explain, fits, turns
+from timetrial.proof.flips import FIRST_TURNED, every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors, rows_of
@@ -209,19 +210,18 @@ class _Court:
         then; or both as they are. Where images depend on each other rounding makes more of them besides."""
         doubt: Doubt | None = None
         for ties in sorted(TIES, key=lambda one: one != self._ties):
-            explained, words = self._explained(seen, answer, parameters, batch, ties)
-            explained = explained if words else answer
-            again = self._gradient_comparisons(seen, explained)
-            # Only what explains everything counts as an explanation.
-            is_explained = bool(words) and all(one.passed for one in again if _is_of_gradient(one))
-            if not is_explained and self._expected.states:
-                doubt = doubt or self._doubt(parameters, batch)
-                again = self._gradient_comparisons(seen, explained, doubt)
-                words, is_explained = [*words, WORDS], all(one.passed for one in again)
-            if is_explained:
-                self._ties = ties
-                self.turned += [_name(seen, one) for one in words]
-                return explained, again
+            for explained, words in self._explained(seen, answer, parameters, batch, ties):
+                again = self._gradient_comparisons(seen, explained)
+                # Only what explains everything counts as an explanation.
+                is_explained = bool(words) and all(one.passed for one in again if _is_of_gradient(one))
+                if not is_explained and self._expected.states:
+                    doubt = doubt or self._doubt(parameters, batch)
+                    again = self._gradient_comparisons(seen, explained, doubt)
+                    words, is_explained = [*words, WORDS], all(one.passed for one in again)
+                if is_explained:
+                    self._ties = ties
+                    self.turned += [_name(seen, one) for one in words]
+                    return explained, again
         return answer, found
 
     def _doubt(self, parameters: Tensors, batch: Tensors) -> Doubt:
@@ -283,7 +283,9 @@ class _Court:
         parameters: Tensors,
         batch: Tensors,
         ties: Ties,
-    ) -> tuple[Answer, list[str]]:
+    ) -> Iterator[tuple[Answer, list[str]]]:
+        """The judge's answer with the decisions turned that speak for what was seen, and their words; one
+        after the other, as far as somebody asks."""
         shown: Tensors = {}
         for name in answer.gradient:
             if seen.gradient is not None:
@@ -294,21 +296,23 @@ class _Court:
                     continue
                 mine = implied
             if not np.all(np.isfinite(mine)):
-                return answer, []
+                return
             shown[name] = mine
         if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
             corrected, words = explain_coupled(self._judge, parameters, batch, shown, tolerance, ties)
-            return replace(answer, gradient=corrected), words
+            yield replace(answer, gradient=corrected) if words else answer, words
+            return
         residual = {
             name: np.asarray(mine, np.float64) - answer.gradient[name] for name, mine in shown.items()
         }
-        possible = turns(self._judge, parameters, batch, ties)
-        if ties == "all":
-            possible.append(every_tie(self._judge, parameters, batch))
-        corrected, words = explain(residual, answer.gradient, possible)
-        return replace(answer, gradient=corrected), words
+        possible = [every_tie(self._judge, parameters, batch)] if ties == "all" else []
+        left = turns(self._judge, parameters, batch, ties)
+        for many in (FIRST_TURNED, None):
+            possible += islice(left, many)
+            corrected, words = explain(residual, answer.gradient, possible)
+            yield replace(answer, gradient=corrected), words
 
     def follow(self, plain: Plain, forced: Sequence[float] = ()) -> None:
         """The judge's own steps from the initial values: their losses, and roughly their way, must be the
