@@ -1,4 +1,4 @@
-"""The folder in which a framework keeps what it compiles: empty in the proof launch, then warm.
+"""The folder in which a framework keeps what it compiles: empty as a proof begins, then warm.
 
     <cache>/v1/compile/<key>/    lock, files/ (what the framework wrote), entry.json (it is whole; of what)
 
@@ -42,10 +42,10 @@ class Compiled:
 
 @contextlib.contextmanager
 def compiled(
-    case: Case, contender: Contender, job: Mapping[str, Any], purpose: str, scratch: Path
+    case: Case, job: Mapping[str, Any], contender: Contender, scratch: Path, *, makes: bool
 ) -> Iterator[Compiled]:
-    """The folder of one launch; `scratch` is one that goes with the launch. InputError: the cache cannot be
-    written."""
+    """The folder of one launch of this work; `scratch` is one that goes with the launch. `makes`: it begins
+    with an empty one, which it leaves to others. InputError: the cache cannot be written."""
     if SETTING not in contender.settings:
         yield Compiled(CompileCache(state="none"), None)
         return
@@ -59,10 +59,10 @@ def compiled(
     except OSError as error:
         raise cannot_write(error) from error
     try:
-        if not _locked(lock, shared=purpose != "proof"):
+        if not _locked(lock, shared=not makes):
             yield _scratch(scratch)  # another process makes the entry, or uses it while this one would
             return
-        if purpose != "proof":
+        if not makes:
             yield _kept(entry, scratch)
             return
         given = _empty(entry)

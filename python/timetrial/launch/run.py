@@ -7,13 +7,14 @@ import functools
 import math
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from timetrial.caps.caps import caps_of
 from timetrial.cases.case import Case
-from timetrial.contenders.compile_cache import COLD, compiled
-from timetrial.contenders.compile_cache import SETTING as CACHE
+from timetrial.contenders.compile_cache import compiled
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, pins_of, setting_environment
 from timetrial.control import counting
@@ -91,6 +92,7 @@ class Launch:
         self.gate = gate or Gate(plan, self._cancelled)
         self.found = Found()
         self.proof: Proof | None = None
+        self.cached: tuple[Case, Mapping[str, Any]] | None = None  # whose compile cache it gets
 
     def run(self) -> LaunchRecord:
         """Prepares, runs, judges; never raises for what the contender did."""
@@ -130,22 +132,18 @@ class Launch:
         plan = replace(plan, prepared=self.gate.prepared)
         job = make_job(plan, contender)
         write_job(plan, job)
+        makes = self.cached is None and plan.purpose == "proof"
+        self.cached = self.cached or (plan.case, job)
         scratch = plan.folder.resolve() / "tmp"
         with (
             self.alive or contextlib.nullcontext(),
-            compiled(self._cached_case, contender, job, plan.purpose, scratch / "cache") as cache,
+            compiled(*self.cached, contender, scratch / "cache", makes=makes) as cache,
         ):
             if self._cancelled():
                 raise KeyboardInterrupt
             self.found.cache = cache.record
             self._start(contender, cache.folder, scratch)
             cache.keep = True
-
-    @property
-    def _cached_case(self) -> Case:
-        """What the proof's own recipe compiles nobody needs again."""
-        case = self.plan.case
-        return replace(case, settings={**case.settings, CACHE: COLD}) if self.gate.is_stress else case
 
     def _start(self, contender: Contender, cache: Path | None, scratch: Path) -> None:
         plan, found = self.plan, self.found
@@ -281,6 +279,7 @@ class Launch:
         """Another launch of the same contender, for the proof's own recipe."""
         make_folder(plan.folder)
         launch = Launch(plan, self.cancel, alive=self.alive, gate=self.gate.for_stress(plan))
+        launch.cached = self.cached  # much of what is compiled does not depend on the batch
         try:
             launch._run_contender(contender)
         finally:
