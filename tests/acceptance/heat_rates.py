@@ -29,7 +29,7 @@ from timetrial.statistics.intervals import Estimate, positive_locations
 EFFECTS = np.log(np.array([1.0, 1.0, 1.03, 2.1, 0.6]))
 QUICK = sizes("quick")
 ROUNDS = QUICK.rounds
-HEATS = (4, 6, 8)
+HEATS = (3, 4, 6, 8)
 
 # Of a heat: (rounds, contenders) -> ln(ratio to the first), one per contender.
 OfHeat = Callable[[Array], Array]
