@@ -179,11 +179,20 @@ class Engine : public Backend {
     }
 
     // Of a judge, an activation that is written is a nudge, as in `reference`: it is added to that node's
-    // output in every step that learns from then on.
+    // output in every step that learns from then on. So is a gradient: a normalization's sums are off by so
+    // much of the sizes of their terms, with what it takes away by them.
     void write_tensor(const tt_tensor& tensor) override {
-        if (tensor.role != TT_ACTIVATION) return Backend::write_tensor(tensor);
+        const bool is_nudge =
+            tensor.role == TT_ACTIVATION || (is_judge<T> && tensor.role == TT_ROLE_GRADIENT);
+        if (!is_nudge) return Backend::write_tensor(tensor);
         if constexpr (is_judge<T>) {
             find_tensor(tensor);  // by name and shape
+            for (Parameter<T>* p : graph_.parameters) {
+                if (tensor.role != TT_ROLE_GRADIENT || p->name != tensor.name) continue;
+                p->nudge = Buffer<T>(p->size());
+                std::copy_n(static_cast<const T*>(tensor.data), p->size(), p->nudge.data());
+            }
+            if (tensor.role == TT_ROLE_GRADIENT) return;
             for (Node<T>& node : graph_.nodes) {
                 if (node.name != tensor.name) continue;
                 const auto* values = static_cast<const T*>(tensor.data);

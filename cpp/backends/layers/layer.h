@@ -105,6 +105,7 @@ struct Parameter {
     const float* initial = nullptr;
     Buffer<T> value;
     Buffer<T> gradient;
+    Buffer<T> nudge;  // empty, or what rounds the gradient's sum off (Engine::write_tensor)
     // Of the optimizer, with their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Buffer<T>>> states;
     int64_t size() const {

@@ -178,14 +178,18 @@ class Reference final : public Backend {
 
     // An activation that is written is a nudge: it is added to that node's output in every step from then on.
     // Whoever judges shows with it what a decision that rounding may turn (relu, maximum) would lead to.
+    // So is a gradient: a normalization's sums are off by so much of the sizes of their terms, with what it
+    // takes away by them.
     void write_tensor(const tt_tensor& tensor) override {
-        if (tensor.role != TT_ACTIVATION) return Backend::write_tensor(tensor);
+        if (tensor.role != TT_ACTIVATION && tensor.role != TT_ROLE_GRADIENT)
+            return Backend::write_tensor(tensor);
         const tt_tensor own = find_tensor(tensor);
-        for (Node& node : nodes_) {
-            if (node.output.value.data() != own.data) continue;
-            const auto* values = static_cast<const double*>(tensor.data);
-            node.nudge.assign(values, values + node.output.size());
-        }
+        const auto* values = static_cast<const double*>(tensor.data);
+        for (Node& node : nodes_)
+            if (node.output.value.data() == own.data) node.nudge.assign(values, values + node.output.size());
+        for_each_parameter([&](Parameter& p) {
+            if (p.gradient.data() == own.data) p.nudge.assign(values, values + p.size());
+        });
     }
 
   private:

@@ -69,6 +69,7 @@ class BatchNorm final : public Function {
             bias().gradient[c] += derivatives[1];
             i = 2;
             for_each_place(x.shape, c, [&](std::size_t place) { x.gradient[place] += derivatives[i++]; });
+            if (!weight().nudge.empty()) round_sums(x, y, c);
         }
     }
 
@@ -85,6 +86,28 @@ class BatchNorm final : public Function {
     }
 
   private:
+    // The gradients of weight and bias are sums over the batch, and their means, of g xhat and of g, are what
+    // is taken away from g on the way back: all of it moves by a nudge.
+    void round_sums(Tensor& x, const Tensor& y, std::size_t c) {
+        const std::vector<double> of_channel = channel<double>(x.shape, x.value, c);
+        const Moments<double> moments(of_channel);
+        const double slope = 1 / std::sqrt(moments.variance + epsilon_);
+        double size = 0, product_size = 0;
+        std::size_t i = 0;
+        for_each_place(x.shape, c, [&](std::size_t place) {
+            size += std::abs(y.gradient[place]);
+            product_size += std::abs(y.gradient[place] * (of_channel[i++] - moments.mean) * slope);
+        });
+        const double off = bias().nudge[c] * size, product_off = weight().nudge[c] * product_size;
+        bias().gradient[c] += off;
+        weight().gradient[c] += product_off;
+        const double share = weight().value[c] * slope / static_cast<double>(of_channel.size());
+        i = 0;
+        for_each_place(x.shape, c, [&](std::size_t place) {
+            x.gradient[place] -= share * (off + (of_channel[i++] - moments.mean) * slope * product_off);
+        });
+    }
+
     template <class Real>
     Real normalized(const Real& x, const Moments<Real>& moments, const Real& w, const Real& b) const {
         using std::sqrt;

@@ -39,9 +39,9 @@ class Function {
     std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
 
   protected:
-    Tensor& weight() const { return *parameters[0]; }
+    Parameter& weight() const { return *parameters[0]; }
     bool has_bias() const { return parameters.size() > 1; }
-    Tensor& bias() const { return *parameters[1]; }
+    Parameter& bias() const { return *parameters[1]; }
 };
 
 }  // namespace timetrial::reference

@@ -68,9 +68,11 @@ def explain_coupled(
     mine: Tensors,
     tolerance: float,
     ties: Ties = "first",
+    doubted: Mapping[str, float] | None = None,
 ) -> tuple[Tensors, list[str]]:
     """The judge's gradient with those decisions turned that a contender's (`mine`) asks for, and the words of
-    each; without words nothing was found. Whether that explains it, the ordinary comparison says."""
+    each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubted`:
+    what rounding makes of each, absolute, which no decision is searched for."""
     first, place = evenly(batch)
     witness = judge.witness(ties, images=len(first))
     # Who takes equal maxima otherwise does so where maxima are picked.
@@ -78,7 +80,7 @@ def explain_coupled(
         return {}, []
     search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first))
     for owner in reversed(search.owners):
-        search.settle(owner, mine, tolerance)
+        search.settle(owner, mine, tolerance, doubted or {})
     return search.gradient, [search.words_of(one, first) for one in search.turned]
 
 
@@ -114,17 +116,18 @@ class _Search:
             return self._now
         return {name: values + self._parts[name] for name, values in self._now.items()}
 
-    def settle(self, owner: str, mine: Tensors, tolerance: float) -> None:
+    def settle(self, owner: str, mine: Tensors, tolerance: float, doubted: Mapping[str, float]) -> None:
         """Turns decisions between a layer and the next ones that learn, as long as its gradients differ from
-        a contender's and that brings them nearer."""
+        a contender's by more than rounding does and that brings them nearer."""
         scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] == owner}
+        limits = {name: max(tolerance, doubted.get(name, 0.0) / size) for name, size in scale.items()}
         looks: dict[_Chance, _Look] = {}
         are_tied = False
         while True:
             rest = {name: (mine[name] - self._now[name]) / size for name, size in scale.items()}
             for name in scale if self._parts else ():
                 rest[name] -= self._parts[name] / scale[name]
-            if all(norm(values) <= tolerance for values in rest.values()):
+            if all(norm(values) <= limits[name] for name, values in rest.items()):
                 return
             self._look(owner, rest, scale, looks, are_tied=are_tied)
             chosen = _nearest(rest, looks)

@@ -71,7 +71,8 @@ class Witness(Protocol):
     is_large: bool  # computes some 5e9 of them a second, instead of 5e8
 
     def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
-        """Of its batch. With these amounts added to the outputs of nodes; every activation is shown."""
+        """Of its batch. With these amounts added to the outputs of nodes, and the sums that are gradients of
+        a normalization's parameters off by so much of the sizes of their terms; every activation is shown."""
 
     def load(self, parameters: Tensors) -> None:
         """What the images after this are judged at: with the states of layers, where there are any."""
@@ -168,10 +169,12 @@ class NativeJudge:
         return Answer(loss, self._backend.tensors("gradient"), shown, kept)
 
     def _nudge(self, nudges: Tensors) -> None:
-        shapes = {node["name"]: node["shape"] for node in self._network.nodes}
+        shapes = {one["name"]: one["shape"] for one in (*self._network.nodes, *self._network.parameters)}
         nothing = {name: np.zeros(shapes[name]) for name in self._nudged - nudges.keys()}
+        of_parameters = {one["name"] for one in self._network.parameters}
         for name, amounts in {**nothing, **nudges}.items():
-            self._backend.write_tensor(name, amounts, role="activation")
+            role = "gradient" if name in of_parameters else "activation"
+            self._backend.write_tensor(name, amounts, role=role)
         self._nudged = set(nudges)
 
 

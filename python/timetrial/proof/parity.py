@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.agreement.rounding import LEAST, TIMES, WORDS, Doubt, doubt_of_batch
-from timetrial.agreement.sizes import UNIT, distance, norm, size_of
+from timetrial.agreement.sizes import UNIT, distance, norm, of_terms, size_of
 from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
@@ -208,14 +208,13 @@ class _Court:
     ) -> tuple[Answer, list[Comparison]]:
         """The judge's answer with the decisions turned that explain everything, and what is left of `found`
         then; or both as they are. Where images depend on each other rounding makes more of them besides."""
-        doubt: Doubt | None = None
+        doubt = self._doubt(parameters, batch) if self._expected.states else None
         for ties in sorted(TIES, key=lambda one: one != self._ties):
-            for explained, words in self._explained(seen, answer, parameters, batch, ties):
+            for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
                 again = self._gradient_comparisons(seen, explained)
                 # Only what explains everything counts as an explanation.
                 is_explained = bool(words) and all(one.passed for one in again if _is_of_gradient(one))
-                if not is_explained and self._expected.states:
-                    doubt = doubt or self._doubt(parameters, batch)
+                if doubt is not None and not (is_explained and all(one.passed for one in again)):
                     again = self._gradient_comparisons(seen, explained, doubt)
                     words, is_explained = [*words, WORDS], all(one.passed for one in again)
                 if is_explained:
@@ -234,7 +233,10 @@ class _Court:
         self, seen: Observation, answer: Answer, doubt: Doubt | None = None
     ) -> list[Comparison]:
         value, slope = self.precision.value, self.precision.gradient
-        sizes = {name: size_of(answer.gradient, name) for name in self._expected.initial}
+        sizes = {
+            name: size_of(answer.gradient, name) * of_terms(self._terms(name))
+            for name in self._expected.initial
+        }
         if doubt is not None:
             for name, size in sizes.items():
                 sizes[name] = max(size * LEAST, doubt.allowed("gradient", name)) / slope
@@ -276,6 +278,12 @@ class _Court:
                 found.append(_layer_state(seen, seen.after, name, judged, kept * value, doubted))
         return found
 
+    def _terms(self, name: str) -> int:
+        """Of the sum that a bias's gradient is: over the batch and the image."""
+        shape = self._expected.nodes.get(name.rpartition(".")[0], ())
+        is_bias = self._expected.initial[name].ndim == 1
+        return shape[0] * math.prod(shape[2:]) if is_bias and shape else 1
+
     def _explained(
         self,
         seen: Observation,
@@ -283,6 +291,7 @@ class _Court:
         parameters: Tensors,
         batch: Tensors,
         ties: Ties,
+        doubt: Doubt | None,
     ) -> Iterator[tuple[Answer, list[str]]]:
         """The judge's answer with the decisions turned that speak for what was seen, and their words; one
         after the other, as far as somebody asks."""
@@ -301,7 +310,10 @@ class _Court:
         if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
-            corrected, words = explain_coupled(self._judge, parameters, batch, shown, tolerance, ties)
+            doubted = {name: doubt.allowed("gradient", name) for name in shown} if doubt else {}
+            corrected, words = explain_coupled(
+                self._judge, parameters, batch, shown, tolerance, ties, doubted
+            )
             yield replace(answer, gradient=corrected) if words else answer, words
             return
         residual = {
