@@ -39,7 +39,7 @@ class OneAnswer:
     def output(self, parameters: Tensors, batch: Tensors) -> np.ndarray[Any, Any]:
         return np.ones((2, 2))
 
-    def witness(self, ties: Ties = "first") -> Witness:
+    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
         return NothingClose()
 
 
@@ -48,7 +48,7 @@ class NothingClose:
 
     def load(self, parameters: Tensors) -> None: ...
 
-    def gradient(self, image: Tensors, nudges: Tensors) -> Answer:
+    def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
         return Answer(2.0, GRADIENT, {})
 
 

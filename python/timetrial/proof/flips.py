@@ -18,6 +18,7 @@ rivals that lie within rounding either one or both may have won.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -180,18 +181,18 @@ def fits(parameters: Tensors) -> bool:
 def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first") -> Iterator[Turn]:
     """Everything that rounding might turn in a batch, for whoever takes ties this way: the closest first, and
     ties behind. What each makes different is computed when it is asked for."""
+    first, place = different(batch)
+    times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
+    every = judge.witness(ties, images=len(first))
+    every.load(parameters)
+    shown = every.gradient(rows_of(batch, first), {}).activation
     witness = judge.witness(ties)
     witness.load(parameters)
     close: list[tuple[int, Edge]] = []
     tied: dict[str, list[tuple[int, list[Edge]]]] = {}
-    plain: dict[int, Tensors] = {}
-    first, place = different(batch)
-    times = dict(zip(first.tolist(), np.bincount(place).tolist(), strict=True))
-    for number in times:
-        answer = witness.gradient(rows_of(batch, [number]), {})
-        edges = list(edges_of(witness.nodes, answer.activation, ties=ties))
-        if edges:
-            plain[number] = answer.gradient
+    for row, number in enumerate(times):
+        of_image = {name: values[row : row + 1] for name, values in shown.items()}
+        edges = list(edges_of(witness.nodes, of_image, ties=ties))
         close += [(number, edge) for edge in edges if edge.margin > 0]
         for node in {edge.node for edge in edges if edge.margin == 0}:
             equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
@@ -199,11 +200,15 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
     close.sort(key=lambda pair: pair[1].margin)
     most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
 
+    @functools.cache
+    def plain(number: int) -> Tensors:
+        return witness.gradient(rows_of(batch, [number]), {}, activations=False).gradient
+
     def difference(number: int, edges: Sequence[Edge]) -> Tensors:
-        nudges = nudges_of(edges, witness.nodes)
-        turned = witness.gradient(rows_of(batch, [number]), nudges).gradient
+        nudges, own = nudges_of(edges, witness.nodes), plain(number)
+        turned = witness.gradient(rows_of(batch, [number]), nudges, activations=False).gradient
         share = times[number] / sample_count(batch)
-        return {name: share * (turned[name] - plain[number][name]) for name in turned}
+        return {name: share * (turned[name] - own[name]) for name in turned}
 
     for number, edge in close[:most]:
         yield Turn(

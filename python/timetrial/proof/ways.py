@@ -119,7 +119,8 @@ class Guide:
             nearest, best = way.errors(losses)[late], None
             for step in range(late):
                 batch, before = self._batches.batch(stream, step), self.way(stream, step, turned).end
-                for turn in turns(self._judge, before, batch, self._ties):
+                # All of them first: the judge is asked for other things in between.
+                for turn in list(turns(self._judge, before, batch, self._ties)):
                     said = f"step {step + 1}: {turn.words}"
                     # Each unit turns once, whatever its margin is on another way.
                     known = any(_unit(said) == _unit(one) for one in words)
