@@ -101,6 +101,17 @@ def test_japanese_vowels_are_in_that_form(tmp_path: Path) -> None:
     write_ts(tmp_path)
     for part in ("TRAIN", "TEST"):
         (tmp_path / f"Small_{part}.ts").rename(tmp_path / f"JapaneseVowels_{part}.ts")
-    assert load_dataset("japanese-vowels", str(tmp_path)).train["lengths"].tolist() == [3, 2, 1]
+    data, own = (load_dataset(name, str(tmp_path)) for name in ("japanese-vowels", "series"))
+    assert data.train["lengths"].tolist() == [3, 2, 1]
+    # In units of the scatter of the steps to train on; what is behind the end stays 0.
+    counts = [np.arange(3) < steps for steps in (3, 2, 1)]
+    values, raw = (np.asarray(one.train["series"], np.float64)[np.array(counts)] for one in (data, own))
+    np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(values.std(axis=0), 1, rtol=1e-6)
+    assert not np.any(data.train["series"][1][2:])
+    first = (own.test["series"][0, 0] - raw.mean(axis=0)) / raw.std(axis=0)
+    np.testing.assert_allclose(data.test["series"][0, 0], first, rtol=1e-6)
+    assert "scatter 1" in data.description["scaled"]
+    assert "scaled" not in own.description
     with pytest.raises(Unavailable, match="timetrial datasets install japanese-vowels"):
         load_dataset("japanese-vowels")

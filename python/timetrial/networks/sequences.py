@@ -130,8 +130,14 @@ def _vowels(
         dataset="synthetic-series",
         batch_size=16,
         optimizer=check_optimizer(
-            {"name": "adam", "learning_rate": 3e-3, "schedule": {"name": "cosine"}},
+            {
+                "name": "adam",
+                "learning_rate": 3e-3,
+                "weight_decay": 1e-3,
+                "schedule": {"name": "cosine"},
+            },
         ),
+        epochs=30,
         facts=Facts(
             f"{words} of 128 units over series of unequal lengths, its last state, dropout",
             "this project; the data are of Kudo, Toyama and Shimbo, Pattern Recognition Letters 20, 1999",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timetrial.dataset_files.dataset import Dataset
 from timetrial.dataset_files.files import file_hashes, find_files
@@ -17,6 +19,8 @@ from timetrial.texts.ts_files import TimeSeries, read_ts
 VOWELS = "japanese-vowels"
 LAYOUT = "NAME_TRAIN.ts and NAME_TEST.ts"
 
+Doubles = NDArray[np.float64]
+
 
 def vowels_files(folder: str | None) -> list[Path]:
     """To train on and to test on."""
@@ -26,8 +30,9 @@ def vowels_files(folder: str | None) -> list[Path]:
 
 def load_vowels(name: str, steps: int | None, folder: str | None, seed: int) -> Dataset:
     """Nine speakers, 12 coefficients in each of 7 to 29 steps (Kudo, Toyama and Shimbo, Pattern Recognition
-    Letters 20, 1999). The split is the published one."""
-    return _load(name, vowels_files(folder), steps)
+    Letters 20, 1999), each in units of its own scatter: that of the first is five times that of the eleventh.
+    The split is the published one."""
+    return _load(name, vowels_files(folder), steps, scales=True)
 
 
 def _series_files(folder: str | None) -> list[Path]:
@@ -53,7 +58,8 @@ def load_series(name: str, steps: int | None, folder: str | None, seed: int) -> 
     return _load(name, _series_files(folder), steps)
 
 
-def _load(name: str, files: list[Path], steps: int | None) -> Dataset:
+def _load(name: str, files: list[Path], steps: int | None, *, scales: bool = False) -> Dataset:
+    """`scales`: by mean and standard deviation of each channel, over all steps of the series to train on."""
     train, test = (read_ts(file) for file in files)
     channels = [one.series[0].shape[1] for one in (train, test)]
     if channels[0] != channels[1]:
@@ -71,10 +77,19 @@ def _load(name: str, files: list[Path], steps: int | None) -> Dataset:
         "class_names": ", ".join(classes),
         "files_sha256": file_hashes(files),
     }
+    if scales:
+        values = np.concatenate(train.series).astype(np.float64)
+        mean, scatter = values.mean(axis=0), values.std(axis=0)
+        train, test = (replace(one, series=_scaled(one, mean, scatter)) for one in (train, test))
+        description["scaled"] = "each channel to mean 0 and scatter 1 over the steps to train on"
     longest = max(len(series) for one in (train, test) for series in one.series)
     return series_dataset(
         name, _part(train, classes), _part(test, classes), len(classes), steps or longest, description
     )
+
+
+def _scaled(one: TimeSeries, mean: Doubles, scatter: Doubles) -> tuple[np.ndarray[Any, Any], ...]:
+    return tuple(((values - mean) / scatter).astype(np.float32) for values in one.series)
 
 
 def _part(one: TimeSeries, classes: list[str]) -> tuple[tuple[np.ndarray[Any, Any], ...], Any]:
