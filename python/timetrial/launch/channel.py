@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from timetrial.agreement.passes import PassCheck, can_reset, pass_steps
 from timetrial.launch.contact import LaunchContact
+from timetrial.launch.counted_steps import CountedSteps
 from timetrial.launch.plan import LaunchPlan, Limits
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.observing.observe import Watch
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import AnswerType, Description, Done
-from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.sequence import FIRST_CALLS
 from timetrial.records.model import SegmentKind
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from timetrial.launch.counted_steps import CountedSteps
 from timetrial.launch.decisions import Stage
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.processes.events import Ask, Done, DumpDone, GradientDone, broken
 from timetrial.processes.left import empty, largest_array_bytes, read_array, remove
-from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.observed import Tensors
 from timetrial.records.model import SegmentKind
 

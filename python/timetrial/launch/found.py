@@ -11,6 +11,7 @@ from timetrial.agreement.passes import PASSED_PURPOSES, passes_record
 from timetrial.caps.in_force import InForce
 from timetrial.control.libraries import ChosenLibrary
 from timetrial.endings.last_words import told
+from timetrial.launch.counted_steps import way_of
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.profile import LayerTimes
 from timetrial.launch.segments import SegmentRunner
@@ -20,7 +21,6 @@ from timetrial.processes.environment import Environment
 from timetrial.processes.events import LoadedLibrary, Ready
 from timetrial.processes.outcome import LaunchError
 from timetrial.processes.output import tail
-from timetrial.proof.counted_steps import way_of
 from timetrial.records.model import (
     CompileCache,
     Ending,

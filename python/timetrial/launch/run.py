@@ -26,6 +26,7 @@ from timetrial.control.sampling import hz_of
 from timetrial.errors import Unavailable
 from timetrial.heats.heat import Seat
 from timetrial.launch.channel import Channel, patience_s
+from timetrial.launch.counted_steps import CountedSteps
 from timetrial.launch.explained import in_segment, with_libraries
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
@@ -44,7 +45,6 @@ from timetrial.processes.left import remove
 from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
 from timetrial.processes.own_memory import give_back_freed
-from timetrial.proof.counted_steps import CountedSteps
 from timetrial.proof.sequence import Proof
 from timetrial.records.model import LaunchRecord
 from timetrial.records.samples import sample_marks
