@@ -41,7 +41,7 @@ _MS = 1_000_000
 _SIZES: dict[Effort, Sizes] = {
     "quick": Sizes(
         launches=6,
-        fewest_heats=3,
+        fewest_heats=4,
         most_heats=8,
         half_width=0.03,
         rounds=20,

@@ -21,7 +21,7 @@ from timetrial.statistics.scatter import FEWEST_TO_BORROW, moderated, scatter_of
 
 FAMILY_ERROR = 0.05
 # Of a pair by itself: where all others differ, Holm's rule would leave it 5 %. Half of what is promised,
-# because Student's t with lent degrees is a little too sure of itself far out, at three or four heats.
+# because Student's t with lent degrees is a little too sure of itself that far out, at four heats.
 PAIR_ERROR = 0.005
 Pair = tuple[int, int]
 
