@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 PIECE = 1 << 15  # values: what a step is judged from stays in the cache
 UNIT = 2.0**-24  # half a unit in the last place of f32, relative
-MANY_TERMS = 65_536
 VANISHING = 1e-9  # of the largest gradient of a layer: of sums in double precision nothing more is left
 
 Doubles = NDArray[np.float64]
@@ -51,13 +50,6 @@ def pieces(size: int) -> Iterator[slice]:
 def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     flat = np.ravel(array)
     yield from (flat[piece] for piece in pieces(flat.size))
-
-
-def of_terms(terms: int) -> float:
-    """How much larger the error of a sum of so many terms may be than of one of MANY_TERMS or fewer: in f32,
-    one after the other, it grows as the root of their number. MXNet 1.9.1 sums up so the gradient of a
-    convolution's bias, of 147,456 terms for LeNet-5 in batches of 256."""
-    return max(1.0, math.sqrt(terms / MANY_TERMS))
 
 
 def size_of(gradient: Mapping[str, NDArray[Any]], name: str) -> float:

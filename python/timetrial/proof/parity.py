@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.agreement.rounding import LEAST, TIMES, WORDS, Doubt, doubt_of_batch
-from timetrial.agreement.sizes import UNIT, distance, norm, of_terms, size_of
+from timetrial.agreement.sizes import UNIT, distance, norm, size_of
 from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
+from timetrial.proof.cancelling import only_biases, sizes_of_terms
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import FIRST_TURNED, every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
@@ -190,7 +191,7 @@ class _Court:
         parameters = self._values(seen.before)
         answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
-        found = self._gradient_comparisons(seen, answer)
+        found = self._by_terms(seen, answer, parameters, batch, self._gradient_comparisons(seen, answer))
         failed = any(not one.passed and one.error is not None for one in found) and self.precision is F32
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
         if failed and all(one.passed for one in self.comparisons):
@@ -212,6 +213,7 @@ class _Court:
         for ties in sorted(TIES, key=lambda one: one != self._ties):
             for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
                 again = self._gradient_comparisons(seen, explained)
+                again = self._by_terms(seen, explained, parameters, batch, again)
                 # Only what explains everything counts as an explanation.
                 is_explained = bool(words) and all(one.passed for one in again if _is_of_gradient(one))
                 if doubt is not None and not (is_explained and all(one.passed for one in again)):
@@ -229,12 +231,25 @@ class _Court:
         trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))
         return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
 
+    def _by_terms(
+        self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
+    ) -> list[Comparison]:
+        """The same, or, if nothing but biases failed, with those measured by what the samples add to them."""
+        if self._expected.couples_batch or not only_biases(found, self._expected.initial):
+            return found
+        terms = sizes_of_terms(self._judge, parameters, batch, self._expected.initial)
+        return self._gradient_comparisons(seen, answer, terms=terms)
+
     def _gradient_comparisons(
-        self, seen: Observation, answer: Answer, doubt: Doubt | None = None
+        self,
+        seen: Observation,
+        answer: Answer,
+        doubt: Doubt | None = None,
+        terms: Mapping[str, float] | None = None,
     ) -> list[Comparison]:
         value, slope = self.precision.value, self.precision.gradient
         sizes = {
-            name: size_of(answer.gradient, name) * of_terms(self._terms(name))
+            name: max(size_of(answer.gradient, name), (terms or {}).get(name, 0.0))
             for name in self._expected.initial
         }
         if doubt is not None:
@@ -277,12 +292,6 @@ class _Court:
                 doubted = doubt.allowed("state", name) + 4 * UNIT * _spread(answer.state, name)
                 found.append(_layer_state(seen, seen.after, name, judged, kept * value, doubted))
         return found
-
-    def _terms(self, name: str) -> int:
-        """Of the sum that a bias's gradient is: over the batch and the image."""
-        shape = self._expected.nodes.get(name.rpartition(".")[0], ())
-        is_bias = self._expected.initial[name].ndim == 1
-        return shape[0] * math.prod(shape[2:]) if is_bias and shape else 1
 
     def _explained(
         self,
