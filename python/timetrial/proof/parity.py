@@ -234,11 +234,13 @@ class _Court:
     def _by_terms(
         self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
     ) -> list[Comparison]:
-        """The same, or, if nothing but biases failed, with those measured by what the samples add to them."""
+        """The same, or, if nothing but biases failed, with those measured by what the samples add to them, if
+        that is all there is to it."""
         if self._expected.couples_batch or not only_biases(found, self._expected.initial):
             return found
         terms = sizes_of_terms(self._judge, parameters, batch, self._expected.initial)
-        return self._gradient_comparisons(seen, answer, terms=terms)
+        again = self._gradient_comparisons(seen, answer, terms=terms)
+        return again if all(one.passed for one in again) else found
 
     def _gradient_comparisons(
         self,
