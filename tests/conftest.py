@@ -82,7 +82,7 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     from timetrial.records.model import CompileCache
 
     @contextlib.contextmanager
-    def kept(case: Case, contender: Contender, *_: object) -> Iterator[Compiled]:
+    def kept(case: Case, _job: object, contender: Contender, *_: object, **__: object) -> Iterator[Compiled]:
         if SETTING not in contender.settings:
             yield Compiled(CompileCache(state="none"), None)
             return
