@@ -10,9 +10,9 @@ import pytest
 from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
+from timetrial.launch.divergence import check_bounded, check_finite
 from timetrial.observing.accounts import remembers
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.observed import Look, Observation
 from timetrial.records.model import Segment, SegmentKind
 

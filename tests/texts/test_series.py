@@ -115,3 +115,12 @@ def test_japanese_vowels_are_in_that_form(tmp_path: Path) -> None:
     assert "scaled" not in own.description
     with pytest.raises(Unavailable, match="timetrial datasets install japanese-vowels"):
         load_dataset("japanese-vowels")
+
+
+def test_a_channel_that_is_always_the_same_stays_finite(tmp_path: Path) -> None:
+    write_ts(tmp_path, ["1,2,3:7,7,7:a", "4,5:7,7:b"], ["2:7:b"])
+    for part in ("TRAIN", "TEST"):
+        (tmp_path / f"Small_{part}.ts").rename(tmp_path / f"JapaneseVowels_{part}.ts")
+    data = load_dataset("japanese-vowels", str(tmp_path))
+    assert not np.any(data.train["series"][:, :, 1])
+    assert np.all(np.isfinite(data.train["series"]))

@@ -188,11 +188,10 @@ class Engine : public Backend {
         if constexpr (is_judge<T>) {
             find_tensor(tensor);  // by name and shape
             for (Parameter<T>* p : graph_.parameters) {
-                if (tensor.role != TT_ROLE_GRADIENT || p->name != tensor.name) continue;
+                if (p->name != tensor.name) continue;  // no node has a parameter's name
                 p->nudge = Buffer<T>(p->size());
                 std::copy_n(static_cast<const T*>(tensor.data), p->size(), p->nudge.data());
             }
-            if (tensor.role == TT_ROLE_GRADIENT) return;
             for (Node<T>& node : graph_.nodes) {
                 if (node.name != tensor.name) continue;
                 const auto* values = static_cast<const T*>(tensor.data);

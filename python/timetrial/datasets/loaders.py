@@ -75,14 +75,15 @@ def _sequences(
     load: Callable[[str, int | None, str | None, int], Dataset],
     files: Callable[[str | None], list[Path]] | None = None,
     key: Callable[[str | None], dict[str, str]] | None = None,
+    version: int = 1,
 ) -> Callable[[int | None], Source]:
-    return lambda steps: Source(partial(load, sized_name(name, steps), steps), files, key)
+    return lambda steps: Source(partial(load, sized_name(name, steps), steps), files, key, version)
 
 
 LARGE = 224  # pixels on a side, as networks for ImageNet take them
 # Of sequences: the size in the name is the most steps that a sample has.
 SEQUENCES: dict[str, Callable[[int | None], Source]] = {
-    "japanese-vowels": _sequences("japanese-vowels", load_vowels, vowels_files),
+    "japanese-vowels": _sequences("japanese-vowels", load_vowels, vowels_files, version=2),
     "series": _sequences("series", load_series, key=series_key),
     "spam-assassin": _sequences("spam-assassin", load_spam, spam_files),
     "texts": _sequences("texts", load_texts, key=texts_key),

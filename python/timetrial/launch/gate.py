@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from timetrial.agreement.precision import precision_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
+from timetrial.launch.divergence import check_bounded, check_finite
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.divergence import check_bounded, check_finite
 from timetrial.proof.judge import Judge, NoJudge, judge_of
 from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven

@@ -7,7 +7,7 @@ little is left of it, and that has the rounding of all of them: JAX 0.12 is off 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,8 @@ from timetrial.records.model import Comparison
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge
+
+Terms = Callable[[], Mapping[str, float]]  # what sizes_of_terms() says, computed when somebody asks
 
 
 def only_biases(found: Sequence[Comparison], initial: Tensors) -> bool:

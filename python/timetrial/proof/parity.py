@@ -7,6 +7,7 @@ have turned must be shown (flips.py), and stands in the notes.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from timetrial.agreement.sizes import UNIT, distance, norm, size_of
 from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
-from timetrial.proof.cancelling import only_biases, sizes_of_terms
+from timetrial.proof.cancelling import Terms, only_biases, sizes_of_terms
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import FIRST_TURNED, every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
@@ -191,7 +192,7 @@ class _Court:
         parameters = self._values(seen.before)
         answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
         answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
-        found = self._by_terms(seen, answer, parameters, batch, self._gradient_comparisons(seen, answer))
+        found = self._gradient_comparisons(seen, answer)
         failed = any(not one.passed and one.error is not None for one in found) and self.precision is F32
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
         if failed and all(one.passed for one in self.comparisons):
@@ -209,11 +210,16 @@ class _Court:
     ) -> tuple[Answer, list[Comparison]]:
         """The judge's answer with the decisions turned that explain everything, and what is left of `found`
         then; or both as they are. Where images depend on each other rounding makes more of them besides."""
+        named = self._judge, parameters, batch, self._expected.initial
+        terms = functools.cache(functools.partial(sizes_of_terms, *named))
+        measured = self._by_terms(seen, answer, terms, found)
+        if measured is not found:
+            return answer, measured
         doubt = self._doubt(parameters, batch) if self._expected.states else None
         for ties in sorted(TIES, key=lambda one: one != self._ties):
             for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
                 again = self._gradient_comparisons(seen, explained)
-                again = self._by_terms(seen, explained, parameters, batch, again)
+                again = self._by_terms(seen, explained, terms, again)
                 # Only what explains everything counts as an explanation.
                 is_explained = bool(words) and all(one.passed for one in again if _is_of_gradient(one))
                 if doubt is not None and not (is_explained and all(one.passed for one in again)):
@@ -232,14 +238,13 @@ class _Court:
         return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
 
     def _by_terms(
-        self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
+        self, seen: Observation, answer: Answer, terms: Terms, found: list[Comparison]
     ) -> list[Comparison]:
         """The same, or, if nothing but biases failed, with those measured by what the samples add to them, if
         that is all there is to it."""
         if self._expected.couples_batch or not only_biases(found, self._expected.initial):
             return found
-        terms = sizes_of_terms(self._judge, parameters, batch, self._expected.initial)
-        again = self._gradient_comparisons(seen, answer, terms=terms)
+        again = self._gradient_comparisons(seen, answer, terms=terms())
         return again if all(one.passed for one in again) else found
 
     def _gradient_comparisons(

@@ -80,6 +80,7 @@ def _load(name: str, files: list[Path], steps: int | None, *, scales: bool = Fal
     if scales:
         values = np.concatenate(train.series).astype(np.float64)
         mean, scatter = values.mean(axis=0), values.std(axis=0)
+        scatter = np.where(scatter > 0, scatter, 1.0)  # of a channel that is always the same nothing is left
         train, test = (replace(one, series=_scaled(one, mean, scatter)) for one in (train, test))
         description["scaled"] = "each channel to mean 0 and scatter 1 over the steps to train on"
     longest = max(len(series) for one in (train, test) for series in one.series)

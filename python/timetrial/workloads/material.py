@@ -50,7 +50,7 @@ def data_entry(name: str, folder: str | None) -> Entry:
         }
 
     return cached(
-        "data-4", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
+        "data-3", {"dataset": name, "version": source.version, "seed": SPLIT_SEED, "files": files}, make
     )
 
 
