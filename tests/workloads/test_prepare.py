@@ -62,6 +62,18 @@ def test_weights_are_glorot_uniform_and_biases_zero() -> None:
     assert not files["fc2.bias"].any()
 
 
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_one_batch_of_the_proof_has_one_label_and_different_images(batch_size: int) -> None:
+    """Equal ones alone have no variance that a normalization could divide by."""
+    stream = prepare(change(batch_size=batch_size), seed=1, epochs=1).job["streams"]["proof3"]
+    order, labels = load(stream["order"]), load(stream["tensors"]["labels"])
+    assert order.shape == (1, batch_size)
+    assert len(set(labels[order[0]])) == 1
+    most = max(np.bincount(labels))
+    assert len(set(order[0])) == min(batch_size, most)
+    assert most > 1 or batch_size == 1
+
+
 def test_every_epoch_is_a_permutation_cut_into_full_batches() -> None:
     order = load(prepare(MLP, seed=1, epochs=3).job["streams"]["train"]["order"])
     assert order.dtype == np.int64

@@ -164,7 +164,7 @@ class LibTorch final : public Backend {
         in_plain_words([&] {
             const at::Tensor to = view_of(tensor.data, shape_of(tensor), at::kFloat);
             if (const State* state = find_state(tensor)) {
-                to.copy_(at::mul(state->value, 1 / state->factor));
+                to.copy_(state->read());
             } else {
                 to.copy_(find(tensor).detach());
             }
@@ -176,8 +176,8 @@ class LibTorch final : public Backend {
             throw Unsupported("activations cannot be written: a step computes them");
         in_plain_words([&] {
             const at::Tensor from = view_of(tensor.data, shape_of(tensor), at::kFloat);
-            if (const State* state = find_state(tensor)) {
-                state->value.copy_(at::mul(from, state->factor));
+            if (State* state = find_state(tensor)) {
+                state->write(from);
             } else {
                 find(tensor).detach().copy_(from);
             }
@@ -196,8 +196,8 @@ class LibTorch final : public Backend {
         for (Parameter& parameter : graph_.parameters) parameter.value.mutable_grad().reset();
     }
 
-    const State* find_state(const tt_tensor& wanted) const {
-        for (const State& state : graph_.states)
+    State* find_state(const tt_tensor& wanted) {
+        for (State& state : graph_.states)
             if (wanted.role == TT_STATE && state.name == wanted.name) return &state;
         return nullptr;
     }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eq.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/where.h>
 
 #include <string>
 #include <vector>
@@ -25,12 +28,21 @@ struct Parameter {
     const float* initial;
 };
 
-// Of a layer: not trained, but changed by training steps. What is kept is `factor` times what it is.
+// Of a layer: not trained, but changed by training steps. What is kept is `factor` times what it is, rounded.
+// So what it was given is remembered, and shown again bit for bit where nothing has moved it since.
 struct State {
     std::string name;
-    at::Tensor value;
+    at::Tensor value, given;
     const float* initial;
     double factor;
+
+    void write(const at::Tensor& from) {
+        given.copy_(from);
+        value.copy_(at::mul(given, factor));
+    }
+    at::Tensor read() const {
+        return at::where(at::eq(value, at::mul(given, factor)), given, at::div(value, factor));
+    }
 };
 
 struct Node {
@@ -127,8 +139,7 @@ struct Graph {
             parameter.value.mutable_grad().reset();
         }
         for (State& state : states)
-            state.value.copy_(
-                at::mul(view_of(state.initial, state.value.sizes().vec(), at::kFloat), state.factor));
+            state.write(view_of(state.initial, state.value.sizes().vec(), at::kFloat));
     }
 };
 
@@ -156,8 +167,8 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         for (const ParameterSpec& spec : layer.parameters) {
             if (spec.role == TT_STATE) {
                 values.push_back(at::empty(spec.shape, at::kFloat));
-                graph.states.push_back(
-                    {spec.name, values.back(), spec.initial, state_factor(layer, states++)});
+                graph.states.push_back({spec.name, values.back(), at::empty(spec.shape, at::kFloat),
+                                        spec.initial, state_factor(layer, states++)});
                 continue;
             }
             const auto own = spec.shape.size() == 4 ? format : at::MemoryFormat::Contiguous;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "function.h"
 
@@ -20,13 +21,30 @@ struct Row {
     double* gradients() const { return of.gradient.data() + first; }
 };
 
+// One behind the other, so several at a time.
+inline void add_multiple(double* to, double factor, const double* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] += factor * values[i];
+}
+
+// In four parts: none of them waits for the others.
+inline double product_of(const double* a, const double* b, std::size_t count) {
+    std::array<double, 4> parts{};
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (std::size_t part = 0; part < 4; ++part) parts[part] += a[i + part] * b[i + part];
+    for (; i < count; ++i) parts[0] += a[i] * b[i];
+    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
 // to[i] += a[i] * b[i], each with its stride; into one value where to_stride is 0.
 inline void add_products(double* to, std::size_t to_stride, const double* a, std::size_t a_stride,
                          const double* b, std::size_t b_stride, std::size_t count) {
-    if (to_stride == 0) {
-        double sum = 0;
-        for (std::size_t i = 0; i < count; ++i) sum += a[i * a_stride] * b[i * b_stride];
-        *to += sum;
+    if (to_stride == 1 && a_stride == 0 && b_stride == 1) {
+        add_multiple(to, *a, b, count);
+    } else if (to_stride == 1 && a_stride == 1 && b_stride == 0) {
+        add_multiple(to, *b, a, count);
+    } else if (to_stride == 0 && a_stride == 1 && b_stride == 1) {
+        *to += product_of(a, b, count);
     } else {
         for (std::size_t i = 0; i < count; ++i) to[i * to_stride] += a[i * a_stride] * b[i * b_stride];
     }

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from timetrial.agreement.sizes import UNIT
+from timetrial.agreement.sizes import inner, norm
+from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, weights_off
 from timetrial.core import layer_traits
 
-PLACES = 16 * UNIT  # of each value: what sums of some hundred terms are off by in f32
 FINER = 2.0**-10  # by so much less the judge is shifted
 PAIRS = 2
 TIMES = 2.0
@@ -30,8 +29,6 @@ MANY = 16_000_000  # decisions of a batch: among more of them the search may mis
 # a mean over the image that is most of it, and what is left keeps the rounding of the whole.
 LEAST = 5e-4
 WORDS = "within what rounding makes of the judge's own numbers"
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass
@@ -46,40 +43,30 @@ class Doubt:
         return TIMES * self.of.get((kind, name), 0.0)
 
 
-def shifted(parameters: Arrays, share: float = 1.0) -> Iterator[Arrays]:
-    """The same but for last places, or a `share` of them, in pairs of opposite directions."""
+def shifted(parameters: Arrays, share: float = 1.0, sizes: Arrays | None = None) -> Iterator[Arrays]:
+    """The same but for last places, or a `share` of them, in pairs of opposite directions: of the values
+    themselves, or of these `sizes`."""
+    of = {**parameters, **(sizes or {})}
     for pair in range(PAIRS):
         rng = np.random.default_rng(pair)
         noise = {name: share * PLACES * rng.uniform(-1, 1, np.shape(one)) for name, one in parameters.items()}
         for sign in (1, -1):
-            yield {name: one * (1 + sign * noise[name]) for name, one in parameters.items()}
-
-
-def sum_places(images: int, plane: int) -> float:
-    """By how much of the sizes of its terms a sum over a channel is off in f32, one term after the other.
-    Behind a mean over the image all terms of an image are alike, and so are their roundings: only those of
-    different images are as likely up as down. oneDNN 3.2 was off by 956 units where this is 1,568 (64 images
-    of 28x28)."""
-    return max(PLACES, UNIT * plane * math.sqrt(images) / 4)
+            yield {name: one + sign * noise[name] * of[name] for name, one in parameters.items()}
 
 
 def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays, times: int) -> Doubt:
     """What last places make of a witness's answer: of parameters, and of each single value that goes into a
     layer that looks at the whole batch. Where values hardly differ, it divides by little more than these.
-    And of the sums by which it takes away, on the way back, the mean of a gradient and what lies along its
-    own values: where little is left, that has the rounding of the whole, the same in all of a channel. Where
-    there are too many decisions for the search, also what comes of those that last places turn. The batch has
-    each image so many `times`."""
+    And of its statistics, and of the sums by which it takes away, on the way back, the mean of a gradient and
+    what lies along its own values (statistics.py). Where there are too many decisions for the search, also
+    what comes of those that last places turn. The batch has each image so many `times`."""
     witness.load({**trained, **states})
     plain = witness.gradient(images, {})
-    looking = [node for node in witness.nodes if node["shape"] and layer_traits(node["kind"]).couples_batch]
-    looked_at = {one for node in looking for one in node["inputs"]} & plain.activation.keys()
-    values: Arrays = {f"of {one}": plain.activation[one] for one in looked_at}
-    for node in looking:
-        off = sum_places(times * node["shape"][0], math.prod(node["shape"][2:]))
-        for one in node["parameters"]:
-            if one["role"] == "parameter":
-                values[f"of {one['name']}"] = np.full(one["shape"], off / PLACES)
+    found = normalizations(witness.nodes, plain.activation, times)
+    values: Arrays = {f"of {one.source}": plain.activation[one.source] for one in found}
+    for one in found:
+        for name in (one.weight, one.bias):
+            values[f"of {name}"] = np.full(trained[name].shape, one.sums_off / PLACES)
 
     def ask(at: Arrays) -> Any:
         witness.load({**{name: at[name] for name in trained}, **states})
@@ -87,23 +74,35 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
         return witness.gradient(images, nudges)
 
     decisions = sum(math.prod(node["shape"]) for node in witness.nodes if layer_traits(node["kind"]).kinks)
-    doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY)
+    sizes = weights_off(found, trained)
+    doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY, sizes=sizes)
     for kind, name in doubt.of:
         if kind == "activation":  # of the whole batch
             doubt.of[kind, name] *= math.sqrt(times)
+    # One number in two directions may hardly move by chance: by what its slopes say, then.
+    slopes = (inner(plain.gradient[name] ** 2, sizes.get(name, trained[name]) ** 2) for name in trained)
+    doubt.loss = max(doubt.loss, PLACES * math.sqrt(sum(slopes)))
+    for name, off in states_off(found).items():
+        doubt.of["state", name] += norm(off)
     return doubt
 
 
 def doubt_of(
-    answered: Any, parameters: Arrays, ask: Callable[[Arrays], Any], *, turning: bool = False
+    answered: Any,
+    parameters: Arrays,
+    ask: Callable[[Arrays], Any],
+    *,
+    turning: bool = False,
+    sizes: Arrays | None = None,
 ) -> Doubt:
     """How far the answers that `ask` gets lie from the one that a judge gave at these parameters: in the
     direction of each pair in which that is less, for a decision may turn in the other. `turning`: with what
-    last places turn, the whole of them at once."""
+    last places turn, the whole of them at once. `sizes`: of what the last places are, if not of the values
+    themselves."""
     share = 1.0 if turning else FINER
     losses: list[float] = []
     away: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for other in shifted(parameters, share):
+    for other in shifted(parameters, share, sizes):
         again = ask(other)
         losses.append(abs(again.loss - answered.loss) / share)
         for kind in ("gradient", "activation", "state"):
@@ -121,10 +120,11 @@ def _smooth(distances: list[float]) -> float:
 
 
 def margins_of(
-    witness: Any, parameters: Arrays, images: Arrays, activation: Mapping[str, NDArray[Any]]
+    witness: Any, parameters: Arrays, images: Arrays, activation: Arrays, times: int
 ) -> dict[str, float]:
-    """How far last places of the parameters move the values of each node that something decides by, at most,
-    as parts of their root mean square: in deep networks, the farther the deeper."""
+    """How far last places of the parameters, and the rounding of statistics of the images, each so many
+    `times` in its batch, move the values of each node that something decides by, at most, as parts of their
+    root mean square: in deep networks, the farther the deeper."""
     sources = set()
     for node in witness.nodes:
         traits = layer_traits(node["kind"])
@@ -134,7 +134,8 @@ def margins_of(
         one["name"] for node in witness.nodes for one in node["parameters"] if one["role"] == "parameter"
     ]
     margins = dict.fromkeys(sources, 0.0)
-    for other in shifted({name: parameters[name] for name in names}, FINER):
+    sizes = weights_off(normalizations(witness.nodes, activation, times), parameters)
+    for other in shifted({name: parameters[name] for name in names}, FINER, sizes):
         witness.load({**parameters, **other})
         shown = witness.gradient(images, {}).activation
         for name in sources:

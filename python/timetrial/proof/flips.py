@@ -41,7 +41,7 @@ TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are 
 MOST_TURNED = 256  # units that are looked at, the closest first
 MOST_BYTES = 1_000_000_000  # of what all of them make different: of a larger network fewer are looked at,
 FEWEST_TURNED = 64  # and no fewer
-FIRST_TURNED = 24  # the closest of them, which explain most of what is turned, are tried by themselves first
+FIRST_TURNED = 8  # the closest of them, which explain most of what is turned, are tried by themselves first
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]

@@ -326,7 +326,7 @@ class _Court:
         if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
-            doubted = {name: doubt.allowed("gradient", name) for name in shown} if doubt else {}
+            doubted = {name: doubt.allowed("gradient", name) / TIMES for name in shown} if doubt else {}
             corrected, words = explain_coupled(
                 self._judge, parameters, batch, shown, tolerance, ties, doubted
             )
