@@ -1,4 +1,4 @@
-"""No honest contender is refused: 25 seeds of what is shipped, over real data.
+"""No honest contender is refused: 25 seeds of what is shipped, over real data, and ResNet-20.
 
 Each seed has its own initial values, order of images and clear batches; each contender rounds in its own way.
 Were 1 % of proofs or ends refused, the eight tests would miss it with a probability of 2 % (0.99^400).
@@ -9,8 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from launching import make_plan
 from native_twin import NativeTwin
 from twins import Bench
+
+from timetrial.launch import run_launch
 
 SEEDS = 25
 
@@ -37,3 +40,17 @@ def test_no_seed_is_refused(
             if parity.status != "passed":
                 refused[seed] = f"{parity.reason} {parity.turned}"
     assert refused == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", ["onednn", "libtorch"])
+def test_twenty_normalizations_grow_no_rounding_that_is_refused(tmp_path: Path, backend: str) -> None:
+    """Of 131,072 values a channel: oneDNN sums them up one after the other, and is off by 5e-5 at last."""
+    if backend == "libtorch":
+        pytest.importorskip("torch")
+    plan = make_plan(
+        tmp_path, backend, network="resnet20", dataset="synthetic-cifar", batch_size=128,
+        settings={"threads": "1"}, purpose="proof", learning_rate=0.1, weight_decay=1e-4,
+    )  # fmt: skip
+    record = run_launch(plan)
+    assert record.outcome == "ok", record.reason
