@@ -49,7 +49,7 @@ def test_a_sum_of_single_precision_is_off_by_that() -> None:
 def test_statistics_of_a_network() -> None:
     stage = stage_of()
     values, found = stage.activation["conv"], found_in(stage)
-    assert (found.source, found.weight, found.bias) == ("conv", "bn.weight", "bn.bias")
+    assert (found.weight, found.bias) == ("bn.weight", "bn.bias")
     assert (found.running_mean, found.running_var) == ("bn.running_mean", "bn.running_var")
     count = TIMES_EACH * values.size / values.shape[1]
     assert found.off == pytest.approx(UNIFORM * UNIT * math.sqrt(count) / 3)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from timetrial.agreement.sizes import inner, norm
-from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, weights_off
+from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, sum_places, weights_off
 from timetrial.core import layer_traits
 
 FINER = 2.0**-10  # by so much less the judge is shifted
@@ -62,11 +62,14 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     what comes of those that last places turn. The batch has each image so many `times`."""
     witness.load({**trained, **states})
     plain = witness.gradient(images, {})
-    found = normalizations(witness.nodes, plain.activation, times)
-    values: Arrays = {f"of {one.source}": plain.activation[one.source] for one in found}
-    for one in found:
-        for name in (one.weight, one.bias):
-            values[f"of {name}"] = np.full(trained[name].shape, one.sums_off / PLACES)
+    looking = [node for node in witness.nodes if node["shape"] and layer_traits(node["kind"]).couples_batch]
+    looked_at = {one for node in looking for one in node["inputs"]} & plain.activation.keys()
+    values: Arrays = {f"of {one}": plain.activation[one] for one in looked_at}
+    for node in looking:
+        off = sum_places(times * node["shape"][0], math.prod(node["shape"][2:]))
+        for one in node["parameters"]:
+            if one["role"] == "parameter":
+                values[f"of {one['name']}"] = np.full(one["shape"], off / PLACES)
 
     def ask(at: Arrays) -> Any:
         witness.load({**{name: at[name] for name in trained}, **states})
@@ -74,6 +77,7 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
         return witness.gradient(images, nudges)
 
     decisions = sum(math.prod(node["shape"]) for node in witness.nodes if layer_traits(node["kind"]).kinks)
+    found = normalizations(witness.nodes, plain.activation, times)
     sizes = weights_off(found, trained)
     doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY, sizes=sizes)
     for kind, name in doubt.of:
@@ -82,8 +86,8 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     # One number in two directions may hardly move by chance: by what its slopes say, then.
     slopes = (inner(plain.gradient[name] ** 2, sizes.get(name, trained[name]) ** 2) for name in trained)
     doubt.loss = max(doubt.loss, PLACES * math.sqrt(sum(slopes)))
-    for name, off in states_off(found).items():
-        doubt.of["state", name] += norm(off)
+    for name, moved in states_off(found).items():
+        doubt.of["state", name] += norm(moved)
     return doubt
 
 

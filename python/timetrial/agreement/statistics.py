@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import UNIT
-from timetrial.core import layer_traits
 
 PLACES = 16 * UNIT  # of each value: what sums of some hundred terms are off by in f32
-
 UNIFORM = math.sqrt(3)  # the bound of uniform noise over its root mean square
 
 Arrays = dict[str, NDArray[Any]]
@@ -27,42 +25,36 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Normalization:
-    """Of images that come so many `times` each. `source`: what goes into it. `size`, `variance`: of its
-    values, channel by channel, the first their root mean square. `off`: its statistics, of the sizes of their
-    terms, as the bound of uniform noise of that size; `sums_off`: its sums on the way back, likewise."""
+    """`size`, `variance`: of what goes into it, channel by channel, the first the root mean square. `off`:
+    its statistics, of the sizes of their terms, as the bound of uniform noise of that size."""
 
-    source: str
     weight: str
     bias: str
     running_mean: str
     running_var: str
     momentum: float
     off: float
-    sums_off: float
     size: NDArray[Any]
     variance: NDArray[Any]
 
 
 def normalizations(nodes: Sequence[Mapping[str, Any]], activation: Arrays, times: int) -> list[Normalization]:
-    """Those of a network."""
+    """Those of a network, whose images come so many `times` each."""
     found = []
     for node in nodes:
-        if not (node["shape"] and layer_traits(node["kind"]).couples_batch):
+        if node["kind"] != "batch_norm":
             continue
         values = activation[node["inputs"][0]]
-        images, plane = times * values.shape[0], math.prod(values.shape[2:])
         others = tuple(axis for axis in range(values.ndim) if axis != 1)
         weight, bias, running_mean, running_var = (one["name"] for one in node["parameters"])
         found.append(
             Normalization(
-                source=node["inputs"][0],
                 weight=weight,
                 bias=bias,
                 running_mean=running_mean,
                 running_var=running_var,
                 momentum=node["attributes"]["momentum"],
-                off=UNIFORM * UNIT * math.sqrt(images * plane) / 3,
-                sums_off=sum_places(images, plane),
+                off=UNIFORM * UNIT * math.sqrt(times * values.size / values.shape[1]) / 3,
                 size=np.sqrt(np.mean(values**2, axis=others)),
                 variance=np.var(values, axis=others),
             )
