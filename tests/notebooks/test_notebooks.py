@@ -45,6 +45,7 @@ def test_there_is_a_notebook() -> None:
         "first-look",
         "first-race",
         "frameworks",
+        "networks",
         "what-fits",
         "where-time-goes",
     ]

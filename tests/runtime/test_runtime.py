@@ -73,6 +73,17 @@ def test_what_an_exception_means(runtime: Any, error: Exception, outcome: str) -
     assert type(error).__name__ in text
 
 
+def test_a_traceback_inside_an_error_comes_last(runtime: Any) -> None:
+    class MXNetError(Exception):
+        pass
+
+    error = MXNetError('Traceback (last):\n  File "a.cc", line 7\nMXNetError: Check failed: no')
+    _, text = runtime("failures").describe(error)
+    assert text.splitlines() == ["MXNetError: Check failed: no", *str(error).splitlines()]
+    _, text = runtime("failures").describe(MXNetError("Traceback"))
+    assert text == "MXNetError: Traceback"
+
+
 class FakeJob:
     inputs: ClassVar[dict[str, Any]] = {
         "images": SimpleNamespace(batch_shape=(4, 3), dtype=np.float32, role="input"),

@@ -36,6 +36,7 @@ WAY = 0.02  # of the weights, that the first step leads
 MOST_OF_BIAS = 0.5  # move a bias by: a softmax of ones and zeros
 MOST_OF_LOSS = 0.5  # of the loss, by its slope, lead away: steps too long for the valley climb its other side
 FEWEST = 3  # images in its batch
+ENOUGH = 11  # of them, where none depends on another: more show nothing else, and each is judged
 RATES = (1.0, 0.4, 0.7, 1.3)  # of the rate, in turns, where there is a schedule
 RATE_STEPS = 1000
 CLIPPED = 0.5  # of the norm of the first gradients, where they are clipped
@@ -48,6 +49,8 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     assert prepared.batch_size is not None
     assert prepared.network is not None
     part, images = part_of(prepared.network), reference_images(prepared.network)
+    if not prepared.network.couples_batch:
+        images = min(images, ENOUGH)
     # The recipe has rates of its own.
     optimizer = {key: value for key, value in workload.optimizer.items() if key != "schedule"}
     other = replace(

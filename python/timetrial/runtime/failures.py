@@ -32,10 +32,20 @@ def describe(error):
         return error.outcome, error.text
     if isinstance(error, MemoryError):
         return "oom", "MemoryError: {}".format(error)
-    text = "{}: {}".format(type(error).__name__, error)
+    text = _words(error)
     # Frameworks raise their own types for a failed allocation; the words are what they have in common.
     if any(words in text.lower() for words in MEMORY_WORDS):
         return "oom", text
     if isinstance(error, ImportError):
         return "unavailable", text
     return "crash", text
+
+
+def _words(error):
+    """Its type and what it says. MXNet begins with a traceback of its own and says at the end what happened:
+    the end comes first."""
+    name, words = type(error).__name__ + ": ", str(error)
+    if words.startswith("Traceback"):
+        ends = [line for line in words.splitlines()[1:] if line[:1].strip()]
+        words = "\n".join([*ends, words])
+    return words if words.startswith(name) else name + words

@@ -1,6 +1,5 @@
 """MXNet on the CPU, in its three ways of programming: imperative and hybridized Gluon, and bound symbols."""
 
-import numpy as np
 from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
 from mxnet_sequences import LIMITS, path_of
 from mxnet_updates import Updates
@@ -59,11 +58,12 @@ class Adapter(BaseAdapter):
         self.reset()
 
     def reset(self):
-        """Initial weights and states of layers, empty optimizer."""
+        """Initial weights and states of layers, empty optimizer. By copyto: inference may leave a weight in a
+        layout of oneDNN's, into which no array can be assigned."""
         for name, weight in self.model.weights.items():
-            weight[:] = np.array(self._job.parameters[name])
+            mx.nd.array(self._job.parameters[name]).copyto(weight)
         for name, state in self.model.kept.items():
-            state[:] = np.array(self._job.states[name])
+            mx.nd.array(self._job.states[name]).copyto(state)
         self._updates.reset()
         self.model.use_optimizer(self._updates.optimizer)
 
