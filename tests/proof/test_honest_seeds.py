@@ -45,7 +45,7 @@ def test_no_seed_is_refused(
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["onednn", "libtorch"])
 def test_twenty_normalizations_grow_no_rounding_that_is_refused(tmp_path: Path, backend: str) -> None:
-    """Of 131,072 values a channel: oneDNN sums them up one after the other, and is off by 5e-5 at last."""
+    """Of 131,072 values a channel, which oneDNN adds up one after the other."""
     if backend == "libtorch":
         pytest.importorskip("torch")
     plan = make_plan(

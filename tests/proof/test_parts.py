@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from launching import small_network, workload
 from native_twin import NativeTwin
+from own_networks import NORMALIZED
 from twins import Bench
 
 from timetrial.core import Network
@@ -16,7 +17,7 @@ from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
 from timetrial.proof.observed import Batches, rows_of
 from timetrial.proof.parts import FEWEST, PartJudge, part_of, repeated
-from timetrial.proof_batches.stress import other_size
+from timetrial.proof_batches.stress import ENOUGH, other_size, stressed
 from timetrial.workloads import prepare
 
 BATCH = 16
@@ -65,6 +66,15 @@ def test_the_second_shape_of_batch_is_a_multiple_of_the_part(
 def test_or_as_many_images_as_reference_can_judge(images: int, size: int, part: int) -> None:
     assert other_size(64, 1000, part, images) == size
     assert other_size(64, 2, part, images) == 2  # a data set of two
+
+
+@pytest.mark.parametrize(("own", "most"), [("mlp", ENOUGH), ("lenet5", ENOUGH), (NORMALIZED, 33)])
+def test_no_more_than_enough_where_none_depends_on_another(tmp_path: Path, own: str, most: int) -> None:
+    if own == NORMALIZED:
+        (tmp_path / "net.toml").write_text(own)
+        own = str(tmp_path / "net.toml")
+    work = workload(own, "digits28", batch_size=64)
+    assert stressed(work, prepare(work, seed=1, epochs=1), 1).batch_size == most
 
 
 def test_each_image_comes_equally_often_in_an_order_of_chance() -> None:

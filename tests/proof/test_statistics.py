@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from test_coupled import Stage
 from test_rounded_sums import stage_of
 
-from timetrial.agreement.rounding import Doubt, doubt_of_batch
+from timetrial.agreement import rounding
+from timetrial.agreement.rounding import Doubt, doubt_of, doubt_of_batch
 from timetrial.agreement.sizes import UNIT, norm
 from timetrial.agreement.statistics import (
     PLACES,
@@ -102,16 +105,16 @@ def test_what_is_kept_of_them_is_doubted() -> None:
         assert 0 < norm(values) <= doubt.of["state", name] < 10 * norm(values), name
 
 
-def test_a_loss_is_doubted_by_its_slopes() -> None:
-    """Two directions of a single number may hardly move it; a channel that decides nothing costs nothing."""
+def test_a_loss_is_doubted_by_its_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the directions that are tried happen not to move it."""
     stage = stage_of()
-    doubt = doubt_in(stage)
+
+    def still(*of: Any, **more: Any) -> Doubt:
+        return replace(doubt_of(*of, **more), loss=0.0)
+
+    monkeypatch.setattr(rounding, "doubt_of", still)
     slopes = [norm(stage.gradient[name] * stage.parameters[name]) for name in stage.gradient]
-    assert doubt.loss >= PLACES * math.sqrt(sum(one**2 for one in slopes))
-    still = {name: np.zeros_like(values) for name, values in stage.parameters.items() if "fc" in name}
-    stage.parameters.update(still)
-    stage.compute()
-    assert doubt_in(stage).loss < 1e-3 * doubt.loss
+    assert doubt_in(stage).loss >= PLACES * math.sqrt(sum(one**2 for one in slopes)) > 0
 
 
 def test_a_channel_of_equal_values_is_not_divided_by_nothing() -> None:

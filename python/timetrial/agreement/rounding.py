@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import inner, norm
 from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, sum_places, weights_off
@@ -124,7 +125,7 @@ def _smooth(distances: list[float]) -> float:
 
 
 def margins_of(
-    witness: Any, parameters: Arrays, images: Arrays, activation: Arrays, times: int
+    witness: Any, parameters: Arrays, images: Arrays, activation: Mapping[str, NDArray[Any]], times: int
 ) -> dict[str, float]:
     """How far last places of the parameters, and the rounding of statistics of the images, each so many
     `times` in its batch, move the values of each node that something decides by, at most, as parts of their

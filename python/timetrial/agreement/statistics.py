@@ -38,7 +38,9 @@ class Normalization:
     variance: NDArray[Any]
 
 
-def normalizations(nodes: Sequence[Mapping[str, Any]], activation: Arrays, times: int) -> list[Normalization]:
+def normalizations(
+    nodes: Sequence[Mapping[str, Any]], activation: Mapping[str, NDArray[Any]], times: int
+) -> list[Normalization]:
     """Those of a network, whose images come so many `times` each."""
     found = []
     for node in nodes:

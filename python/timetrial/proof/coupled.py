@@ -99,7 +99,7 @@ class _Search:
         witness.load(parameters)
         plain = witness.gradient(images, {})
         self._now = plain.gradient
-        margins = margins_of(witness, parameters, images, dict(plain.activation), times)
+        margins = margins_of(witness, parameters, images, plain.activation, times)
         witness.load(parameters)
         self._left = list(self._chances(plain.activation, times, margins))
         self.turned: list[_Chance] = []
