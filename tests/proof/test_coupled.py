@@ -4,8 +4,10 @@ excused; such a batch judged by its different images."""
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -179,6 +181,61 @@ def test_an_image_that_comes_twice_may_have_turned_once() -> None:
     corrected, words = stage.explained(half)
     assert len(words) == 1
     assert off(half, corrected) < TOLERANCE
+
+
+def test_two_of_a_channel_are_found_among_its_others() -> None:
+    """Where images come often, each decision may have turned in as many steps, and the two numbers that a
+    normalization has of a channel are what nearly any of them make of it, one way or the other."""
+    stage = Stage(copies=16, side=16)
+    channels = defaultdict(list)
+    for edge in stage.edges:
+        if edge.node == "relu" and stage.matters(edge):
+            channels[edge.place // 14**2 % 3].append(edge)
+    pairs = [pair for those in channels.values() for pair in combinations(those, 2)]
+    assert len(pairs) >= 10
+    for pair in pairs:
+        contender = stage.turned(*pair)
+        corrected, words = stage.explained(contender)
+        found = {one.partition(" of the batch")[0] for one in words}
+        assert found == {f"relu unit {edge.unit}" for edge in pair}
+        assert off(contender, corrected) < TOLERANCE
+
+
+def test_what_stands_out_in_its_row_is_found_though_the_layer_is_near_enough() -> None:
+    """It would be seen in all layers before, and in the nearest it is clearest."""
+    stage = Stage(side=16)
+
+    def words_for(contender: Tensors) -> list[str]:
+        allowed = {name: 1.5 * norm(contender[name] - values) for name, values in stage.gradient.items()}
+        judged = stage.judge, stage.parameters, stage.batch, contender
+        return explain_coupled(*judged, TOLERANCE, doubted=allowed)[1]
+
+    edges = [edge for edge in stage.edges if edge.node == "relu2" and stage.matters(edge)]
+    assert len(edges) >= 2
+    for edge in edges:
+        (words,) = words_for(stage.turned(edge))
+        assert words.startswith(f"relu2 unit {edge.unit} of the batch")
+    for channel in range(4):  # in a row that no decision explains none is said to have turned
+        weight = stage.gradient["conv2.weight"].copy()
+        weight[channel] *= 1.5
+        assert words_for({**stage.gradient, "conv2.weight": weight}) == []
+
+
+def test_two_that_share_a_row_are_fitted_together() -> None:
+    """They nearly cancel: one by one, the first would be taken for half of what it is."""
+    first, second = np.array([[3.0, 4.0]]), np.array([[-3.0, -1.0]])
+    shares = tuple((count + 1) / 16 for count in range(16))
+    row = slice(0, 1)
+    one, other, none = (coupled._Chance((), shares) for _ in range(3))
+    looks = {
+        one: coupled._Look(row, {"w": first}),
+        other: coupled._Look(row, {"w": second}),
+        none: coupled._Look(slice(1, 2), {"w": first}),
+    }
+    off = np.concatenate([first + second, np.zeros((1, 2))])
+    chosen = coupled._nearest({"w": off}, looks, 0.98)
+    assert dict(chosen) == {one: 1.0, other: 1.0}
+    assert list(looks) == [none], "what is found is looked at no more"
 
 
 @pytest.mark.parametrize("name", ["fc.weight", "bn.weight", "conv.weight"])

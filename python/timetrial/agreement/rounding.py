@@ -3,7 +3,7 @@
 A small variance magnifies every last place, in all images; no decision explains that (proof/coupled.py). So
 the judge is asked again with its parameters off, in both directions, and a contender may differ from it by
 twice what some last places make of the judge's own numbers in this very step. In double precision it is asked
-with a thousandth of that, times a thousand, and believed in the direction in which it moves less: so no
+with a small part of that, times as much, and believed in the direction in which it moves less: so no
 decision turns on the way. What turned must be shown, and is no part of a doubt.
 """
 
@@ -22,7 +22,7 @@ from timetrial.agreement.sizes import inner, norm
 from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, sum_places, weights_off
 from timetrial.core import layer_traits
 
-FINER = 2.0**-10  # by so much less the judge is shifted
+FINER = 2.0**-16  # by so much less the judge is shifted: of thousands on an edge hardly one turns
 PAIRS = 2
 TIMES = 2.0
 MANY = 16_000_000  # decisions of a batch: among more of them the search may miss some

@@ -26,7 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.agreement.rounding import margins_of
-from timetrial.agreement.sizes import inner, norm, size_of
+from timetrial.agreement.rows import is_apart, off_rows, standing_out
+from timetrial.agreement.shares import Shares, along
+from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import layer_traits
 from timetrial.proof.flips import NEARER, TURNED_MARGIN, Edge, edges_of, nudges_of
 from timetrial.proof.observed import Tensors, rows_of
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
 # Of one batch, how often the judge is asked: by the multiply-accumulates of all its answers.
 MOST_WORK = {True: 1_200_000_000_000, False: 50_000_000_000}  # of a judge that is large, and of `reference`
 FEWEST_ASKED = 12
-OFF_ROW = 0.02  # of the row that is off most
-ELSEWHERE = 0.02  # of what a look shows, that may show in rows that it was not for
-UNSEEN = 1e-6  # of a layer's gradients: what a nudge does by its size
+CLEARLY = 0.5  # what a turn must make of the distance of a row where a layer as a whole is near enough
+
+Layers = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +81,8 @@ def explain_coupled(
     if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):
         return {}, []
     search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first))
-    for owner in reversed(search.owners):
-        search.settle(owner, mine, tolerance, doubted or {})
+    for together in reversed(search.owners):
+        search.settle(together, mine, tolerance, doubted or {})
     return search.gradient, [search.words_of(one, first) for one in search.turned]
 
 
@@ -92,10 +94,11 @@ class _Search:
         self._images = images
         self._nodes = {node["name"]: node for node in witness.nodes}
         self._owners = _owners(witness.nodes)
+        self.owners = _together(witness.nodes)
         self._asks_left = max(FEWEST_ASKED, MOST_WORK[witness.is_large] // max(1, witness.work))
         self._nudges: Tensors = {}  # of what has turned wherever its image comes
         self._parts: Tensors = {}  # what those make different that have not everywhere
-        self._mixed: set[str] = set()  # layers whose rows are not what a channel decides
+        self._mixed: set[Layers] = set()  # those whose rows are not what a channel decides
         witness.load(parameters)
         plain = witness.gradient(images, {})
         self._now = plain.gradient
@@ -105,21 +108,18 @@ class _Search:
         self.turned: list[_Chance] = []
 
     @property
-    def owners(self) -> list[str]:
-        """Layers with parameters."""
-        return [name for name, node in self._nodes.items() if _is_trained(node)]
-
-    @property
     def gradient(self) -> Tensors:
         """With all that has turned."""
         if not self._parts:
             return self._now
         return {name: values + self._parts[name] for name, values in self._now.items()}
 
-    def settle(self, owner: str, mine: Tensors, tolerance: float, doubted: Mapping[str, float]) -> None:
-        """Turns decisions between a layer and the next ones that learn, as long as its gradients differ from
-        a contender's by more than rounding does and that brings them nearer."""
-        scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] == owner}
+    def settle(self, layers: Layers, mine: Tensors, tolerance: float, doubted: Mapping[str, float]) -> None:
+        """Turns decisions between layers that go together and the next ones that learn, as long as their
+        gradients differ from a contender's by more than rounding does and that brings them nearer; and
+        besides, in rows that stand out among the others, those that explain most of such a row: they would
+        be seen in all layers before."""
+        scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] in layers}
         limits = {name: max(tolerance, doubted.get(name, 0.0) / size) for name, size in scale.items()}
         looks: dict[_Chance, _Look] = {}
         are_tied = False
@@ -127,13 +127,17 @@ class _Search:
             rest = {name: (mine[name] - self._now[name]) / size for name, size in scale.items()}
             for name in scale if self._parts else ():
                 rest[name] -= self._parts[name] / scale[name]
-            if all(norm(values) <= limits[name] for name, values in rest.items()):
-                return
-            self._look(owner, rest, scale, looks, are_tied=are_tied)
-            chosen = _nearest(rest, looks)
+            is_near = all(norm(values) <= limits[name] for name, values in rest.items())
+            off = None if layers in self._mixed or are_tied else off_rows(rest)
+            if is_near:
+                off = None if off is None else standing_out(rest, max(limits.values()))
+                if off is None or not np.any(off):
+                    return
+            self._look(layers, rest, scale, looks, off, are_tied=are_tied)
+            chosen = _nearest(rest, looks, CLEARLY if is_near else NEARER)
             if chosen:
                 self._turn(chosen)
-            elif are_tied or self._asks_left <= 0:
+            elif is_near or are_tied or self._asks_left <= 0:
                 return
             else:
                 are_tied = True  # equal rivals, which hardly ever matter, at last
@@ -168,20 +172,20 @@ class _Search:
 
     def _look(
         self,
-        owner: str,
+        layers: Layers,
         rest: Tensors,
         scale: Mapping[str, float],
         looks: dict[_Chance, _Look],
+        off: NDArray[np.bool_] | None,
         *,
         are_tied: bool,
     ) -> None:
-        """At the chances behind a layer that nobody has looked at yet, where its rows are off."""
-        off = None if owner in self._mixed or are_tied else _off_rows(rest)
+        """At the chances behind these layers that nobody has looked at yet, where their rows are `off`."""
         new = [
             one
             for one in self._left
             if one not in looks
-            and owner in self._owners[one.edges[0].source]
+            and not self._owners[one.edges[0].source].isdisjoint(layers)
             and (one.channel < 0) == are_tied
             and (off is None or (one.channel < len(off) and off[one.channel]))
         ]
@@ -190,9 +194,9 @@ class _Search:
             made = {
                 name: values / scale[name] for name, values in self._difference(together, list(rest)).items()
             }
-            if off is not None and not _is_apart(made, [one.channel for one in together]):
-                self._mixed.add(owner)
-                return self._look(owner, rest, scale, looks, are_tied=False)
+            if off is not None and not is_apart(made, [one.channel for one in together]):
+                self._mixed.add(layers)
+                return self._look(layers, rest, scale, looks, None, are_tied=False)
             for one in together:
                 new.remove(one)
                 rows = slice(None) if off is None else slice(one.channel, one.channel + 1)
@@ -222,55 +226,38 @@ class _Search:
         return nudges_of(edges, self._witness.nodes, self._nudges)
 
 
-def _nearest(rest: Tensors, looks: dict[_Chance, _Look]) -> list[tuple[_Chance, float]]:
-    """Those that bring the judge nearer to what it is off by, each with how much of it turned: the nearest
-    first. They are taken out of the looks, and their differences out of the rest."""
-    chosen: list[tuple[_Chance, float]] = []
+def _nearest(rest: Tensors, looks: dict[_Chance, _Look], nearer: float) -> list[tuple[_Chance, float]]:
+    """Those that bring the judge `nearer` to what it is off by, each with how much of it turned. With each
+    that is found (the nearest first) those of its rows are fitted anew, all together: two that turned and
+    share a row look like half of one and half of the other to whoever takes them one by one. What is found is
+    taken out of the looks."""
+    fits: dict[tuple[Any, Any], Shares[_Chance]] = {}
     while True:
         nearest, found = 0.0, None
         for one, look in looks.items():
-            along, size, left = (
-                sum(inner(mine[name], theirs[name]) for name in look.values)
-                for mine, theirs in _pairs(rest, look)
-            )
+            own = {name: rest[name][look.rows] for name in look.values}
+            towards, size, left = along(look.values, own), along(look.values, look.values), along(own, own)
             for share in one.shares:
-                gain = share * (2 * along - share * size)
-                if gain > max(nearest, (1 - NEARER**2) * left):
-                    nearest, found = gain, (one, share)
+                gain = share * (2 * towards - share * size)
+                if gain > max(nearest, (1 - nearer**2) * left):
+                    nearest, found = gain, one
         if found is None:
-            return chosen
-        chosen.append(found)
-        look = looks.pop(found[0])
-        for name, values in look.values.items():
-            rest[name][look.rows] -= found[1] * values
+            return [pair for fit in fits.values() for pair in _rounded(fit.of)]
+        look = looks.pop(found)
+        own = {name: rest[name][look.rows] for name in look.values}
+        whole = {name: values.copy() for name, values in own.items()}
+        fit = fits.setdefault((look.rows.start, look.rows.stop), Shares(whole))
+        fit.add(found, look.values)
+        for name, values in fit.rest().items():
+            own[name][...] = values
 
 
-def _pairs(rest: Tensors, look: _Look) -> Iterator[tuple[Tensors, Tensors]]:
-    own = {name: rest[name][look.rows] for name in look.values}
-    yield own, look.values
-    yield look.values, look.values
-    yield own, own
-
-
-def _off_rows(rest: Tensors) -> NDArray[np.bool_] | None:
-    """Which output channels of a layer are off; None where its gradients have no such rows."""
-    if len({values.shape[0] for values in rest.values()}) != 1:
-        return None
-    squares = _row_squares(rest)
-    return squares >= OFF_ROW**2 * np.max(squares)
-
-
-def _is_apart(made: Tensors, channels: Sequence[int]) -> bool:
-    """Whether a look at one decision of each of these channels shows in their rows alone."""
-    squares = _row_squares(made)
-    inside = np.max(squares[channels])
-    return float(np.sum(np.delete(squares, channels))) <= max(ELSEWHERE**2 * inside, UNSEEN**2)
-
-
-def _row_squares(tensors: Tensors) -> NDArray[np.float64]:
-    flat = [values.reshape(len(values), -1) for values in tensors.values()]
-    squares: NDArray[np.float64] = np.sum([np.einsum("ij,ij->i", one, one) for one in flat], axis=0)
-    return squares
+def _rounded(fitted: Mapping[_Chance, float]) -> Iterator[tuple[_Chance, float]]:
+    """To shares that there are, without those that are none."""
+    for chance, share in fitted.items():
+        nearest = min((0.0, *chance.shares), key=lambda one: abs(one - share))
+        if nearest > 0:
+            yield chance, nearest
 
 
 def _is_trained(node: Mapping[str, Any]) -> bool:
@@ -287,3 +274,20 @@ def _owners(nodes: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
         before = set().union(*(owners[name] for name in node["inputs"])) if node["inputs"] else set()
         owners[node["name"]] = own if has_matrix else own | before
     return owners
+
+
+def _together(nodes: Sequence[Mapping[str, Any]]) -> list[Layers]:
+    """Layers that learn, in order: each with the one right behind it that has only vectors. Two numbers of a
+    channel are explained by nearly any decision in it; a row of a matrix besides, by the right ones alone."""
+    found: dict[str, Layers] = {}
+    for node in nodes:
+        if not _is_trained(node):
+            continue
+        before = found.get(node["inputs"][0], ())
+        is_vector = all(len(one["shape"]) == 1 for one in node["parameters"])
+        if is_vector and len(before) == 1 and len(node["inputs"]) == 1:
+            del found[before[0]]
+            found[node["name"]] = (*before, node["name"])
+        else:
+            found[node["name"]] = (node["name"],)
+    return list(found.values())
