@@ -117,6 +117,8 @@ class BatchNorm final : public LayerOfOne<T> {
         });
     }
 
+    bool keeps_output_gradient() const override { return false; }
+
     void parameter_gradients(const Edge<T>& input, const Edge<T>&, int thread, int threads,
                              const typename Layer<T>::Each& each) override {
         const Share mine = share_of(input.shape.channels, thread, threads);

@@ -43,6 +43,8 @@ class OwnGradients {
 template <typename T>
 class Convolved : public LayerOfOne<T> {
   public:
+    bool keeps_output_gradient() const final { return false; }
+
     void parameter_gradients(const Edge<T>&, const Edge<T>&, int thread, int threads,
                              const typename Layer<T>::Each& each) final {
         auto& weights = *this->parameters[0];

@@ -19,7 +19,7 @@ struct Node {
     std::vector<int64_t> external_shape;  // N x C x H x W, N x F, ..., as the outside knows it
     Edge<T> output;
     Buffer<T> value;
-    Buffer<T> gradient;
+    Buffer<T> gradient;               // empty where another node's serves
     std::unique_ptr<Layer<T>> layer;  // null: an input of the network
     bool is_mask = false;             // of the network's inputs: nobody reads it in inference
     bool is_whole = false;            // of them too: whole numbers
@@ -107,6 +107,45 @@ void mark_by_channel(Graph<T>& graph) {
     }
 }
 
+// The node whose memory a node uses.
+template <typename T>
+std::size_t home_of(const Graph<T>& graph, std::size_t i) {
+    while (graph.nodes[i].in_place) i = graph.nodes[i].inputs[0];
+    return i;
+}
+
+// A gradient is needed from the way back of the first that reads its node until the node's own. Then images'
+// memory serves the next of the same shape. Nobody waits for that: of one shape each thread has the same part
+// as long as all share alike, and where they go over to sharing otherwise, all meet (regions.h).
+template <typename T>
+void allot_gradients(Graph<T>& graph, const std::vector<bool>& learns) {
+    std::vector<Edge<T>> free;
+    const auto allot = [&](std::size_t node) {
+        const std::size_t i = home_of(graph, node);
+        Edge<T>& output = graph.nodes[i].output;
+        if (!learns[i] || output.gradient != nullptr) return;
+        const auto fits = [&](const Edge<T>& one) { return one.shape == output.shape; };
+        const auto found = std::find_if(free.begin(), free.end(), fits);
+        if (found == free.end()) {
+            graph.nodes[i].gradient = Buffer<T>(output.shape.size());
+            output.gradient = graph.nodes[i].gradient.data();
+        } else {
+            output.gradient = found->gradient;
+            free.erase(found);
+        }
+    };
+    std::vector<bool> kept(graph.nodes.size());
+    for (const Head<T>& head : graph.heads) allot(head.of);
+    for (std::size_t i = graph.nodes.size(); i-- > graph.n_inputs;) {
+        Node<T>& node = graph.nodes[i];
+        for (const std::size_t input : node.inputs) allot(input);
+        const std::size_t home = home_of(graph, i);
+        node.output.gradient = graph.nodes[home].output.gradient;
+        if (node.layer->keeps_output_gradient()) kept[home] = true;
+        if (home == i && learns[i] && !kept[i] && !node.output.shape.flat) free.push_back(node.output);
+    }
+}
+
 // Where each loss leaves its gradient. `written`: nodes whose gradient has a first part.
 template <typename T>
 void add_heads(Graph<T>& graph, std::vector<bool>& written) {
@@ -189,18 +228,10 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
     mark_by_channel(graph);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         Node<T>& node = graph.nodes[i];
-        if (node.in_place) {
-            node.output.value = graph.nodes[node.inputs[0]].output.value;
-            node.output.gradient = graph.nodes[node.inputs[0]].output.gradient;
-            continue;
-        }
-        node.value = Buffer<T>(node.output.shape.size());
-        node.output.value = node.value.data();
-        if (learns[i]) {
-            node.gradient = Buffer<T>(node.output.shape.size());
-            node.output.gradient = node.gradient.data();
-        }
+        if (!node.in_place) node.value = Buffer<T>(node.output.shape.size());
+        node.output.value = graph.nodes[home_of(graph, i)].value.data();
     }
+    allot_gradients(graph, learns);
     std::vector<bool> written(graph.nodes.size());
     add_heads(graph, written);
     for (std::size_t i = graph.nodes.size(); i-- > graph.n_inputs;) {

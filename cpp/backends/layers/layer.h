@@ -33,6 +33,7 @@ struct Shape {
     int64_t features() const { return channels * plane(); }
     int64_t size() const { return batch * features(); }
     int64_t step_features() const { return channels / steps; }
+    bool operator==(const Shape&) const = default;
 };
 
 // How many steps of a sample count, as its batch says.
@@ -130,6 +131,9 @@ class Layer {
     // Whether its work in a step that learns is shared by channels, of all images: `images` of forward() and
     // of the ways back are then channels. Inference is shared by images nevertheless.
     virtual bool is_by_channel() const { return false; }
+
+    // Whether parameter_gradients() looks at the output's gradient, so that nobody may use its memory before.
+    virtual bool keeps_output_gradient() const { return !parameters.empty(); }
 
     // Once, before prepare(): the algorithm asked for convolutions, and the room that layers share.
     virtual void equip(Algorithm convolution, Room<T>& room) { (void)convolution, (void)room; }

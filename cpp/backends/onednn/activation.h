@@ -26,7 +26,8 @@ class Activation final : public LayerOfOne {
             input.is_overwritten = true;
             return;
         }
-        output.value = Value(allocate(builder.engine(), source.desc));
+        input.is_overwritten = may_write_over(input);
+        output.value = Value(input.is_overwritten ? source : allocate(builder.engine(), source.desc));
         const auto description = describe_forward(builder, function_, source.desc);
         const Form form{description.impl_info_str(),
                         {{DNNL_ARG_SRC, source.desc}},
@@ -62,7 +63,7 @@ class Activation final : public LayerOfOne {
         const Purpose purpose = of.purpose(TT_DIRECTION_BACKWARD_DATA);
         const Desc& desc = at.value.desc();
         Tensor gradient = builder.in(builder.backward, purpose, at.gradient, desc, "gradient");
-        if (gradient.is_shared) gradient = allocate(builder.engine(), desc);
+        if (gradient.is_shared) gradient = builder.lend(desc);
         const auto hint = describe_forward(builder, derivative_, desc);
         const auto description =
             describe_eltwise_backward(builder.engine(), builder.attributes(), hint, derivative_, desc);

@@ -39,6 +39,8 @@ class BatchNorm final : public Join {
             Value(output.shape.size() == 2 ? alias(builder.engine(), made, plain(output.shape)) : made);
     }
 
+    bool needs_its_output() const override { return false; }
+
     void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD);
         const Desc& desc = source_.desc();
@@ -66,7 +68,7 @@ class BatchNorm final : public Join {
             form.reads.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             reads[DNNL_ARG_WORKSPACE] = &workspace_;
         }
-        const Tensor made = allocate(builder.engine(), desc);
+        const Tensor made = builder.lend(desc);
         builder.facts.emplace_back(purpose.text(), form.text());
         builder.append(builder.backward, purpose, form, reads,
                        {{DNNL_ARG_DIFF_SRC, &made},

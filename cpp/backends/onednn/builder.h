@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,7 @@ class Builder {
                 const std::map<int, Value*>& reads, const std::map<int, const Tensor*>& writes) {
         Call::Arguments arguments;
         std::vector<Operation> after;
+        std::vector<Tensor> held;  // until the last reorder is appended
         for (const Port& port : form.reads) {
             const std::string what = argument_name(port.argument);
             arguments.push_back(
@@ -116,7 +118,7 @@ class Builder {
                 arguments.push_back({port.argument, target.memory});
                 continue;
             }
-            const Tensor own = allocate(engine_, port.desc);
+            const Tensor& own = held.emplace_back(lend(port.desc));
             arguments.push_back({port.argument, own.memory});
             append_reorder(after, purpose, own, target, argument_name(port.argument));
         }
@@ -127,11 +129,22 @@ class Builder {
         program.insert(program.end(), after.begin(), after.end());
     }
 
+    // Memory for what nobody reads any more when a step's operations have gone past it: gradients of values,
+    // and results on their way to another format. Operations run in the order in which they are appended, so
+    // whoever asks for the same format when no tensor holds it any more may have it.
+    Tensor lend(const Desc& desc) {
+        for (const Tensor& one : lent_)
+            if (one.desc == desc && one.lease.use_count() == 1) return one;
+        Tensor made = allocate(engine_, desc);
+        made.lease = std::make_shared<char>();
+        return lent_.emplace_back(std::move(made));
+    }
+
     // The value in the format asked; a copy is made once a step.
     const Tensor& in(std::vector<Operation>& program, const Purpose& purpose, Value& value, const Desc& desc,
                      const std::string& what) {
         if (const Tensor* found = value.find(desc)) return *found;
-        const Tensor& copy = value.add(allocate(engine_, desc));
+        const Tensor& copy = value.add(value.made().lease ? lend(desc) : allocate(engine_, desc));
         append_reorder(program, purpose, value.made(), copy, what);
         return copy;
     }
@@ -182,6 +195,7 @@ class Builder {
     Decisions& decisions_;
     int reorders_ = 0;
     std::vector<dnnl::memory> scratchpads_;
+    std::vector<Tensor> lent_;  // ever, with the one lease that is ours
 };
 
 }  // namespace timetrial::onednn

@@ -28,7 +28,7 @@ class Dropout final : public Join {
     void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
         if (!inputs[0]->learns) return;
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
-        Value gradient(allocate(builder.engine(), output.value.desc()));
+        Value gradient(builder.lend(output.value.desc()));
         multiply(builder, builder.backward, purpose, output.gradient, inputs[1]->value, gradient.made());
         hand_back(builder, purpose, *inputs[0], part_of(builder, purpose, gradient, *inputs[0]));
     }

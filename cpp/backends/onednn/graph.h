@@ -136,6 +136,7 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
             !nodes[inputs[0]->inputs[0]].masks_gradient)
             before->build_backward_behind_pooling(builder, *inputs[0], node);
         node.layer->build_backward(builder, inputs, node);
+        node.gradient = Value();  // read for the last time
         if (node.layer->parameters.empty()) continue;
         Update update(numbers);
         for (const auto& parameter : node.layer->parameters) update.add(*parameter);

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <deque>
+#include <optional>
+#include <utility>
 
 #include "onednn/layer.h"
 
 namespace timetrial::onednn {
 
 class Join : public Layer {
+  public:
+    bool needs_its_output() const override { return false; }
+
   protected:
     // The inputs with the extents that the outside knows: a flatten hands on images as they are.
     std::vector<Value*> sources(Builder& builder, const Inputs& inputs, const Purpose& purpose) {
@@ -46,12 +51,21 @@ class Add final : public Join {
   public:
     void build_forward(Builder& builder, const Inputs& inputs, Node& output) override {
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
-        const std::vector<Value*> values = sources(builder, inputs, purpose);
+        std::vector<Value*> values = sources(builder, inputs, purpose);
         // Plain images among others come to the format of those.
         Desc desc = values.front()->desc();
         for (const Value* value : values)
             if (desc == plain(output.shape)) desc = value->desc();
-        output.value = Value(append_sum(builder, builder.forward, purpose, purpose.text(), values, desc));
+        std::optional<Tensor> over;
+        for (std::size_t k = 0; k < inputs.size() && !over; ++k) {
+            if (!may_write_over(*inputs[k]) || values[k] != &inputs[k]->value || values[k]->desc() != desc)
+                continue;
+            over = values[k]->made();
+            inputs[k]->is_overwritten = true;
+            std::swap(values[k], values.front());  // the only one that oneDNN writes over
+        }
+        output.value = Value(over ? *over : allocate(builder.engine(), desc));
+        append_sum(builder, builder.forward, purpose, purpose.text(), values, output.value.made());
     }
 
     // The output's gradient is that of each input: handed back without a copy, hence shared.
@@ -103,7 +117,7 @@ class Concat final : public Join {
             if (!inputs[k]->learns) continue;
             const Tensor cut = alias(builder.engine(), gradient, slice(whole, inputs, k));
             const bool fits = dims_of(inputs[k]->value.desc()) == inputs[k]->shape;
-            Value part(allocate(builder.engine(), fits ? inputs[k]->value.desc() : plain(inputs[k]->shape)));
+            Value part(builder.lend(fits ? inputs[k]->value.desc() : plain(inputs[k]->shape)));
             builder.copy(builder.backward, purpose, cut, part.made());
             hand_back(builder, purpose, *inputs[k], part_of(builder, purpose, part, *inputs[k]));
         }

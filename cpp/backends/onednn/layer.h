@@ -26,7 +26,7 @@ struct Node {
     std::vector<Tensor> parts;     // of the gradient, as the readers hand them back
     std::optional<Eltwise> fused;  // the activation behind it, which its own primitive applies
     bool masks_gradient = false;   // and its way back multiplies by the derivative of that
-    bool is_overwritten = false;   // by that activation: its own value is nowhere to be read
+    bool is_overwritten = false;   // by its reader: its own value is nowhere to be read
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };
@@ -37,13 +37,16 @@ inline void hand_back(Builder& builder, const Purpose& purpose, Node& to, const 
     if (to.parts.size() < to.readers) return;
     if (to.readers == 1) {
         to.gradient = Value(gradient);
+        to.parts.clear();
         return;
     }
     std::vector<Value> values(to.parts.begin(), to.parts.end());
     std::vector<Value*> parts;
     for (Value& value : values) parts.push_back(&value);
-    to.gradient = Value(append_sum(builder, builder.backward, purpose, "sum of gradients " + to.name, parts,
-                                   to.value.desc()));
+    const Tensor sum = builder.lend(to.value.desc());
+    append_sum(builder, builder.backward, purpose, "sum of gradients " + to.name, parts, sum);
+    to.gradient = Value(sum);
+    to.parts.clear();
 }
 
 using Inputs = std::vector<Node*>;
@@ -59,9 +62,17 @@ class Layer {
     // hands back.
     virtual void build_backward(Builder& builder, const Inputs& inputs, Node& output) = 0;
 
+    // Whether the way back looks at the output, so that nobody may write over that.
+    virtual bool needs_its_output() const { return true; }
+
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
     std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
 };
+
+// Whether the node's only reader may write its own result over the value.
+inline bool may_write_over(const Node& node) {
+    return node.layer && node.readers == 1 && !node.layer->needs_its_output();
+}
 
 // A layer with one input: the same with that.
 class LayerOfOne : public Layer {

@@ -72,7 +72,7 @@ class LocalResponseNorm final : public LayerOfOne {
             form.reads.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             reads[DNNL_ARG_WORKSPACE] = &workspace_;
         }
-        const Tensor gradient = allocate(builder.engine(), input.value.desc());
+        const Tensor gradient = builder.lend(input.value.desc());
         builder.facts.emplace_back(purpose.text(), form.text());
         builder.append(builder.backward, purpose, form, reads, {{DNNL_ARG_DIFF_SRC, &gradient}});
         hand_back(builder, purpose, input, gradient);

@@ -52,7 +52,7 @@ class Pooling : public LayerOfOne {
             form.reads.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             reads[DNNL_ARG_WORKSPACE] = &workspace_;
         }
-        const Tensor gradient = allocate(builder.engine(), source);
+        const Tensor gradient = builder.lend(source);
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
         builder.facts.emplace_back(purpose.text(), form.text());
         builder.append(builder.backward, purpose, form, reads, {{DNNL_ARG_DIFF_SRC, &gradient}});

@@ -37,7 +37,7 @@ class Upsample final : public LayerOfOne {
                         {{DNNL_ARG_DIFF_SRC, description.diff_src_desc()}},
                         description.scratchpad_desc(),
                         [description] { return dnnl::resampling_backward(description); }};
-        const Tensor gradient = allocate(builder.engine(), input.value.desc());
+        const Tensor gradient = builder.lend(input.value.desc());
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
         builder.facts.emplace_back(purpose.text(), form.text());
         builder.append(builder.backward, purpose, form, {{DNNL_ARG_DIFF_DST, &output.gradient}},

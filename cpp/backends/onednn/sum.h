@@ -9,9 +9,11 @@
 
 namespace timetrial::onednn {
 
-// Appends the sum of the parts, in the format asked; `fact` is the name under which the record has it.
-inline Tensor append_sum(Builder& builder, std::vector<Operation>& program, const Purpose& purpose,
-                         const std::string& fact, const std::vector<Value*>& parts, const Desc& desc) {
+// Appends the sum of the parts, in the format of `sum`, which may be the memory of the first part; `fact` is
+// the name under which the record has it.
+inline void append_sum(Builder& builder, std::vector<Operation>& program, const Purpose& purpose,
+                       const std::string& fact, const std::vector<Value*>& parts, const Tensor& sum) {
+    const Desc& desc = sum.desc;
     const auto description =
         describe_sum(builder.engine(), builder.attributes(), std::vector<Desc>(parts.size(), desc), desc);
     Form form{description.impl_info_str(),
@@ -25,10 +27,8 @@ inline Tensor append_sum(Builder& builder, std::vector<Operation>& program, cons
         form.reads.push_back({argument, desc});
         reads[argument] = parts[k];
     }
-    const Tensor sum = allocate(builder.engine(), desc);
     builder.facts.emplace_back(fact, form.text());
     builder.append(program, purpose, form, reads, {{DNNL_ARG_DST, &sum}});
-    return sum;
 }
 
 }  // namespace timetrial::onednn

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ inline std::string format_of(const Desc& desc) {
 struct Tensor {
     Desc desc;
     dnnl::memory memory;
-    bool is_shared = false;  // others read this memory too: nobody may write over it
+    bool is_shared = false;                 // others read this memory too: nobody may write over it
+    std::shared_ptr<void> lease = nullptr;  // of memory that Builder lends to others when nobody holds this
 
     float* data() const { return static_cast<float*>(memory.get_data_handle()); }
     // With the padding of blocked formats, which is 0 and stays so.
@@ -57,7 +59,8 @@ inline Tensor allocate(const dnnl::engine& engine, const Desc& desc) {
 
 // The same memory under another description: another shape of the same values in the same order.
 inline Tensor alias(const dnnl::engine& engine, const Tensor& tensor, const Desc& desc) {
-    return {desc, dnnl::memory(desc, engine, tensor.memory.get_data_handle()), tensor.is_shared};
+    return {desc, dnnl::memory(desc, engine, tensor.memory.get_data_handle()), tensor.is_shared,
+            tensor.lease};
 }
 
 // What a layer hands on: in the format in which it was made, and in others that later layers asked for.

@@ -53,6 +53,8 @@ class Weighted : public LayerOfOne {
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
+    bool needs_its_output() const final { return false; }
+
     void build_backward(Builder& builder, Node& input, Node& output) final {
         if (input.learns) build_data_gradient(builder, input, output);
         build_weight_gradient(builder, input, output);
@@ -112,7 +114,7 @@ class Weighted : public LayerOfOne {
                                          {{DNNL_ARG_DIFF_DST, output.gradient.descs()},
                                           {DNNL_ARG_WEIGHTS, {weights}},
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
-        const Tensor made = allocate(builder.engine(), input.value.desc());
+        const Tensor made = builder.lend(input.value.desc());
         builder.append(builder.backward, purpose, form,
                        {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &parameters[0]->value}},
                        {{DNNL_ARG_DIFF_SRC, &made}});
