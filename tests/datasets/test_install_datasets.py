@@ -417,3 +417,10 @@ def test_the_real_packages(installed: Path, cache: Path, name: str, client: str)
     data = load_dataset(name)
     assert data.train["images"].shape == (60000, 1, 28, 28)
     assert data.test["images"].shape == (10000, 1, 28, 28)
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("said", ['{"sha256": 1}', '{"source": [1]}', "[]", "{", "[" * 9000])
+def test_a_marker_that_says_something_else_is_none(tmp_path: Path, said: str) -> None:
+    (tmp_path / "installed.json").write_text(said)
+    assert read_marker(tmp_path) is None

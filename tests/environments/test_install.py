@@ -56,6 +56,15 @@ def test_two_versions_side_by_side(tiny: Tiny, wheels: Path, quick: str) -> None
     assert locate(tiny.framework, "", None).version.version == "1.0"
 
 
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    "said", ['{"python": ["a"]}', '{"pins": 1}', '{"size_mb": "much"}', "[]", "1", '"\\ud800"', "[" * 9000]
+)
+def test_a_marker_that_says_something_else_is_none(tmp_path: Path, said: str) -> None:
+    (tmp_path / FILE).write_text(said)
+    assert read_marker(tmp_path) is None
+
+
 def test_pip_is_brought_first_and_changed_pins_make_it_anew(tiny: Tiny, wheels: Path, quick: str) -> None:
     (pip,) = wheels.glob("pip-*.whl")
     wanted = pip.name.split("-")[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -161,6 +162,19 @@ def test_a_pickle_in_numbers_can_call_nothing(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(InputError, match=words):
             load_dataset("imdb", ".")
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(("place", "byte"), [(6, 78), (8, 1), (8, 32), (10, 77)])
+def test_a_zip_that_asks_for_what_nobody_has(tmp_path: Path, place: int, byte: int) -> None:
+    """A version, a password, a patch, a compression: one byte of its directory."""
+    file = write_imdb_numbers(tmp_path, [[1]], [[1]])
+    content = bytearray(file.read_bytes())
+    for start in (one.start() for one in re.finditer(rb"PK\x01\x02", bytes(content))):
+        content[start + place] = byte
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"imdb\.npz cannot be read .*download it again"):
+        load_dataset("imdb", str(tmp_path))
 
 
 @pytest.mark.attempt

@@ -19,7 +19,10 @@ from timetrial.errors import Unavailable
 
 BLOCK = 1 << 20
 MARGIN_BYTES = 20_000_000
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
+# A bit that fell over makes a zip ask for a version, a compression (NotImplementedError) or a password
+# (RuntimeError) that nobody has.
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError)
+_DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, tarfile.TarError)
 
 
 class Readable(Protocol):

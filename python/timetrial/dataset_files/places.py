@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import platformdirs
+from pydantic import TypeAdapter
 
 from timetrial.dataset_files.known import KnownDataset
 from timetrial.paths import user_path
@@ -44,12 +45,9 @@ def installed_folder(dataset: KnownDataset) -> Path:
 def read_marker(folder: Path) -> Marker | None:
     """None: there is no finished data set."""
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        known = {one.name for one in fields(Marker)}
-        said = Marker(**{name: value for name, value in found.items() if name in known})
-    except (OSError, ValueError, RecursionError, AttributeError):
+        return TypeAdapter(Marker).validate_json((folder / FILE).read_bytes())
+    except (OSError, ValueError):
         return None
-    return said if isinstance(said.sha256, dict) else None
 
 
 def write_marker(folder: Path, marker: Marker) -> None:

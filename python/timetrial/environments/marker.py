@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import platformdirs
+from pydantic import TypeAdapter
 
 from timetrial.environments.catalog import Framework, Version
 
@@ -53,16 +54,9 @@ def environment_folder(framework: Framework, version: Version) -> Path:
 def read_marker(folder: Path) -> Marker | None:
     """None: there is no finished environment."""
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return TypeAdapter(Marker).validate_json((folder / FILE).read_bytes())
+    except (OSError, ValueError):
         return None
-    if not isinstance(found, dict):
-        return None
-    known = {one.name for one in fields(Marker)}
-    said = {name: value for name, value in found.items() if name in known}
-    if isinstance(said.get("pins"), list):  # as JSON has a tuple
-        said["pins"] = tuple(said["pins"])
-    return Marker(**said)
 
 
 def write_marker(folder: Path, marker: Marker) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.dataset_files.copying import DAMAGED_ZIP
 from timetrial.dataset_files.dataset import Dataset, IntArray, check_labels
 from timetrial.dataset_files.files import file_hashes
 from timetrial.dataset_files.restricted_pickle import load_lists
@@ -89,7 +90,7 @@ def _array(file: Path, name: str) -> list[Any] | npt.NDArray[Any]:
         raise InputError(
             f"{file} has no array {name}; expected x_train, y_train, x_test and y_test."
         ) from None
-    except (OSError, ValueError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
+    except (OSError, ValueError, pickle.UnpicklingError, *DAMAGED_ZIP) as error:
         raise InputError(f"{file} cannot be read ({name}: {error}): download it again.") from None
 
 
