@@ -1,6 +1,8 @@
-"""What rounding makes of a network whose images depend on each other (batch normalization).
+"""What rounding makes of a network whose images depend on each other (batch normalization), or that goes on
+from its own last state for hundreds of steps.
 
 A small variance magnifies every last place, in all images; no decision explains that (proof/coupled.py). So
+does a sum of samples that cancels, of states that themselves are hundreds of steps from the first. So
 the judge is asked again with its parameters off, in both directions, and a contender may differ from it by
 twice what some last places make of the judge's own numbers in this very step. In double precision it is asked
 with a small part of that, times as much, and believed in the direction in which it moves less: so no
@@ -34,14 +36,26 @@ WORDS = "within what rounding makes of the judge's own numbers"
 
 @dataclass
 class Doubt:
-    """Of a step, absolute: of the loss, and of each tensor by kind and name, in the Euclidean norm."""
+    """Of a step, absolute: of the loss, and of each tensor by kind and name, in the Euclidean norm. `least`:
+    of a gradient's own size."""
 
     loss: float = 0.0
+    least: float = 0.0
     of: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def allowed(self, kind: str, name: str) -> float:
         """By how much a contender's tensor may differ."""
         return TIMES * self.of.get((kind, name), 0.0)
+
+    def allowed_of(self, name: str, size: float, slope: float) -> float:
+        """By how much a gradient of that size may differ that may be off by a `slope` of it anyway."""
+        return max(size * self.least, size * slope + self.allowed("gradient", name))
+
+
+def may_magnify(trained: Mapping[str, Any], states: Mapping[str, Any]) -> bool:
+    """Whether a network with these parameters and states of layers makes more of last places: one that is
+    normalized, or goes along time."""
+    return bool(states) or any(name.endswith("recurrent_weight") for name in trained)
 
 
 def shifted(parameters: Arrays, share: float = 1.0, sizes: Arrays | None = None) -> Iterator[Arrays]:
@@ -87,6 +101,7 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     # One number in two directions may hardly move by chance: by what its slopes say, then.
     slopes = (inner(plain.gradient[name] ** 2, sizes.get(name, trained[name]) ** 2) for name in trained)
     doubt.loss = max(doubt.loss, PLACES * math.sqrt(sum(slopes)))
+    doubt.least = LEAST if states else 0.0
     for name, moved in states_off(found).items():
         doubt.of["state", name] += norm(moved)
     return doubt
@@ -117,7 +132,7 @@ def doubt_of(
                 # Without a BLAS, as elsewhere.
                 away[kind, name].append(math.sqrt(float(np.einsum("i,i->", apart, apart))) / share)
     least = max if turning else _smooth
-    return Doubt(least(losses), {key: least(values) for key, values in away.items()})
+    return Doubt(least(losses), of={key: least(values) for key, values in away.items()})
 
 
 def _smooth(distances: list[float]) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
-from timetrial.agreement.rounding import LEAST, TIMES, WORDS, Doubt, doubt_of_batch
+from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of_batch, may_magnify
 from timetrial.agreement.sizes import UNIT, distance, norm, size_of
 from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
@@ -215,7 +215,11 @@ class _Court:
         measured = self._by_terms(seen, answer, terms, found)
         if measured is not found:
             return answer, measured
-        doubt = self._doubt(parameters, batch) if self._expected.states else None
+        doubt = (
+            self._doubt(parameters, batch)
+            if may_magnify(self._expected.initial, self._expected.states)
+            else None
+        )
         for ties in sorted(TIES, key=lambda one: one != self._ties):
             for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
                 again = self._gradient_comparisons(seen, explained)
@@ -259,11 +263,9 @@ class _Court:
             name: max(size_of(answer.gradient, name), (terms or {}).get(name, 0.0))
             for name in self._expected.initial
         }
-        if doubt is not None:
-            for name, size in sizes.items():
-                sizes[name] = max(size * LEAST, doubt.allowed("gradient", name)) / slope
-        kept = 1.0 if doubt is None else TIMES  # last layers of few images are off by two roundings
         doubt = doubt or Doubt()
+        sizes = {name: doubt.allowed_of(name, size, slope) / slope for name, size in sizes.items()}
+        kept = TIMES if doubt.least else 1.0  # last layers of few images are off by two roundings
         found = [
             _measured(
                 _name(seen, f"activation {node}"),

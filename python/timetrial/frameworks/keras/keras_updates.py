@@ -75,9 +75,10 @@ def _whole(gradient):
 
 def _prepared(ops, update, kind):
     """The same optimizer with a decay that is part of the gradient, behind the clipping: that of Keras is
-    apart from it."""
+    apart from it. And with whole gradients of tables: of a row that was read twice Keras 3.15 would square
+    either part by itself, so its Adam is another one there."""
     decays = update.numbers["weight_decay"] and not update.is_decoupled
-    if not decays and update.clip_norm is None:
+    if not decays and update.clip_norm is None and update.rule == "sgd":
         return kind
 
     class Prepared(type(kind(0.1))):  # the backend may have a class of its own for it
