@@ -10,7 +10,7 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.proof.observed import Batches
 from timetrial.records.model import Segment
 from timetrial.workloads import Prepared
-from timetrial.workloads.orders import lengths_name, longest_of
+from timetrial.workloads.orders import lengths_name, longest_of, recurs
 
 
 def way_of(ready: Ready | None) -> str | None:
@@ -24,7 +24,8 @@ class CountedSteps:
 
     def __init__(self, prepared: Prepared, ready: Ready):
         self._way = way_of(ready)
-        self._name = lengths_name(prepared.network) if prepared.network else None
+        counts = prepared.network is not None and recurs(prepared.network)
+        self._name = lengths_name(prepared.network) if prepared.network and counts else None
         self._longest = longest_of(prepared.network) if prepared.network and self._name else 0
         self._batches = Batches(prepared.job["streams"])
         self._next: tuple[str, int] | None = None  # stream, row; None: not known
