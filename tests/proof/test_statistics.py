@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from test_coupled import Stage
 from test_rounded_sums import stage_of
 
 from timetrial.agreement import rounding
-from timetrial.agreement.rounding import Doubt, doubt_of, doubt_of_batch
+from timetrial.agreement.rounding import Doubt, doubt_of, doubt_of_batch, shifted
 from timetrial.agreement.sizes import UNIT, norm
 from timetrial.agreement.statistics import (
     PLACES,
     UNIFORM,
+    Arrays,
     Normalization,
     normalizations,
     states_off,
@@ -123,3 +125,20 @@ def test_a_channel_of_equal_values_is_not_divided_by_nothing() -> None:
     stage.compute()
     doubt = doubt_in(stage)
     assert np.all(np.isfinite([doubt.loss, *doubt.of.values()]))
+
+
+def test_a_doubt_holds_no_decision_however_many_lie_on_an_edge() -> None:
+    """Thirty thousand, of which last places would turn thousands: a single one would be all of a gradient."""
+    rng = np.random.default_rng(5)
+    parameters = {"w": np.ones(30_000)}
+    edges = 1 + rng.uniform(-1, 1, 30_000) * PLACES
+    sides = parameters["w"] > edges
+
+    def ask(at: Arrays) -> SimpleNamespace:
+        turned = np.count_nonzero((at["w"] > edges) != sides)
+        return SimpleNamespace(loss=0.0, gradient={"w": at["w"] + turned}, activation={}, state={})
+
+    moved = [ask(at).gradient["w"] - 1 for at in shifted(parameters)]
+    assert min(float(np.max(one)) for one in moved) > 5_000
+    doubt = doubt_of(ask(parameters), parameters, ask)
+    assert doubt.of["gradient", "w"] < PLACES * 30_000**0.5
