@@ -14,6 +14,7 @@ from native_twin import NativeTwin
 from twins import Bench
 
 from timetrial.launch import run_launch
+from timetrial.networks import load_network
 
 SEEDS = 25
 
@@ -51,6 +52,18 @@ def test_twenty_normalizations_grow_no_rounding_that_is_refused(tmp_path: Path, 
     plan = make_plan(
         tmp_path, backend, network="resnet20", dataset="synthetic-cifar", batch_size=128,
         settings={"threads": "1"}, purpose="proof", learning_rate=0.1, weight_decay=1e-4,
+    )  # fmt: skip
+    record = run_launch(plan)
+    assert record.outcome == "ok", record.reason
+
+
+@pytest.mark.full
+def test_thousands_of_decisions_on_an_edge_are_told_apart(tmp_path: Path) -> None:
+    """Of MobileNet v2 in its own batches: several turn in one channel, and nearly cancel."""
+    own = load_network("mobilenet-v2-32")
+    plan = make_plan(
+        tmp_path, "onednn", network=own.name, dataset=own.dataset, batch_size=own.batch_size,
+        settings={"threads": "1"}, purpose="proof", optimizer=own.optimizer,
     )  # fmt: skip
     record = run_launch(plan)
     assert record.outcome == "ok", record.reason

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import inner, norm
 from timetrial.agreement.statistics import PLACES, Arrays, normalizations, states_off, sum_places, weights_off
-from timetrial.core import layer_traits
+from timetrial.core import layer_traits, recurs
 
 FINER = 2.0**-16  # by so much less the judge is shifted: of thousands on an edge hardly one turns
 PAIRS = 2
@@ -55,7 +55,7 @@ class Doubt:
 def may_magnify(trained: Mapping[str, Any], states: Mapping[str, Any]) -> bool:
     """Whether a network with these parameters and states of layers makes more of last places: one that is
     normalized, or goes along time."""
-    return bool(states) or any(name.endswith("recurrent_weight") for name in trained)
+    return bool(states) or recurs(trained)
 
 
 def shifted(parameters: Arrays, share: float = 1.0, sizes: Arrays | None = None) -> Iterator[Arrays]:

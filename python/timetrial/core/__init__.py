@@ -30,6 +30,7 @@ from timetrial.core.network import (  # noqa: E402
     images_and_labels,
     layer_kinds,
     layer_traits,
+    recurs,
 )
 from timetrial.core.observer import MappedLibrary, Observation, Observer, Thread  # noqa: E402
 from timetrial.core.own_kinds import (  # noqa: E402
@@ -90,6 +91,7 @@ __all__ = [
     "own_kinds",
     "random",
     "read_window",
+    "recurs",
     "runtime_dir",
     "stamp_boundaries",
     "stamp_times_ns",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
@@ -314,6 +314,11 @@ def layer_traits(kind: str) -> LayerTraits:
     """Of a kind of the core, or of one's own; of one that this process does not know: none."""
     found = _core.layer_traits(kind)
     return LayerTraits() if found is None else LayerTraits(tuple(found[0]), *found[1:])
+
+
+def recurs(parameters: Iterable[str]) -> bool:
+    """Whether a network with parameters of these names has a layer that goes on from its own last state."""
+    return any(name.endswith("recurrent_weight") for name in parameters)
 
 
 def layer_kinds() -> list[LayerKind]:

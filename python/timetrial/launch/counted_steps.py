@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from timetrial.core import recurs
 from timetrial.lengths.ways import SETTING, steps_by
 from timetrial.processes.events import Ready
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.observed import Batches
 from timetrial.records.model import Segment
 from timetrial.workloads import Prepared
-from timetrial.workloads.orders import lengths_name, longest_of, recurs
+from timetrial.workloads.orders import lengths_name, longest_of
 
 
 def way_of(ready: Ready | None) -> str | None:
@@ -24,8 +25,10 @@ class CountedSteps:
 
     def __init__(self, prepared: Prepared, ready: Ready):
         self._way = way_of(ready)
-        counts = prepared.network is not None and recurs(prepared.network)
-        self._name = lengths_name(prepared.network) if prepared.network and counts else None
+        network = prepared.network
+        # How much is computed of each sequence is a choice of layers that go on from their own last state.
+        counts = network is not None and recurs(one["name"] for one in network.parameters)
+        self._name = lengths_name(network) if network and counts else None
         self._longest = longest_of(prepared.network) if prepared.network and self._name else 0
         self._batches = Batches(prepared.job["streams"])
         self._next: tuple[str, int] | None = None  # stream, row; None: not known

@@ -81,7 +81,7 @@ def explain_coupled(
     if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):
         return {}, []
     search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first))
-    for together in reversed(search.owners):
+    for together in reversed(search.groups):
         search.settle(together, mine, tolerance, doubted or {})
     return search.gradient, [search.words_of(one, first) for one in search.turned]
 
@@ -94,7 +94,7 @@ class _Search:
         self._images = images
         self._nodes = {node["name"]: node for node in witness.nodes}
         self._owners = _owners(witness.nodes)
-        self.owners = _together(witness.nodes)
+        self.groups = _together(witness.nodes)
         self._asks_left = max(FEWEST_ASKED, MOST_WORK[witness.is_large] // max(1, witness.work))
         self._nudges: Tensors = {}  # of what has turned wherever its image comes
         self._parts: Tensors = {}  # what those make different that have not everywhere

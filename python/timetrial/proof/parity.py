@@ -215,11 +215,7 @@ class _Court:
         measured = self._by_terms(seen, answer, terms, found)
         if measured is not found:
             return answer, measured
-        doubt = (
-            self._doubt(parameters, batch)
-            if may_magnify(self._expected.initial, self._expected.states)
-            else None
-        )
+        doubt = self._doubt(parameters, batch)
         for ties in sorted(TIES, key=lambda one: one != self._ties):
             for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
                 again = self._gradient_comparisons(seen, explained)
@@ -235,7 +231,10 @@ class _Court:
                     return explained, again
         return answer, found
 
-    def _doubt(self, parameters: Tensors, batch: Tensors) -> Doubt:
+    def _doubt(self, parameters: Tensors, batch: Tensors) -> Doubt | None:
+        """None: of a network that makes no more of last places than is allowed anyway."""
+        if not may_magnify(self._expected.initial, self._expected.states):
+            return None
         first, place = evenly(batch)
         witness, images = self._judge.witness(images=len(first)), rows_of(batch, first)
         trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))

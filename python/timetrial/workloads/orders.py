@@ -37,11 +37,6 @@ def lengths_name(network: Network) -> str | None:
     return next((one.name for one in network.inputs if one.role == "lengths"), None)
 
 
-def recurs(network: Network) -> bool:
-    """Whether a layer goes on from its own last state: what it computes of each sequence is a choice."""
-    return any(one["name"].endswith("recurrent_weight") for one in network.parameters)
-
-
 def lengths_of(network: Network, data: Entry) -> Whole | None:
     """(samples): of the training set, by the first input of lengths that the network reads; None: it reads
     none."""
