@@ -36,6 +36,7 @@ RUNTIME_MODULES = (
     "score",
     "stacks",
     "symbolic_adapter",
+    "symbolic_sequences",
     "timed",
     "timetrial_adapter",
     "timetrial_updates",

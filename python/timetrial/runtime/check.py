@@ -13,7 +13,7 @@ import sys
 import loading
 
 # What adapters import of ours, and main.py keeps for them.
-SHARED = ("timetrial_adapter", "timetrial_updates", "symbolic_adapter")
+SHARED = ("timetrial_adapter", "timetrial_updates", "symbolic_adapter", "symbolic_sequences")
 
 
 def say(**answer):

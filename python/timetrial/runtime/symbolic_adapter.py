@@ -3,7 +3,8 @@ everything that changes in shared variables. Syntax and modules of Python 3.6.
 """
 
 import numpy as np
-from timetrial_adapter import BaseAdapter, Values
+import symbolic_sequences
+from timetrial_adapter import BaseAdapter, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -11,17 +12,21 @@ class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, values, x, *more) (in inference without masks), _loss_of(prediction), _sqrt(x) and
-    _maximum(x, y).
+    _layer(node, values, x, *more) (in inference without masks) for all kinds but those of symbolic_sequences,
+    for which it has _symbols(way), _loss_of(prediction), _sqrt(x) and _maximum(x, y).
     """
 
     optimizers = OPTIMIZERS
+    several_inputs = True
+    sequences = True
+    ways = symbolic_sequences.WAYS
 
     def build(self, job, batch):
         """The symbolic network on the batch's own memory."""
-        images, labels = batch[job.sources[0]], batch[job.target]
         self._job, self._functions = job, {}
-        self.images, self.labels = self._share(images, borrow=True), self._share(labels, borrow=True)
+        self._way = job.settings.get("lengths", self.ways[0])
+        self._inputs = {name: self._share(batch[name], borrow=True) for name in job.sources}
+        self.labels = self._share(batch[job.target], borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}
         self._gradients = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
         self._moving = {name: self._share(np.array(v)) for name, v in job.states.items()}
@@ -31,22 +36,26 @@ class SymbolicAdapter(BaseAdapter):
             for name, v in job.parameters.items()
         }
         self._sizes = [self._share(np.array(size, np.float32)) for size in self._update.sizes(0)]
-        self._masks = {name: self._share(batch[name], borrow=True) for name in job.masks}
-        self._values, self._moved = self._layers(self._masks, learns=True)
+        self._values, self._moved = self._layers(job.sources, learns=True)
+        read = [name for name in job.sources if name not in job.masks]
         differs = job.masks or job.states
-        self._inferred = (self._layers({}, learns=False)[0] if differs else self._values)[job.output]
+        self._inferred = (self._layers(read, learns=False)[0] if differs else self._values)[job.output]
         self._loss = self._loss_of(self._values[job.output])
         self.reset()
         self._function({"train": "step"}.get(job.task, job.task))
 
-    def _layers(self, masks, learns):
-        """Name -> symbol, of the inputs too; and what becomes of the states of layers."""
-        values, tensors = dict(masks), Values(dict(self._weights, **self._moving), learns)
-        values[self._job.sources[0]] = self.images
+    def _layers(self, inputs, learns):
+        """Name -> symbol, of these inputs too; and what becomes of the states of layers."""
+        tensors = Values(dict(self._weights, **self._moving), learns)
+        values, along_time = {name: self._inputs[name] for name in inputs}, symbolic_sequences.LAYERS
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 given = [values[name] for name in node.inputs if name in values]
-                values[node.name] = self._layer(node, tensors, *given)
+                if node.kind in along_time:
+                    made = along_time[node.kind](self._symbols(self._way), node, tensors, *given)
+                else:
+                    made = self._layer(node, tensors, *given)
+                values[node.name] = made
         return values, tensors.moved
 
     def reset(self):
@@ -58,6 +67,16 @@ class SymbolicAdapter(BaseAdapter):
             for state in self._kept[name].values():
                 state.set_value(np.zeros_like(value))
         self._taken = 0
+
+    def facts(self):
+        """Which way recurrent layers go, by what their symbols are made of."""
+        found = {}
+        for node in self._job.layers:
+            if is_recurrent(node):
+                given = [self._inputs.get(name, self._values.get(name)) for name in node.inputs]
+                path = symbolic_sequences.path_of(given, self._values[node.name])
+                found.update(path_facts(self._job, node, path, way=self._way))
+        return found
 
     def step(self):
         """One training step; the mean loss of the batch before the update."""

@@ -5,6 +5,8 @@ It has no layers of its own: a convolution is a matrix product over patches, poo
 
 import numpy as np
 from symbolic_adapter import SymbolicAdapter
+from symbolic_sequences import LAYERS as ALONG_TIME
+from symbolic_sequences import Symbols
 from timetrial_adapter import UNGROUPED, bias_name, blas_threads, borders, pair, response_alpha, weight_name
 
 _MODES = {"numba": "NUMBA", "c": "CVM"}  # ours -> PyTensor's
@@ -117,6 +119,12 @@ def _softmax_cross_entropy(prediction, labels, n, classes):
     return -(log_softmax(prediction, axis=1) * _one_hot(labels, classes)).sum() / np.float32(n)
 
 
+def _sequence_cross_entropy(prediction, labels, n, classes):
+    rows, labels = prediction.reshape((-1, classes)), labels.reshape((-1,))
+    counted = pt.ge(labels, 0).astype("float32")  # no class is -1
+    return -(log_softmax(rows, axis=1) * _one_hot(labels, classes)).sum() / counted.sum()
+
+
 def _squared_error(prediction, labels, n, classes):
     return pt.sqr(prediction - _one_hot(labels, classes)).sum() / np.float32(n * classes)
 
@@ -132,6 +140,7 @@ def _mean_squared_error(prediction, target, n, classes):
 # Functions of (prediction, labels or the numbers wanted, batch size, classes).
 LOSSES = {
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }
@@ -142,7 +151,7 @@ LIMITS = {"conv2d": UNGROUPED}
 class Adapter(SymbolicAdapter):
     """Modes name what compiles: `numba` or `c`."""
 
-    layers = (*LAYERS, *LOSSES)
+    layers = (*LAYERS, *ALONG_TIME, *LOSSES)
     limits = LIMITS
 
     def load(self, settings):
@@ -152,6 +161,8 @@ class Adapter(SymbolicAdapter):
         import pytensor.tensor as pt
         from pytensor.tensor.special import log_softmax
 
+        if self.mode == "numba":  # which compiles the scan of a single layer for two minutes
+            self.layers = tuple(kind for kind in self.layers if kind not in ALONG_TIME)
         self.version = pytensor.__version__
         self.library = "PyTensor {}".format(pytensor.__version__)
 
@@ -164,10 +175,11 @@ class Adapter(SymbolicAdapter):
 
     def facts(self):
         """How its C code was linked."""
-        return {
+        linked = {
             "pytensor.blas.ldflags": pytensor.config.blas__ldflags,
             "pytensor.cxx": pytensor.config.cxx,
         }
+        return dict(super().facts(), **linked)
 
     def _share(self, array, borrow=False):
         return pytensor.shared(array, shape=array.shape, borrow=borrow)
@@ -180,6 +192,12 @@ class Adapter(SymbolicAdapter):
 
     def _gradients_of(self, loss, weights):
         return pytensor.grad(loss, weights)
+
+    def _symbols(self, way):
+        def scan(step, sequences, start, constants):
+            return pytensor.scan(step, sequences, start, constants, return_list=True, return_updates=False)
+
+        return Symbols(pt, pt.sigmoid, scan, way)
 
     def _layer(self, node, values, *inputs):
         return LAYERS[node.kind](node, values, *inputs)

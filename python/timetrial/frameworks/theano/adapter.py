@@ -2,6 +2,8 @@
 
 import numpy as np
 from symbolic_adapter import SymbolicAdapter
+from symbolic_sequences import LAYERS as ALONG_TIME
+from symbolic_sequences import Symbols
 from timetrial_adapter import bias_name, blas_threads, borders, pair, response_alpha, weight_name
 
 
@@ -108,6 +110,13 @@ def _softmax_cross_entropy(prediction, labels, *_):
     return tensor.nnet.categorical_crossentropy(tensor.nnet.softmax(prediction), labels).mean()
 
 
+def _sequence_cross_entropy(prediction, labels, *_):
+    rows, labels = prediction.reshape((-1, prediction.shape[-1])), labels.flatten()
+    counted = tensor.ge(labels, 0).astype("float32")
+    losses = tensor.nnet.categorical_crossentropy(tensor.nnet.softmax(rows), tensor.maximum(labels, 0))
+    return (losses * counted).sum() / counted.sum()
+
+
 def _squared_error(prediction, labels, _, classes):
     target = tensor.extra_ops.to_one_hot(labels, classes, dtype="float32")
     return tensor.sqr(prediction - target).mean()
@@ -120,6 +129,7 @@ def _mean_squared_error(prediction, target, *_):
 # Functions of (prediction, labels or the numbers wanted, batch size, classes).
 LOSSES = {
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }
@@ -128,7 +138,7 @@ LOSSES = {
 class Adapter(SymbolicAdapter):
     """Layers and loss are Theano's own; all else is in symbolic_adapter.py."""
 
-    layers = (*LAYERS, *LOSSES)
+    layers = (*LAYERS, *ALONG_TIME, *LOSSES)
 
     def load(self, settings):
         """Imports Theano. Which BLAS it links to, and where it compiles, THEANO_FLAGS has told it."""
@@ -146,11 +156,12 @@ class Adapter(SymbolicAdapter):
 
     def facts(self):
         """How its C code was compiled and linked."""
-        return {
+        linked = {
             "theano.blas.ldflags": theano.config.blas.ldflags,
             "theano.openmp": theano.config.openmp,
             "theano.cxx": theano.config.cxx,
         }
+        return dict(super().facts(), **linked)
 
     def _share(self, array, borrow=False):
         return theano.shared(array, borrow=borrow)
@@ -160,6 +171,13 @@ class Adapter(SymbolicAdapter):
 
     def _gradients_of(self, loss, weights):
         return tensor.grad(loss, weights)
+
+    def _symbols(self, way):
+        def scan(step, sequences, start, constants):
+            found = theano.scan(step, sequences, start, constants, return_list=True)
+            return found[0]
+
+        return Symbols(tensor, tensor.nnet.sigmoid, scan, way)
 
     def _layer(self, node, values, *inputs):
         return LAYERS[node.kind](node, values, *inputs)
