@@ -188,6 +188,24 @@ def test_ways_that_cannot_be(asked: str, said: str) -> None:
     assert said in problem(*words, *([] if "backend" in asked else ["backend=eigen"]))
 
 
+def test_a_network_that_looks_up_and_averages_has_one_way(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        """
+nodes = [
+    { name = "in", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 4 } },
+    { name = "mean", kind = "mean_over_time", inputs = ["in", "lengths"] },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-sentences@20"
+"""
+    )
+    asked = [f"network={own}", "backend=eigen"]
+    assert problem(*asked) == "can be"
+    assert "has no layer that goes on from its own last state" in problem(*asked, "lengths=packed")
+
+
 def test_a_framework_names_those_it_has(tmp_path: Path) -> None:
     asked = ["network=lstm-vowels", f"backend={planted(tmp_path)}"]
     assert "has padded, trimmed" in problem(*asked, "lengths=packed")
