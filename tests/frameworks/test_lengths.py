@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import make_plan, words
+from launching import SHORT, make_plan, words
 from required import framework_skip
 from sequence_networks import directed, gated, plain, texts
 
 from timetrial.environments import shipped_frameworks
 from timetrial.environments.locate import locate
 from timetrial.errors import Unavailable
+from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("compiled_once")]
 
 
 def everything() -> list[Any]:
@@ -52,6 +54,7 @@ def test_a_way_is_proven(tmp_path: Path, backend: str, way: str, text: str) -> N
             batch_size=6,
             settings={"threads": "1", "lengths": way},
             purpose="proof",
+            measure=replace(SHORT, limits=Limits()),  # Theano compiles for a minute
         )
     )
     assert record.outcome == "ok", words(record)
