@@ -31,6 +31,16 @@ dataset = "synthetic-series"
 # The same, every step counting.
 FULL = SERIES.replace(', "lengths"', "")
 
+# A table, and no layer that goes on from its own last state.
+TABLE = """
+nodes = [
+    { name = "embed", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 4} },
+    { name = "mean", kind = "mean_over_time", inputs = ["embed", "lengths"] },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-sentences@20"
+"""
 
 # The next word at each step.
 LANGUAGE = """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import make_plan, words
-from sequence_networks import directed, gated, texts
+from sequence_networks import TABLE, directed, gated, texts
 
 import timetrial as tt
 from timetrial.errors import InputError
@@ -190,17 +190,7 @@ def test_ways_that_cannot_be(asked: str, said: str) -> None:
 
 def test_a_network_that_looks_up_and_averages_has_one_way(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    own.write_text(
-        """
-nodes = [
-    { name = "in", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 4 } },
-    { name = "mean", kind = "mean_over_time", inputs = ["in", "lengths"] },
-    { name = "fc", kind = "dense", attributes = { units = "classes" } },
-    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
-]
-dataset = "synthetic-sentences@20"
-"""
-    )
+    own.write_text(TABLE)
     asked = [f"network={own}", "backend=eigen"]
     assert problem(*asked) == "can be"
     assert "has no layer that goes on from its own last state" in problem(*asked, "lengths=packed")

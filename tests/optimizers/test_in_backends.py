@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from launching import SHORT, make_plan, small_network, words
+from sequence_networks import TABLE
 
 from timetrial.environments import locate, shipped_frameworks
 from timetrial.errors import Unavailable
@@ -135,17 +136,6 @@ def test_it_is_proven_and_judged_again_at_the_end(
         assert lacking[0] in (record.reason or "")
         return
     _is_judged(record, optimizer)
-
-
-TABLE = """
-nodes = [
-    { name = "embed", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 4} },
-    { name = "mean", kind = "mean_over_time", inputs = ["embed", "lengths"] },
-    { name = "fc", kind = "dense", attributes = { units = "classes" } },
-    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
-]
-dataset = "synthetic-sentences@20"
-"""
 
 
 @pytest.mark.parametrize(

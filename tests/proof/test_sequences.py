@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launching import make_plan, words, workload
+from launching import SHORT, make_plan, words, workload
 from sequence_networks import FULL, LANGUAGE, SERIES, directed, gated, plain, texts
 from twins import Bench, Twin
 
 from timetrial.errors import InputError
+from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
 from timetrial.proof.observed import Batches
 from timetrial.records.model import LaunchRecord
@@ -23,9 +24,20 @@ from timetrial.workloads import prepare
 from timetrial.workloads.material import SHORTER
 
 # The engine of our own every day; torch, and what is timed, where everything is tried.
+NATIVE = ("eigen", "cblas", "onednn")
 TORCH = ("libtorch", "pytorch")
 EVERY_DAY = [("eigen", 0), ("eigen", 1), ("cblas", 2), ("onednn", 0), ("onednn", 2)]
 OTHERS = [("cblas", 1), ("onednn", 1), *[(backend, biases) for backend in TORCH for biases in (0, 1, 2)]]
+
+# What is as small, or as long, as it may be.
+ONE_LAYER = """
+nodes = [
+    { name = "in", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 10000, units = 3 } },
+    { name = "one", kind = "KIND", inputs = ["in", "lengths"], attributes = { units = UNITS } },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+"""
 
 
 def network(folder: Path, text: str) -> str:
@@ -67,6 +79,29 @@ def _with_others(every_day: list[tuple[str, Any]], others: list[tuple[str, Any]]
 @pytest.mark.parametrize(("backend", "biases"), _with_others(EVERY_DAY, OTHERS))
 def test_texts_are_proven(tmp_path: Path, backend: str, biases: int) -> None:
     _prove(tmp_path, backend, texts(biases), "synthetic-sentences@20", purpose="proof")
+
+
+@pytest.mark.parametrize("backend", [*NATIVE, pytest.param("libtorch", marks=pytest.mark.full)])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize(
+    ("units", "steps", "batch"),
+    [(1, 20, 6), (5, 1, 6), (5, 20, 1)],
+    ids=["one unit", "one step, all lengths equal", "one sample"],
+)
+def test_of_everything_one(
+    tmp_path: Path, backend: str, kind: str, units: int, steps: int, batch: int
+) -> None:
+    text = ONE_LAYER.replace("KIND", kind).replace("UNITS", str(units))
+    _prove(tmp_path, backend, text, f"synthetic-sentences@{steps}", batch=batch, purpose="proof")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", NATIVE)
+def test_a_hundred_thousand_steps(tmp_path: Path, backend: str) -> None:
+    text = ONE_LAYER.replace("KIND", "lstm").replace("UNITS", "4")
+    patient = dataclasses.replace(SHORT, limits=Limits())
+    data = "synthetic-sentences@100000"
+    _prove(tmp_path, backend, text, data, batch=2, purpose="proof", measure=patient)
 
 
 @pytest.mark.parametrize(

@@ -62,16 +62,22 @@ def _rnn(symbols, _):
 _STEPS = {"lstm": _lstm, "gru": _gru, "rnn": _rnn}
 
 
+def _biases(node, values, *names):
+    """Those of these that the layer has."""
+    found = ["{}.{}".format(node.name, one) for one in names]
+    return [values[name] for name in found if name in values]
+
+
 def _states(symbols, node, values, x):
     """(T, N, units) of (N, T, F), whatever counts."""
-    tensor, units, recurrent = symbols.tensor, node.attributes["units"], node.name + ".recurrent_{}"
-    constants, biases = [values[recurrent.format("weight")].T], ("bias", "recurrent_bias")
-    if node.kind == "gru":  # whose second bias a reset may be behind
-        constants += [values[name] for name in [recurrent.format("bias")] if name in values]
-        biases = biases[:1]
-    biases = ["{}.{}".format(node.name, one) for one in biases]
-    product = tensor.dot(x.dimshuffle(1, 0, 2), values[weight_name(node)].T)
-    sums = sum((values[name] for name in biases if name in values), product)
+    tensor, units = symbols.tensor, node.attributes["units"]
+    sums = tensor.dot(x.dimshuffle(1, 0, 2), values[weight_name(node)].T)
+    sums = sum(_biases(node, values, "bias"), sums)
+    constants, second = [values[node.name + ".recurrent_weight"].T], _biases(node, values, "recurrent_bias")
+    if node.kind == "gru":  # the reset may be behind it
+        constants += second
+    else:
+        sums = sum(second, sums)
     starts = [tensor.zeros_like(sums[0, :, :units])] * (2 if node.kind == "lstm" else 1)
     return symbols.scan(_STEPS[node.kind](symbols, node), sums, starts, constants)[0]
 

@@ -1,5 +1,5 @@
-"""What all adapters share. With timetrial_updates.py and symbolic_adapter.py the only module of ours that an
-adapter may import.
+"""What all adapters share. With timetrial_updates.py, symbolic_adapter.py and symbolic_sequences.py the only
+module of ours that an adapter may import.
 
 Syntax and modules of Python 3.6; frameworks/README.md has the shape of an adapter.
 """

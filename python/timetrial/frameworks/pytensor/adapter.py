@@ -161,7 +161,7 @@ class Adapter(SymbolicAdapter):
         import pytensor.tensor as pt
         from pytensor.tensor.special import log_softmax
 
-        if self.mode == "numba":  # which compiles the scan of a single layer for two minutes
+        if self.mode == "numba":  # which compiles the scan of a single layer for minutes
             self.layers = tuple(kind for kind in self.layers if kind not in ALONG_TIME)
         self.version = pytensor.__version__
         self.library = "PyTensor {}".format(pytensor.__version__)

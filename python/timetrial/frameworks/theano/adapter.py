@@ -174,8 +174,7 @@ class Adapter(SymbolicAdapter):
 
     def _symbols(self, way):
         def scan(step, sequences, start, constants):
-            found = theano.scan(step, sequences, start, constants, return_list=True)
-            return found[0]
+            return theano.scan(step, sequences, start, constants, return_list=True)[0]
 
         return Symbols(tensor, tensor.nnet.sigmoid, scan, way)
 
