@@ -28,7 +28,8 @@ import loaded  # noqa: E402
 import loading  # noqa: E402
 import own_step  # noqa: E402
 import stacks  # noqa: E402
-import symbolic_adapter  # noqa: E402, F401 - stays, like timetrial_...: adapters import them
+import symbolic_adapter  # noqa: E402, F401 - stays, like those behind it: adapters import them
+import symbolic_sequences  # noqa: E402, F401
 import timed  # noqa: E402
 import timetrial_adapter  # noqa: E402
 import timetrial_updates  # noqa: E402, F401

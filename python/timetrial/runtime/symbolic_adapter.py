@@ -12,8 +12,8 @@ class SymbolicAdapter(BaseAdapter):
     """A function is compiled when it is first needed: the task's own in build().
 
     The framework's own part: _share(array, borrow), _compile(outputs, updates), _gradients_of(loss, weights),
-    _layer(node, values, x, *more) (in inference without masks) for all kinds but those of symbolic_sequences,
-    for which it has _symbols(way), _loss_of(prediction), _sqrt(x) and _maximum(x, y).
+    _symbols(way) as symbolic_sequences.py has them, _layer(node, values, x, *more) (in inference without
+    masks), _loss_of(prediction), _sqrt(x) and _maximum(x, y).
     """
 
     optimizers = OPTIMIZERS
@@ -47,15 +47,12 @@ class SymbolicAdapter(BaseAdapter):
     def _layers(self, inputs, learns):
         """Name -> symbol, of these inputs too; and what becomes of the states of layers."""
         tensors = Values(dict(self._weights, **self._moving), learns)
-        values, along_time = {name: self._inputs[name] for name in inputs}, symbolic_sequences.LAYERS
+        tensors.symbols = self._symbols(self._way)
+        values = {name: self._inputs[name] for name in inputs}
         for node in self._job.nodes:
             if node.name != self._job.loss:
                 given = [values[name] for name in node.inputs if name in values]
-                if node.kind in along_time:
-                    made = along_time[node.kind](self._symbols(self._way), node, tensors, *given)
-                else:
-                    made = self._layer(node, tensors, *given)
-                values[node.name] = made
+                values[node.name] = self._layer(node, tensors, *given)
         return values, tensors.moved
 
     def reset(self):

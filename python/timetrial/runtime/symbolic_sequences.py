@@ -14,7 +14,7 @@ WAYS = ("padded", "trimmed")
 Symbols = namedtuple("Symbols", "tensor sigmoid scan way")
 
 
-def _embedding(_, node, values, tokens):
+def _embedding(node, values, tokens):
     return values[weight_name(node)][tokens]
 
 
@@ -68,9 +68,10 @@ def _biases(node, values, *names):
     return [values[name] for name in found if name in values]
 
 
-def _states(symbols, node, values, x):
+def _states(node, values, x):
     """(T, N, units) of (N, T, F), whatever counts."""
-    tensor, units = symbols.tensor, node.attributes["units"]
+    symbols, units = values.symbols, node.attributes["units"]
+    tensor = symbols.tensor
     sums = tensor.dot(x.dimshuffle(1, 0, 2), values[weight_name(node)].T)
     sums = sum(_biases(node, values, "bias"), sums)
     constants, second = [values[node.name + ".recurrent_weight"].T], _biases(node, values, "recurrent_bias")
@@ -97,12 +98,12 @@ def _turned(tensor, x, lengths):
     return x[tensor.arange(x.shape[0]).dimshuffle(0, "x"), places]
 
 
-def _recurrent(symbols, node, values, x, lengths=None):
-    tensor, cuts = symbols.tensor, symbols.way == "trimmed" and lengths is not None
+def _recurrent(node, values, x, lengths=None):
+    tensor, cuts = values.symbols.tensor, values.symbols.way == "trimmed" and lengths is not None
 
     def layer(part, x):
         given = x[:, : lengths.max()] if cuts else x
-        states = _states(symbols, part, values, given)
+        states = _states(part, values, given)
         if not is_all(node):
             return states[-1] if lengths is None else states[lengths - 1, tensor.arange(x.shape[0])]
         states = states.dimshuffle(1, 0, 2)
@@ -123,14 +124,15 @@ def _recurrent(symbols, node, values, x, lengths=None):
     )
 
 
-def _mean_over_time(symbols, _node, _values, x, lengths=None):
+def _mean_over_time(_node, values, x, lengths=None):
     if lengths is None:
         return x.mean(1)
-    counted = _counted(symbols.tensor, x, lengths).dimshuffle(0, 1, "x")
+    counted = _counted(values.symbols.tensor, x, lengths).dimshuffle(0, 1, "x")
     return (x * counted).sum(1) / lengths.astype("float32").dimshuffle(0, "x")
 
 
-# Functions of (Symbols, node, parameters by the job's names, the layer's inputs).
+# Functions of (node, parameters by the job's names, with Symbols as `symbols`, the layer's inputs): a part of
+# an adapter's own table.
 LAYERS = {"embedding": _embedding, **dict.fromkeys(_STEPS, _recurrent), "mean_over_time": _mean_over_time}
 
 

@@ -112,6 +112,7 @@ LAYERS = {
     "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _values, x, *more: sum(more, x),
     "concat": lambda _node, _values, *inputs: pt.concatenate(inputs, axis=1),
+    **ALONG_TIME,
 }
 
 
@@ -151,7 +152,7 @@ LIMITS = {"conv2d": UNGROUPED}
 class Adapter(SymbolicAdapter):
     """Modes name what compiles: `numba` or `c`."""
 
-    layers = (*LAYERS, *ALONG_TIME, *LOSSES)
+    layers = (*LAYERS, *LOSSES)
     limits = LIMITS
 
     def load(self, settings):

@@ -103,6 +103,7 @@ LAYERS = {
     "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _values, x, *more: sum(more, x),
     "concat": lambda _node, _values, *inputs: tensor.concatenate(inputs, axis=1),
+    **ALONG_TIME,
 }
 
 
@@ -138,7 +139,7 @@ LOSSES = {
 class Adapter(SymbolicAdapter):
     """Layers and loss are Theano's own; all else is in symbolic_adapter.py."""
 
-    layers = (*LAYERS, *ALONG_TIME, *LOSSES)
+    layers = (*LAYERS, *LOSSES)
 
     def load(self, settings):
         """Imports Theano. Which BLAS it links to, and where it compiles, THEANO_FLAGS has told it."""
