@@ -54,6 +54,11 @@ nodes = [
 dataset = "synthetic-language@6"
 """
 
+# The same with scores by the rows of the table.
+TIED = LANGUAGE.replace("units = 4", "units = 6").replace(
+    'kind = "dense", attributes = { ', 'kind = "tied_dense", attributes = { tied = "in", '
+)
+
 
 def gated(reset_after: bool = True) -> str:
     """Those of `texts` with GRUs."""

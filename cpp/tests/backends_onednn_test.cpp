@@ -8,10 +8,10 @@
 #include <map>
 #include <string>
 
-#include "loader/plugin.h"
 #include "support/against_reference.h"
 #include "support/joined.h"
 #include "support/normalized.h"
+#include "support/onednn.h"
 #include "support/pools.h"
 #include "support/sequences.h"
 
@@ -19,12 +19,6 @@ namespace timetrial::testing {
 namespace {
 
 const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools);
-
-// The library before the plug-in, as timetrial-child does.
-std::string onednn() {
-    static const bool preloaded = (preload_library(TIMETRIAL_TEST_ONEDNN), true);
-    return preloaded ? plugin_path("onednn") : "";
-}
 
 class OneDnn : public ::testing::TestWithParam<const char*> {
   protected:

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "support/onednn.h"
 #include "support/pools.h"
 #include "support/sequences.h"
 #include "timetrial/sequence_steps.h"
@@ -17,7 +19,7 @@ namespace {
 
 const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools);
 
-constexpr std::int64_t kSteps = 8;
+constexpr std::int64_t kSteps = 12;
 
 struct Backend {
     std::string plugin;
@@ -30,13 +32,18 @@ void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.plugin
 std::vector<Backend> backends() {
     const std::vector<std::string> all{"padded", "trimmed", "packed"};
     return {{variants_of("eigen").front(), {{"threads", "2"}}, all},
-            {variants_of("cblas").front(), {{"threads", "1"}, {"blas.library", test_blas()}}, all}};
+            {variants_of("cblas").front(), {{"threads", "1"}, {"blas.library", test_blas()}}, all},
+            {"onednn", {{"threads", "1"}}, {"padded", "rounded"}}};
 }
 
 std::int64_t steps_of(const std::string& way, const std::vector<std::int64_t>& lengths) {
     const auto samples = static_cast<std::int64_t>(lengths.size());
     if (way == "padded") return samples * kSteps;
-    if (way == "trimmed") return samples * *std::max_element(lengths.begin(), lengths.end());
+    const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    if (way == "trimmed") return samples * longest;
+    // Eighths of 12, in whole steps.
+    static constexpr std::array<std::int64_t, 8> rounded{2, 3, 5, 6, 8, 9, 11, 12};
+    if (way == "rounded") return samples * *std::lower_bound(rounded.begin(), rounded.end(), longest);
     return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
 }
 
@@ -45,7 +52,8 @@ class Lengths : public ::testing::TestWithParam<Backend> {
     Trainer make(const Problem& problem, const std::string& way) const {
         std::map<std::string, std::string> settings = GetParam().settings;
         settings["lengths"] = way;
-        return Trainer(plugin_path(GetParam().plugin), problem, settings);
+        const std::string& plugin = GetParam().plugin;
+        return Trainer(plugin == "onednn" ? onednn() : plugin_path(plugin), problem, settings);
     }
 
     static std::string fact(Trainer& trainer, const std::string& name) {
@@ -75,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Lengths, ::testing::ValuesIn(backends()),
                          [](const auto& test) { return test.param.plugin.substr(0, 5); });
 
 // The longest is shorter than there is room for, as long, and all are equal; one step, and one sample.
-const std::vector<std::vector<std::int64_t>> kLengths = {{2, 5, 1, 5, 3}, {8, 1, 4}, {4, 4, 4}, {1, 1}, {6}};
+const std::vector<std::vector<std::int64_t>> kLengths = {{2, 5, 1, 5, 3}, {12, 1, 4}, {4, 4, 4}, {1, 1}, {6}};
 
 TEST_P(Lengths, EveryWayIsRight) {
     for (const auto& lengths : kLengths)
@@ -84,12 +92,9 @@ TEST_P(Lengths, EveryWayIsRight) {
 
 TEST_P(Lengths, OfEveryCell) {
     const auto& lengths = kLengths.front();
-    for (const AttributeSpecs& gru : kinds_of_gru()) {
-        const bool is_behind = !gru.contains("reset_after");
-        if (is_behind || GetParam().ways.size() == 3)
-            expect_same_as_the_reference(text_classifier(9, 6, gru, {"lengths"}, "gru"),
-                                         tokens_and_labels(kSteps), lengths);
-    }
+    for (const AttributeSpecs& gru : kinds_of_gru())
+        expect_same_as_the_reference(text_classifier(9, 6, gru, {"lengths"}, "gru"),
+                                     tokens_and_labels(kSteps), lengths);
     expect_same_as_the_reference(text_classifier(9, 6, {{"biases", 2.0}}, {"lengths"}, "rnn"),
                                  tokens_and_labels(kSteps), lengths);
 }
@@ -103,6 +108,23 @@ TEST_P(Lengths, InEveryDirection) {
                 tokens_and_labels(kSteps), kLengths.front());
 }
 
+TEST_P(Lengths, ALongBatchLeavesNothingToAShortOne) {
+    for (const char* const kind : {"lstm", "gru"})
+        for (const std::string& way : GetParam().ways) {
+            Problem problem(
+                text_classifier(9, 6, {{"direction", std::string("bidirectional")}}, {"lengths"}, kind),
+                tokens_and_labels(kSteps), 3, Numbers::kReal);
+            Trainer ours = make(problem, way), judge(plugin_path("reference"), problem);
+            for (const std::vector<std::int64_t>& lengths :
+                 {kLengths[1], {2, 1, 2}, {5, 4, 1}, {12, 12, 12}}) {
+                std::copy(lengths.begin(), lengths.end(), problem.wholes["lengths"].begin());
+                EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 5e-6) << way;
+                expect_same(ours, judge, TT_ACTIVATION, 5e-6);
+                expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
+            }
+        }
+}
+
 TEST_P(Lengths, WhoReadsNoneComputesAll) {
     std::vector<InputSpec> inputs = tokens_and_labels(kSteps);
     inputs.erase(inputs.begin() + 1);
@@ -111,7 +133,7 @@ TEST_P(Lengths, WhoReadsNoneComputesAll) {
         Trainer ours = make(problem, way), judge(plugin_path("reference"), problem);
         EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 5e-6);
         EXPECT_EQ(fact(ours, TT_SEQUENCE_STEPS_FACT), std::to_string(3 * kSteps));
-        EXPECT_NE(fact(ours, "first forward").find("all 8 steps"), std::string::npos);
+        EXPECT_NE(fact(ours, "first forward").find("all 12 steps"), std::string::npos);
     }
 }
 
@@ -130,7 +152,8 @@ TEST_P(Lengths, AWayIsReadBackAndSaid) {
         const std::string said = fact(ours, "first forward");
         const std::string words = way == "packed"    ? "the steps that count"
                                   : way == "trimmed" ? "as many steps as the longest of its batch has"
-                                                     : "all 8 steps of every sample";
+                                  : way == "rounded" ? "longest of its batch has, rounded up to eighths of 12"
+                                                     : "all 12 steps of every sample";
         EXPECT_TRUE(said.ends_with(words)) << said;
     }
 }
@@ -145,7 +168,8 @@ TEST_P(Lengths, WhatCannotBeIsRefusedInWords) {
         }
         return "no error";
     };
-    for (const char* const word : {"rounded", "Packed", ""})
+    const char* const other = GetParam().plugin == "onednn" ? "packed" : "rounded";
+    for (const char* const word : {other, "Packed", ""})
         EXPECT_NE(
             refusal([&] { make(problem, word); }).find("lengths = '" + std::string(word) + "': it has "),
             std::string::npos);
@@ -153,7 +177,7 @@ TEST_P(Lengths, WhatCannotBeIsRefusedInWords) {
         for (const std::int64_t bad : {std::int64_t{0}, kSteps + 3, std::int64_t{-1}}) {
             problem.wholes["lengths"] = {4, bad, 2};
             const std::string said = refusal([&] { make(problem, way).step(); });
-            EXPECT_NE(said.find("length " + std::to_string(bad) + " of sample 1 is outside 1 to 8"),
+            EXPECT_NE(said.find("length " + std::to_string(bad) + " of sample 1 is outside 1 to 12"),
                       std::string::npos)
                 << way << ": " << said;
         }

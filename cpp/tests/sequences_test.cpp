@@ -193,8 +193,60 @@ TEST(Sequences, ALossForEachStepRefusesInWords) {
     EXPECT_EQ(network.values_from(network.index_of("tokens")), 0);
 }
 
+TEST(Sequences, ADenseLayerMayHaveTheWeightOfAnEmbedding) {
+    const Network own(language_model(6, 5), 2, tokens_and_next(4));
+    const Network network(language_model(6, 5, tied()), 2, tokens_and_next(4));
+    const std::uint32_t each = network.index_of("each");
+    EXPECT_EQ(network.node(each).tied, "embed");
+    ASSERT_EQ(network.node(each).parameters.size(), 1u);
+    EXPECT_EQ(network.node(each).parameters[0].name, "each.bias");
+    EXPECT_EQ(network.parameter_count(), own.parameter_count() - 6 * 5);
+    // The same work on the same numbers.
+    for (const bool bias : {true, false}) {
+        const Network less(language_model(6, 5, {{"bias", bias}}), 2, tokens_and_next(4));
+        const Network tie(language_model(6, 5, tied(bias)), 2, tokens_and_next(4));
+        for (const char* name : {"embed", "first", "each"}) {
+            const std::uint32_t index = less.index_of(name);
+            EXPECT_EQ(tie.bytes(index).backward_weights, less.bytes(index).backward_weights);
+            EXPECT_EQ(tie.multiply_accumulates(index).backward_weights,
+                      less.multiply_accumulates(index).backward_weights);
+        }
+    }
+}
+
+TEST(Sequences, ATiedLayerRefusesInWords) {
+    const auto built = [](double units, const AttributeSpecs& last) {
+        return refusal([&] { Network(language_model(6, units, last), 2, tokens_and_next(4)); });
+    };
+    EXPECT_EQ(built(5, tied()), "no error");
+    EXPECT_WORDS(built(3, tied()),
+                 "layer 'each' (tied_dense) has tied = \"embed\", whose weight is (6, 5); expected "
+                 "(units, features of the input) = (6, 3)");
+    EXPECT_WORDS(built(5, {{"tied", std::string("embedd")}}), "Did you mean 'embed'?");
+    EXPECT_WORDS(built(5, {{"tied", std::string("first")}}),
+                 "expected the name of an embedding in front of it");
+    EXPECT_WORDS(built(5, {{"tied", std::string()}}), "has tied = \"\"; expected the name of a layer");
+    EXPECT_WORDS(built(5, {{"tied", true}}), "has tied = true; expected the name of a layer");
+    EXPECT_WORDS(refusal([] {
+                     Network({node("fc", "tied_dense", {{"units", 3.0}, {"tied", std::string("embed")}}),
+                              loss_of("fc")},
+                             2, images_and_labels({5}));
+                 }),
+                 "and there is none");
+    EXPECT_WORDS(refusal([] {
+                     std::vector<NodeSpec> specs = language_model(5, 5, tied());
+                     specs.insert(specs.end() - 1, node("again", "tied_dense",
+                                                        {{"units", 5.0}, {"tied", std::string("embed")}}));
+                     specs.back() = loss_of("again", "sequence_cross_entropy");
+                     Network(specs, 2, tokens_and_next(4));
+                 }),
+                 "to which 'each' is tied: one layer can be");
+}
+
 TEST(ReferenceGradients, Sequences) {
     check_gradients_with(tokens_and_next(4), language_model(6, 3));
+    for (const bool bias : {true, false})
+        check_gradients_with(tokens_and_next(4), language_model(6, 5, tied(bias)));
     for (const double biases : {0.0, 1.0, 2.0})
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", biases}}));
     for (const AttributeSpecs& gru : kinds_of_gru())

@@ -22,6 +22,7 @@ from sequence_networks import (
     FULL,
     LANGUAGE,
     SERIES,
+    TIED,
     beside_an_lstm,
     directed,
     gated,
@@ -65,8 +66,8 @@ ALONG_TIME = ("chainer", "jax", "keras@3", "mxnet", "paddle", "pytensor", "pytor
 NOT_ALONG_TIME = ("numba",)
 ONE_BIAS = ("keras@3",)
 PACKING = ("chainer",)
-# Of them, those without a loss for each step.
-ONE_LABEL = ("chainer",)
+# Of them, those whose dense layers have a weight of their own.
+UNTIED = ("keras",)
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)
@@ -359,7 +360,19 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
 def test_a_loss_for_each_step_is_proven(tmp_path: Path, backend: str, mode: str) -> None:
     data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
     record = _own_network(tmp_path, backend, mode, LANGUAGE, **data)
-    if _goes_along_time(backend, mode) and not backend.startswith(ONE_LABEL):
+    if _goes_along_time(backend, mode):
+        _proven(record)
+    else:
+        assert record.outcome == "unavailable", words(record)
+        assert re.search("the backend (has no|takes) ", record.reason or "")
+
+
+@pytest.mark.full
+@EVERYTHING
+def test_a_tied_weight_is_proven(tmp_path: Path, backend: str, mode: str) -> None:
+    data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
+    record = _own_network(tmp_path, backend, mode, TIED, **data)
+    if _goes_along_time(backend, mode) and not backend.startswith(UNTIED):
         _proven(record)
     else:
         assert record.outcome == "unavailable", words(record)

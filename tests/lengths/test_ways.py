@@ -55,9 +55,14 @@ def computed(record: LaunchRecord, way: str) -> None:
 
 
 @pytest.mark.effect("lengths")
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "backend", ["eigen", *[pytest.param(one, marks=pytest.mark.full) for one in ("cblas", *TORCH)]]
+    ("backend", "way"),
+    [
+        *[("eigen", way) for way in WAYS],
+        ("onednn", "rounded"),
+        pytest.param("onednn", "padded", marks=pytest.mark.full),
+        *[pytest.param(one, way, marks=pytest.mark.full) for one in ("cblas", *TORCH) for way in WAYS],
+    ],
 )
 @pytest.mark.parametrize("text", [texts(), pytest.param(directed(texts()), marks=pytest.mark.full)])
 def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str, text: str) -> None:
@@ -68,8 +73,13 @@ def test_a_way_is_proven_and_counted(tmp_path: Path, backend: str, way: str, tex
     assert record.end is not None
     assert record.end.status == "passed"
     computed(record, way)
-    words_of = {"packed": "the steps that count", "trimmed": "as many steps as the longest of its batch has"}
-    assert record.facts["one forward"].endswith(words_of.get(way, "all 20 steps of every sample"))
+    words_of = {
+        "padded": "all 20 steps of every sample",
+        "rounded": "as many steps as the longest of its batch has, rounded up to eighths of 20",
+        "trimmed": "as many steps as the longest of its batch has",
+        "packed": "the steps that count",
+    }
+    assert record.facts["one forward"].endswith(words_of[way])
 
 
 @pytest.mark.parametrize("way", ["trimmed", "packed"])
@@ -237,6 +247,8 @@ def test_rounded_is_one_of_eight_with_room_for_the_longest() -> None:
     for steps in (1, 2, 7, 8, 20, 29, 400):
         found = [rounded(longest, steps) for longest in range(1, steps + 1)]
         assert found == [other.rounded_steps(longest, steps) for longest in range(1, steps + 1)]
+        # Who has something for each of these takes the first with room.
+        assert found == [min(one for one in found if one >= longest) for longest in range(1, steps + 1)]
         assert all(least <= one <= steps for least, one in enumerate(found, start=1))
         assert found == sorted(found)
         assert len(set(found)) <= 8

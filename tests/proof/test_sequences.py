@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import SHORT, make_plan, words, workload
-from sequence_networks import FULL, LANGUAGE, SERIES, directed, gated, plain, texts
+from sequence_networks import FULL, LANGUAGE, SERIES, TIED, directed, gated, plain, texts
 from twins import Bench, Twin
 
 from timetrial.errors import InputError
@@ -211,6 +211,23 @@ def test_a_loss_for_each_step_is_proven_and_its_steps_are_scored(tmp_path: Path,
     assert record.evaluations[-1].accuracy == pytest.approx(np.mean(answers[0] == answers[1]))
 
 
+@pytest.mark.parametrize(
+    ("backend", "how"),
+    _with_others(
+        [("eigen", "proof"), ("onednn", "proof")],
+        [
+            ("cblas", "proof"),
+            *[(backend, "proof") for backend in TORCH],
+            *[(backend, "speed") for backend in (*NATIVE, *TORCH)],
+        ],
+    ),
+)
+@pytest.mark.parametrize("bias", ["true", "false"])
+def test_a_tied_weight_is_proven(tmp_path: Path, backend: str, how: str, bias: str) -> None:
+    text = TIED.replace('tied = "in"', f'tied = "in", bias = {bias}')
+    _prove(tmp_path, backend, text, "synthetic-language@6", purpose=how)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["train", "gradient", "forward"])
 @pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
@@ -263,6 +280,23 @@ def test_the_recipe_of_the_proof_leads_no_further_than_half_of_the_loss(tmp_path
 )
 def test_a_defect_of_a_loss_for_each_step_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
     parity = Bench.of(network(tmp_path, LANGUAGE), "synthetic-language@6", batch_size=6).proof(defect)
+    assert parity.status == ("passed" if said is None else "failed"), parity.reason
+    assert (said or "") in (parity.reason or "")
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "said"),
+    [
+        ("none", None),
+        ("tied_without_lookup", "gradient in.weight"),
+        ("tied_without_scores", "gradient in.weight"),
+        ("tied_to_initial", "output"),
+        ("tied_and_moved_twice", "in.weight"),
+    ],
+)
+def test_a_defect_of_a_tied_weight_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
+    parity = Bench.of(network(tmp_path, TIED), "synthetic-language@6", batch_size=6).proof(defect)
     assert parity.status == ("passed" if said is None else "failed"), parity.reason
     assert (said or "") in (parity.reason or "")
 

@@ -73,6 +73,7 @@ std::unique_ptr<Layer<T>> activation(const timetrial::Layer& from) {
 template <typename T, typename Product>
 inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"dense", plain<T, Dense<T, Product>>},
+    Kind<MakeLayer<T>>{"tied_dense", plain<T, Dense<T, Product>>},
     Kind<MakeLayer<T>>{"conv2d", convolution<T, Product>},
     Kind<MakeLayer<T>>{"conv_transpose2d", windowed<T, ConvTranspose<T, Product>>},
     Kind<MakeLayer<T>>{"max_pool2d", windowed<T, MaxPool<T>>},

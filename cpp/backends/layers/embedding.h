@@ -45,7 +45,7 @@ class Embedding final : public LayerOfOne<T> {
             T* to = gradient + token * units_;
             for (int64_t u = 0; u < units_; ++u) to[u] += dy[u];
         }
-        each(weight(), mine.begin * units_, mine.end * units_);
+        if (!weight().is_tied) each(weight(), mine.begin * units_, mine.end * units_);
     }
 
   private:

@@ -264,7 +264,7 @@ class Engine : public Backend {
         for (std::size_t i = count; i-- > graph_.n_inputs;) add_backward(i, graph_.nodes[i]);
         for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             Node<T>& node = graph_.nodes[i];
-            if (node.layer->parameters.empty()) continue;
+            if (!node.layer->learns()) continue;
             for (const Phase phase : {kGradients, kDescend}) {
                 regions_.add(phase, Shared::kParameters, [this, i, &node, phase](int thread) {
                     gradients(i, node, thread, phase == kDescend);
@@ -327,7 +327,7 @@ class Engine : public Backend {
 
     void add_backward(std::size_t i, Node<T>& node) {
         if (!node.output.gradient) return;
-        if (!node.layer->parameters.empty()) {
+        if (node.layer->learns()) {
             add_work(
                 kBackward, i, TT_DIRECTION_BACKWARD_WEIGHTS,
                 [layer = node.layer.get()](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {

@@ -106,7 +106,8 @@ struct Parameter {
     const float* initial = nullptr;
     Buffer<T> value;
     Buffer<T> gradient;
-    Buffer<T> nudge;  // empty, or what rounds the gradient's sum off (Engine::write_tensor)
+    bool is_tied = false;  // a later layer adds its part to the gradient, and completes it
+    Buffer<T> nudge;       // empty, or what rounds the gradient's sum off (Engine::write_tensor)
     // Of the optimizer, with their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Buffer<T>>> states;
     int64_t size() const {
@@ -133,7 +134,7 @@ class Layer {
     virtual bool is_by_channel() const { return false; }
 
     // Whether parameter_gradients() looks at the output's gradient, so that nobody may use its memory before.
-    virtual bool keeps_output_gradient() const { return !parameters.empty(); }
+    virtual bool keeps_output_gradient() const { return learns(); }
 
     // Once, before prepare(): the algorithm asked for convolutions, and the room that layers share.
     virtual void equip(Algorithm convolution, Room<T>& room) { (void)convolution, (void)room; }
@@ -177,7 +178,11 @@ class Layer {
         (void)inputs, (void)output, (void)thread, (void)threads, (void)each;
     }
 
+    // Whether it has parameter_gradients().
+    bool learns() const { return !parameters.empty() || tied != nullptr; }
+
     std::vector<std::unique_ptr<Parameter<T>>> parameters;
+    Parameter<T>* tied = nullptr;  // an earlier layer's weight that is its own too: not among its parameters
     std::vector<std::unique_ptr<Parameter<T>>> states;  // not trained, but changed by training steps
 };
 

@@ -191,6 +191,7 @@ inline at::Tensor mean_squared_error(const at::Tensor& x, const at::Tensor& valu
 
 inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"dense", dense},
+    Kind<MakeOperation>{"tied_dense", dense},
     Kind<MakeOperation>{"conv2d", conv2d},
     Kind<MakeOperation>{"conv_transpose2d", conv_transpose2d},
     Kind<MakeOperation>{"upsample2d", upsample2d},

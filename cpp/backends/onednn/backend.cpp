@@ -13,6 +13,8 @@
 #include "onednn/graph.h"
 #include "onednn/settings.h"
 #include "timetrial/backend.hpp"
+#include "timetrial/lengths.hpp"
+#include "timetrial/sequence_steps.h"
 
 namespace timetrial::onednn {
 namespace {
@@ -20,8 +22,8 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = optimizer_words();
-constexpr const char* settings[] = {"threads",          "parallel", "convolution", "onednn.max_cpu_isa",
-                                    "onednn.math_mode", nullptr};
+constexpr const char* settings[] = {
+    "threads", "parallel", "convolution", "lengths", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
 
 std::string library_version() {
     const dnnl_version_t& version = *dnnl_version();
@@ -63,6 +65,8 @@ class OneDnn final : public Backend {
                     "': onednn splits each of its operations over the threads; expected product");
         } else if (name == "convolution") {
             convolution_ = read_algorithm(value);
+        } else if (name == "lengths") {
+            way_ = read_way(name, value, {Way::kPadded, Way::kRounded});
         } else if (name == "onednn.max_cpu_isa") {
             limit_isa(value);
         } else if (name == "onednn.math_mode") {
@@ -77,6 +81,7 @@ class OneDnn final : public Backend {
         if (name == "threads") return {std::to_string(omp_get_max_threads()), "omp_get_max_threads()"};
         if (name == "parallel") return {"product", "onednn: has no other"};
         if (name == "convolution") return read_convolution();
+        if (name == "lengths") return {word_of(way_), "onednn: the primitives that it makes"};
         if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
         if (name == "onednn.math_mode") return {math_mode(), "dnnl_get_default_fpmath_mode()"};
         throw unknown_setting(name, description());
@@ -98,6 +103,7 @@ class OneDnn final : public Backend {
             throw;
         }
         targets_.resize(graph_.heads.size());
+        graph_.tally.clear();  // what the trials computed
         reset();
         malloc_trim(0);  // what the trials used
     }
@@ -184,6 +190,8 @@ class OneDnn final : public Backend {
                   {"onednn.threading", version.cpu_runtime == DNNL_RUNTIME_OMP ? "OpenMP" : "not OpenMP"},
                   {"layout", layout_report_}};
         all.insert(all.end(), graph_.facts.begin(), graph_.facts.end());
+        if (const int64_t steps = graph_.tally.most(); steps > 0)
+            all.emplace_back(TT_SEQUENCE_STEPS_FACT, std::to_string(steps));
         return all;
     }
 
@@ -269,7 +277,7 @@ class OneDnn final : public Backend {
         Decisions last_decisions, blocked_decisions;
         const auto make = [&](Layout layout, Decisions& decisions) {
             graph_ = {};  // one at a time: a graph holds all activations
-            graph_ = make_graph(engine_, stream_, layout, convolution_, build, optimizer_, decisions);
+            graph_ = make_graph(engine_, stream_, layout, convolution_, way_, build, optimizer_, decisions);
         };
         make(Layout::kChannelsLast, last_decisions);
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
@@ -380,6 +388,7 @@ class OneDnn final : public Backend {
     int threads_ = 0;  // 0: OpenMP's own number
     std::string math_mode_ = "strict";
     Algorithm convolution_ = Algorithm::kDirect;
+    Way way_ = Way::kRounded;
     bool learns_ = false;
     int64_t batch_size_ = 0;
     dnnl::engine engine_;

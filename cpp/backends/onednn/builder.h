@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "onednn/algorithm.h"
+#include "onednn/step_tally.h"
 #include "onednn/trial.h"
 #include "timetrial/backend.hpp"
+#include "timetrial/lengths.hpp"
 
 namespace timetrial::onednn {
 
@@ -56,12 +58,13 @@ using Decisions = std::map<std::string, Trial::Result>;
 
 class Builder {
   public:
-    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, Algorithm convolution, bool learns,
-            Decisions& decisions)
+    Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, Algorithm convolution, Way way,
+            bool learns, Decisions& decisions)
         : engine_(engine),
           stream_(stream),
           layout_(layout),
           convolution_(convolution),
+          way_(way),
           learns_(learns),
           trial_(engine, stream),
           decisions_(decisions) {}
@@ -70,6 +73,7 @@ class Builder {
     const dnnl::stream& stream() const { return stream_; }
     bool learns() const { return learns_; }
     Algorithm convolution() const { return convolution_; }
+    Way way() const { return way_; }
     dnnl::prop_kind purpose() const {
         return learns_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     }
@@ -178,6 +182,7 @@ class Builder {
     std::vector<Operation> forward, backward;
     Runs runs = Runs::kAlways;  // of what is appended
     Facts facts;
+    StepTally tally;
 
   private:
     // No others, if there are such: it was asked for.
@@ -190,6 +195,7 @@ class Builder {
     dnnl::stream stream_;
     Layout layout_;
     Algorithm convolution_;
+    Way way_;
     bool learns_;
     Trial trial_;
     Decisions& decisions_;

@@ -70,6 +70,7 @@ inline std::unique_ptr<Layer> conv_transpose(const Attributes& attributes) {
 
 inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"dense", plain<Dense>},
+    Kind<MakeLayer>{"tied_dense", plain<Dense>},
     Kind<MakeLayer>{"conv2d", convolution},
     Kind<MakeLayer>{"conv_transpose2d", conv_transpose},
     Kind<MakeLayer>{"upsample2d", plain<Upsample>},

@@ -37,6 +37,7 @@ struct Graph {
     std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
+    StepTally tally;
 
     // The inputs of a step are where the batch says. `data(node)` is that place, for the node of an input.
     template <class DataOf>
@@ -85,11 +86,17 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
         node.name = from.name;
         node.shape = from.shape;
         if (from.kind == "input") continue;
-        const bool is_each_step = from.kind == "dense" && from.shape.size() == 3;
+        const bool is_dense = from.kind == "dense" || from.kind == "tied_dense";
+        const bool is_each_step = is_dense && from.shape.size() == 3;
         node.layer = is_each_step ? std::unique_ptr<Layer>(std::make_unique<DenseSteps>())
                                   : find_kind(layer_kinds, from).make(from.attributes);
-        node.learns = !from.parameters.empty();
+        node.learns = !from.parameters.empty() || !from.tied().empty();
         add_parameters(from, optimizer, *node.layer);
+        for (const Node& before : nodes) {
+            if (!before.layer || before.name != from.tied()) continue;
+            node.layer->tied = before.layer->parameters[0].get();
+            node.layer->tied->is_tied = true;
+        }
         for (const std::size_t input : from.inputs) {
             node.inputs.push_back(place[input]);
             node.learns = node.learns || nodes[place[input]].learns;
@@ -162,13 +169,13 @@ inline void add_head(Builder& builder, std::vector<Node>& nodes, Head& head, std
 }
 
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
-                        Algorithm convolution, const tt_build& build, const Optimizer& optimizer,
+                        Algorithm convolution, Way way, const tt_build& build, const Optimizer& optimizer,
                         Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
     graph.nodes = make_nodes(layers, optimizer, *build.network, graph.heads);
-    Builder builder(engine, stream, layout, convolution, learns, decisions);
+    Builder builder(engine, stream, layout, convolution, way, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!nodes[i].layer) {  // an input; the handle is each step's own batch
@@ -192,6 +199,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     graph.forward = std::move(builder.forward);
     graph.backward = std::move(builder.backward);
     graph.facts = std::move(builder.facts);
+    graph.tally = std::move(builder.tally);
     return graph;
 }
 

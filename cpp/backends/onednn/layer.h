@@ -67,11 +67,21 @@ class Layer {
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
     std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
+    Parameter* tied = nullptr;  // an earlier layer's weight that is its own too: not among its parameters
 };
 
 // Whether the node's only reader may write its own result over the value.
 inline bool may_write_over(const Node& node) {
     return node.layer && node.readers == 1 && !node.layer->needs_its_output();
+}
+
+// Memory of a parameter in the format of `desc`, with that of its gradient and states where it learns.
+inline void keep(const Builder& builder, Parameter& parameter, const Desc& outside, const Desc& desc) {
+    parameter.outside = outside;
+    parameter.value = Value(allocate(builder.engine(), desc));
+    if (!builder.learns()) return;
+    parameter.gradient = allocate(builder.engine(), desc);
+    for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), desc);
 }
 
 // A layer with one input: the same with that.

@@ -13,11 +13,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "onednn/cells.h"
 #include "onednn/sequences.h"
+#include "onednn/step_counts.h"
 #include "timetrial/directions.hpp"
 
 namespace timetrial::onednn {
@@ -45,8 +47,12 @@ class OneDirection {
         states_ = Value(allocate(engine, plain({of.steps, of.batch, units_})));
         const Tensor from =
             builder.in(builder.forward, purpose, inputs[0]->value, plain(inputs[0]->shape), "source");
+        counts_.emplace(builder.way(), inputs, of);
+        const auto tally = column_ == 0 ? builder.tally.add(inputs.size() > 1) : nullptr;
         append_own(builder, builder.forward, purpose,
-                   [this, of, from, lengths = Lengths(inputs, of), to = source_.made()] {
+                   [this, of, from, tally, lengths = Lengths(inputs, of), to = source_.made()] {
+                       counts_->choose();
+                       if (tally) *tally += of.batch * counts_->steps();
                        turn(lengths, of, from.data(), to.data());
                    });
         start_ = Value(allocate(engine, state_desc(of)));  // stays 0
@@ -54,29 +60,36 @@ class OneDirection {
         arrange_biases(builder, purpose);
         weights_ = arranged(builder, purpose, *parameters_[0], of.features);
         recurrent_ = arranged(builder, purpose, *parameters_[1], units_);
-        hint_ = Cell::forward(engine, builder.attributes(), builder.purpose(), formats(of));
-        const auto& description = *hint_;
-        Form form{description.impl_info_str(),
-                  ports(description),
-                  {{DNNL_ARG_DST_LAYER, states_.desc()}, {DNNL_ARG_DST_ITER, end.desc}},
-                  description.scratchpad_desc(),
-                  [description] { return typename Cell::Forward(description); }};
-        std::map<int, const Tensor*> writes{{DNNL_ARG_DST_LAYER, &states_.made()}, {DNNL_ARG_DST_ITER, &end}};
-        if (Cell::has_cell_state) {
-            form.writes.push_back({DNNL_ARG_DST_ITER_C, end_cell.desc});
-            writes[DNNL_ARG_DST_ITER_C] = &end_cell;
-        }
-        if (builder.learns()) {
-            workspace_ = Value(allocate(engine, description.workspace_desc()));
-            form.writes.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
-            writes[DNNL_ARG_WORKSPACE] = &workspace_.made();
-        }
+        make_parts(builder, of);
+        const auto& whole = parts_.front().forward;
+        // Once, for whichever part runs.
+        builder.in(builder.forward, purpose, weights_, whole.weights_layer_desc(), "weights");
+        builder.in(builder.forward, purpose, recurrent_, whole.weights_iter_desc(), "recurrent weights");
         if (column_ == 0)  // both directions alike
-            builder.facts.emplace_back(purpose.text(),
-                                       form.implementation + ", all " + std::to_string(of.steps) +
-                                           " steps of every sample" +
-                                           (keeps_order ? "" : ", gates copied into its order"));
-        builder.append(builder.forward, purpose, form, reads(), writes);
+            builder.facts.emplace_back(
+                purpose.text(),
+                std::string(whole.impl_info_str()) + ", " +
+                    computed_words(inputs.size() > 1 ? builder.way() : Way::kPadded, of.steps) +
+                    (keeps_order ? "" : ", gates copied into its order"));
+        append_parts(builder, builder.forward, purpose, [&](std::vector<Operation>& program, Part& part) {
+            const auto& description = part.forward;
+            Form form{description.impl_info_str(),
+                      ports(part, description),
+                      {{DNNL_ARG_DST_LAYER, part.states.desc()}, {DNNL_ARG_DST_ITER, end.desc}},
+                      description.scratchpad_desc(),
+                      [description] { return typename Cell::Forward(description); }};
+            std::map<int, const Tensor*> writes{{DNNL_ARG_DST_LAYER, &part.states.made()},
+                                                {DNNL_ARG_DST_ITER, &end}};
+            if (Cell::has_cell_state) {
+                form.writes.push_back({DNNL_ARG_DST_ITER_C, end_cell.desc});
+                writes[DNNL_ARG_DST_ITER_C] = &end_cell;
+            }
+            if (builder.learns()) {
+                form.writes.push_back({DNNL_ARG_WORKSPACE, part.workspace.desc()});
+                writes[DNNL_ARG_WORKSPACE] = &part.workspace.made();
+            }
+            builder.append(program, purpose, form, reads(part), writes);
+        });
         end_ = Value(end), end_cell_ = Value(end_cell);
         append_own(builder, builder.forward, purpose,
                    [this, of, lengths = Lengths(inputs, of), hidden = states_.made(),
@@ -91,57 +104,67 @@ class OneDirection {
         const auto& engine = builder.engine();
         const Tensor gradient =
             builder.in(builder.backward, purpose, output.gradient, plain(output.shape), "gradient");
-        Value of_states(allocate(engine, states_.desc()));
+        const Tensor of_states = allocate(engine, states_.desc());
         append_own(builder, builder.backward, purpose,
-                   [this, of, gradient, lengths = Lengths(inputs, of), to = of_states.made()] {
-                       std::fill_n(to.data(), to.stored_elements(), 0.0F);
+                   [this, of, gradient, lengths = Lengths(inputs, of), to = of_states] {
+                       std::fill_n(to.data(), counts_->steps() * of.batch * units_, 0.0F);
                        hide(lengths, of, gradient.data(), to.data());
                    });
-        const auto description = Cell::backward(engine, builder.attributes(), *hint_, formats(of));
+        const auto whole = backward_of(builder, parts_.front(), of);
         const Tensor of_source = allocate(engine, source_.desc());
         const Tensor of_start = allocate(engine, start_.desc()), of_cell = allocate(engine, start_.desc());
-        const Tensor of_weights = allocate(engine, description.diff_weights_layer_desc());
-        const Tensor of_recurrent = allocate(engine, description.diff_weights_iter_desc());
+        const Tensor of_weights = allocate(engine, whole.diff_weights_layer_desc());
+        const Tensor of_recurrent = allocate(engine, whole.diff_weights_iter_desc());
         const Tensor of_bias = allocate(engine, bias_.desc());
-        std::vector<Port> asked = ports(description);
-        asked.insert(asked.end(), {{DNNL_ARG_DST_LAYER, states_.desc()},
-                                   {DNNL_ARG_DST_ITER, start_.desc()},
-                                   {DNNL_ARG_DIFF_DST_LAYER, states_.desc()},
-                                   {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
-                                   {DNNL_ARG_WORKSPACE, workspace_.desc()}});
-        Form form{description.impl_info_str(),
-                  asked,
-                  {{DNNL_ARG_DIFF_SRC_LAYER, of_source.desc},
-                   {DNNL_ARG_DIFF_SRC_ITER, of_start.desc},
-                   {DNNL_ARG_DIFF_WEIGHTS_LAYER, of_weights.desc},
-                   {DNNL_ARG_DIFF_WEIGHTS_ITER, of_recurrent.desc},
-                   {DNNL_ARG_DIFF_BIAS, of_bias.desc}},
-                  description.scratchpad_desc(),
-                  [description] { return typename Cell::Backward(description); }};
-        std::map<int, Value*> read = reads();
-        read.insert({{DNNL_ARG_DST_LAYER, &states_},
-                     {DNNL_ARG_DST_ITER, &end_},
-                     {DNNL_ARG_DIFF_DST_LAYER, &of_states},
-                     {DNNL_ARG_DIFF_DST_ITER, &start_},
-                     {DNNL_ARG_WORKSPACE, &workspace_}});
-        std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_SRC_LAYER, &of_source},
-                                            {DNNL_ARG_DIFF_SRC_ITER, &of_start},
-                                            {DNNL_ARG_DIFF_WEIGHTS_LAYER, &of_weights},
-                                            {DNNL_ARG_DIFF_WEIGHTS_ITER, &of_recurrent},
-                                            {DNNL_ARG_DIFF_BIAS, &of_bias}};
-        if (Cell::has_cell_state) {
-            form.reads.insert(form.reads.end(), {{DNNL_ARG_DST_ITER_C, start_.desc()},
-                                                 {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()}});
-            form.writes.push_back({DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc});
-            read.insert({{DNNL_ARG_DST_ITER_C, &end_cell_}, {DNNL_ARG_DIFF_DST_ITER_C, &start_}});
-            writes[DNNL_ARG_DIFF_SRC_ITER_C] = &of_cell;
-        }
+        builder.in(builder.backward, purpose, weights_, whole.weights_layer_desc(), "weights");
+        builder.in(builder.backward, purpose, recurrent_, whole.weights_iter_desc(), "recurrent weights");
         const std::vector<Tensor> added{of_weights, of_recurrent, of_bias};  // to what is there
         append_own(builder, builder.backward, purpose, [added] {
             for (const Tensor& one : added) std::memset(one.data(), 0, one.desc.get_size());
         });
-        if (column_ == 0) builder.facts.emplace_back(purpose.text(), form.implementation);
-        builder.append(builder.backward, purpose, form, read, writes);
+        if (column_ == 0) builder.facts.emplace_back(purpose.text(), whole.impl_info_str());
+        append_parts(builder, builder.backward, purpose, [&](std::vector<Operation>& program, Part& part) {
+            const auto description = backward_of(builder, part, of);
+            if (description.diff_weights_layer_desc() != of_weights.desc ||
+                description.diff_weights_iter_desc() != of_recurrent.desc)
+                throw another_format();
+            const Tensor part_of_source = alias(engine, of_source, part.source.desc());
+            Value part_of_states(alias(engine, of_states, part.states.desc()));
+            std::vector<Port> asked = ports(part, description);
+            asked.insert(asked.end(), {{DNNL_ARG_DST_LAYER, part.states.desc()},
+                                       {DNNL_ARG_DST_ITER, start_.desc()},
+                                       {DNNL_ARG_DIFF_DST_LAYER, part.states.desc()},
+                                       {DNNL_ARG_DIFF_DST_ITER, start_.desc()},
+                                       {DNNL_ARG_WORKSPACE, part.workspace.desc()}});
+            Form form{description.impl_info_str(),
+                      asked,
+                      {{DNNL_ARG_DIFF_SRC_LAYER, part_of_source.desc},
+                       {DNNL_ARG_DIFF_SRC_ITER, of_start.desc},
+                       {DNNL_ARG_DIFF_WEIGHTS_LAYER, of_weights.desc},
+                       {DNNL_ARG_DIFF_WEIGHTS_ITER, of_recurrent.desc},
+                       {DNNL_ARG_DIFF_BIAS, of_bias.desc}},
+                      description.scratchpad_desc(),
+                      [description] { return typename Cell::Backward(description); }};
+            std::map<int, Value*> read = reads(part);
+            read.insert({{DNNL_ARG_DST_LAYER, &part.states},
+                         {DNNL_ARG_DST_ITER, &end_},
+                         {DNNL_ARG_DIFF_DST_LAYER, &part_of_states},
+                         {DNNL_ARG_DIFF_DST_ITER, &start_},
+                         {DNNL_ARG_WORKSPACE, &part.workspace}});
+            std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_SRC_LAYER, &part_of_source},
+                                                {DNNL_ARG_DIFF_SRC_ITER, &of_start},
+                                                {DNNL_ARG_DIFF_WEIGHTS_LAYER, &of_weights},
+                                                {DNNL_ARG_DIFF_WEIGHTS_ITER, &of_recurrent},
+                                                {DNNL_ARG_DIFF_BIAS, &of_bias}};
+            if (Cell::has_cell_state) {
+                form.reads.insert(form.reads.end(), {{DNNL_ARG_DST_ITER_C, start_.desc()},
+                                                     {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()}});
+                form.writes.push_back({DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc});
+                read.insert({{DNNL_ARG_DST_ITER_C, &end_cell_}, {DNNL_ARG_DIFF_DST_ITER_C, &start_}});
+                writes[DNNL_ARG_DIFF_SRC_ITER_C] = &of_cell;
+            }
+            builder.append(program, purpose, form, read, writes);
+        });
         hand_back_weights(builder, purpose, of_weights, *parameters_[0], of.features, "weight gradient");
         hand_back_weights(builder, purpose, of_recurrent, *parameters_[1], units_,
                           "recurrent weight gradient");
@@ -164,15 +187,65 @@ class OneDirection {
         return {weights(inputs), f32, dnnl::memory::dims{all, all, 1, units_ * inputs, inputs}};
     }
     Desc state_desc(const Steps& of) const { return plain({1, 1, of.batch, units_}); }
-    RecurrentFormats formats(const Steps& of) const {
-        return {source_.desc(),       start_.desc(), any(weights(of.features)),
-                any(weights(units_)), bias_.desc(),  states_.desc()};
+
+    // For so many steps: a primitive, and its part of what lies along time. The first is for all there are.
+    struct Part {
+        Described<typename Cell::Forward> forward;
+        Value source, states, workspace;
+    };
+
+    void make_parts(const Builder& builder, const Steps& of) {
+        const auto& engine = builder.engine();
+        for (const std::int64_t steps : counts_->all()) {
+            Value source(alias(engine, source_.made(), plain({steps, of.batch, of.features})));
+            Value states(alias(engine, states_.made(), plain({steps, of.batch, units_})));
+            auto forward = Cell::forward(engine, builder.attributes(), builder.purpose(),
+                                         formats(of, source.desc(), states.desc()));
+            Value workspace;
+            if (builder.learns()) {
+                const Desc desc = forward.workspace_desc();
+                const bool fits =
+                    !parts_.empty() && desc.get_size() <= parts_.front().workspace.desc().get_size();
+                workspace = Value(fits ? alias(engine, parts_.front().workspace.made(), desc)
+                                       : allocate(engine, desc));
+            }
+            parts_.push_back(
+                {std::move(forward), std::move(source), std::move(states), std::move(workspace)});
+            if (parts_.back().forward.weights_layer_desc() != parts_.front().forward.weights_layer_desc() ||
+                parts_.back().forward.weights_iter_desc() != parts_.front().forward.weights_iter_desc())
+                throw another_format();
+        }
+    }
+    auto backward_of(const Builder& builder, const Part& part, const Steps& of) const {
+        return Cell::backward(builder.engine(), builder.attributes(), part.forward,
+                              formats(of, part.source.desc(), part.states.desc()));
+    }
+    static std::runtime_error another_format() {
+        return std::runtime_error(
+            "oneDNN wants weights in another format for fewer steps: take lengths=padded");
+    }
+
+    // `append(program, part)` for each; of these programs a step runs the one that its batch asks for.
+    template <typename Append>
+    void append_parts(const Builder& builder, std::vector<Operation>& program, const Purpose& purpose,
+                      Append append) {
+        std::vector<std::vector<Operation>> each(parts_.size());
+        for (std::size_t i = 0; i < parts_.size(); ++i) append(each[i], parts_[i]);
+        program.push_back({purpose.node, purpose.direction,
+                           [this, each = std::move(each)] {
+                               for (const Operation& one : each[counts_->chosen()]) one.run();
+                           },
+                           builder.runs});
+    }
+
+    RecurrentFormats formats(const Steps& of, const Desc& source, const Desc& states) const {
+        return {source, start_.desc(), any(weights(of.features)), any(weights(units_)), bias_.desc(), states};
     }
 
     // What both ways read: its formats, and where it lies.
     template <typename Description>
-    std::vector<Port> ports(const Description& description) const {
-        std::vector<Port> all{{DNNL_ARG_SRC_LAYER, source_.desc()},
+    std::vector<Port> ports(const Part& part, const Description& description) const {
+        std::vector<Port> all{{DNNL_ARG_SRC_LAYER, part.source.desc()},
                               {DNNL_ARG_SRC_ITER, start_.desc()},
                               {DNNL_ARG_WEIGHTS_LAYER, description.weights_layer_desc()},
                               {DNNL_ARG_WEIGHTS_ITER, description.weights_iter_desc()},
@@ -180,8 +253,8 @@ class OneDirection {
         if (Cell::has_cell_state) all.push_back({DNNL_ARG_SRC_ITER_C, start_.desc()});
         return all;
     }
-    std::map<int, Value*> reads() {
-        std::map<int, Value*> all{{DNNL_ARG_SRC_LAYER, &source_},
+    std::map<int, Value*> reads(Part& part) {
+        std::map<int, Value*> all{{DNNL_ARG_SRC_LAYER, &part.source},
                                   {DNNL_ARG_SRC_ITER, &start_},
                                   {DNNL_ARG_WEIGHTS_LAYER, &weights_},
                                   {DNNL_ARG_WEIGHTS_ITER, &recurrent_},
@@ -254,12 +327,12 @@ class OneDirection {
         return which == 0 ? Cell::biases[place].has_first : Cell::biases[place].has_second;
     }
 
-    // f(row of N x T, row of T x N), in which a sample begins at step 0.
+    // f(row of N x T, row of T x N), in which a sample begins at step 0; of all steps that are computed.
     template <typename F>
     void for_each_row(const Lengths& lengths, const Steps& of, F&& f) const {
         for (std::int64_t n = 0; n < of.batch; ++n) {
             const std::int64_t count = lengths.of(n);
-            for (std::int64_t t = 0; t < of.steps; ++t)
+            for (std::int64_t t = 0; t < counts_->steps(); ++t)
                 f(n * of.steps + place_of_step(direction_, t, count), t * of.batch + n);
         }
     }
@@ -277,6 +350,9 @@ class OneDirection {
             if (column_ == 0) return std::copy_n(source, of.features, target), void();
             for (std::int64_t f = 0; f < of.features; ++f) target[f] += source[f];
         });
+        for (std::int64_t n = 0; column_ == 0 && n < of.batch; ++n)
+            std::fill_n(to + (n * of.steps + counts_->steps()) * of.features,
+                        (of.steps - counts_->steps()) * of.features, 0.0F);
     }
 
     // f(row of the output, row of the states T x N x H) of every state that the layer gives.
@@ -311,8 +387,9 @@ class OneDirection {
     TimeDirection direction_;
     std::int64_t column_, width_ = 0;
     std::span<const std::unique_ptr<Parameter>> parameters_;
-    Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_, workspace_;
-    std::optional<Described<typename Cell::Forward>> hint_;
+    Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_;
+    std::optional<StepCounts> counts_;
+    std::vector<Part> parts_;
 };
 
 }  // namespace timetrial::onednn

@@ -48,11 +48,7 @@ class Lengths {
 
 // A parameter in the format of the outside.
 inline void keep_plain(const Builder& builder, Parameter& parameter) {
-    parameter.outside = plain(parameter.shape);
-    parameter.value = Value(allocate(builder.engine(), parameter.outside));
-    if (!builder.learns()) return;
-    parameter.gradient = allocate(builder.engine(), parameter.outside);
-    for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), parameter.outside);
+    keep(builder, parameter, plain(parameter.shape), plain(parameter.shape));
 }
 
 // A layer of our own loops; `run` on whatever memory its tensors have then.
@@ -89,8 +85,9 @@ class Embedding final : public LayerOfOne {
         const Tensor gradient =
             builder.in(builder.backward, purpose, output.gradient, plain(output.shape), "gradient");
         append_own(builder, builder.backward, purpose,
-                   [=, tokens = input.value.made(), to = parameters[0]->gradient] {
-                       std::fill_n(to.data(), to.stored_elements(), 0.0F);
+                   [=, tokens = input.value.made(), to = parameters[0]->gradient,
+                    is_first = !parameters[0]->is_tied] {
+                       if (is_first) std::fill_n(to.data(), to.stored_elements(), 0.0F);
                        for (std::int64_t i = 0; i < of.rows(); ++i) {
                            float* row = to.data() + tokens_of(tokens)[i] * of.features;
                            const float* dy = gradient.data() + i * of.features;
@@ -170,6 +167,7 @@ class DenseSteps final : public LayerOfOne {
             });
         }
         std::swap(rows_.parameters, parameters);
+        rows_.tied = tied;
         rows_.build_forward(builder, input_, output_);
         std::swap(rows_.parameters, parameters);
         const Tensor made =

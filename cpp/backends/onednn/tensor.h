@@ -96,6 +96,7 @@ struct Parameter {
     Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
     Value value;
     Tensor gradient;
+    bool is_tied = false;  // a later layer reads it too, and leaves the first part of the gradient there
     std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
 };
 

@@ -28,26 +28,27 @@ class Weighted : public LayerOfOne {
         }
         const Desc& source = input.value.desc();
         const Desc handed_on = builder.handed_on(extents_.destination);
+        if (tied && extents_.weights.size() != 2)
+            throw Unsupported("a weight tied to an embedding over images is not done");
         Forms forms(tries_products());
-        for (const Desc& read : {source, any(extents_.source)})
+        for (const Desc& read : {source, any(extents_.source)}) {
             add_forward(forms, builder, attributes, {read, any(extents_.weights), bias(), handed_on});
+            if (tied) add_forward(forms, builder, attributes, {read, tied->outside, bias(), handed_on});
+        }
         // Version 2 has no fast way from plain images to channels last.
         if (!forms.has_fast())
             add_forward(forms, builder, attributes,
                         {any(extents_.source), any(extents_.weights), bias(), any(extents_.destination)});
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
-        const Form form = builder.choose(purpose, forms, {{DNNL_ARG_SRC, {source}}});
-        std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}};
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            Parameter& parameter = *parameters[i];
-            parameter.outside = i == 0 ? outside_weights(extents_.weights) : plain(extents_.bias);
-            const Desc& desc = form.desc(i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS);
-            parameter.value = Value(allocate(builder.engine(), desc));
-            if (builder.learns()) {
-                parameter.gradient = allocate(builder.engine(), desc);
-                for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), desc);
-            }
-            reads[i == 0 ? DNNL_ARG_WEIGHTS : DNNL_ARG_BIAS] = &parameter.value;
+        Homes homes{{DNNL_ARG_SRC, {source}}};
+        if (tied) homes[DNNL_ARG_WEIGHTS] = tied->value.descs();
+        const Form form = builder.choose(purpose, forms, homes);
+        if (!tied) keep(builder, weight(), outside_weights(extents_.weights), form.desc(DNNL_ARG_WEIGHTS));
+        std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}, {DNNL_ARG_WEIGHTS, &weight().value}};
+        if (has_bias()) {
+            Parameter& bias = *parameters.back();
+            keep(builder, bias, plain(extents_.bias), form.desc(DNNL_ARG_BIAS));
+            reads[DNNL_ARG_BIAS] = &bias.value;
         }
         output.value = Value(allocate(builder.engine(), form.desc(DNNL_ARG_DST)));
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
@@ -65,7 +66,8 @@ class Weighted : public LayerOfOne {
         dnnl::memory::dims source, weights, bias, destination;
     };
 
-    bool has_bias() const { return parameters.size() > 1; }
+    bool has_bias() const { return parameters.size() > (tied ? 0 : 1); }
+    Parameter& weight() const { return tied ? *tied : *parameters[0]; }
     Desc bias() const { return has_bias() ? any(extents_.bias) : Desc(); }
     const Extents& extents() const { return extents_; }
 
@@ -103,7 +105,7 @@ class Weighted : public LayerOfOne {
   private:
     void build_data_gradient(Builder& builder, Node& input, Node& output) {
         const Desc& gradient = output.gradient.desc();
-        const Desc& weights = parameters[0]->value.desc();
+        const Desc& weights = weight().value.desc();
         Forms forms(tries_products());
         add_backward_data(forms, builder, {input.value.desc(), any(extents_.weights), bias(), gradient});
         add_backward_data(forms, builder, {input.value.desc(), weights, bias(), gradient});
@@ -116,14 +118,14 @@ class Weighted : public LayerOfOne {
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
         const Tensor made = builder.lend(input.value.desc());
         builder.append(builder.backward, purpose, form,
-                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &parameters[0]->value}},
+                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &weight().value}},
                        {{DNNL_ARG_DIFF_SRC, &made}});
         hand_back(builder, purpose, input, made);
     }
 
     void build_weight_gradient(Builder& builder, Node& input, Node& output) {
         const Desc& gradient = output.gradient.desc();
-        const Desc& weights = parameters[0]->value.desc();
+        const Desc& weights = weight().value.desc();
         Forms forms(tries_products());
         for (const Desc& source : input.value.descs()) {
             add_backward_weights(forms, builder, {source, any(extents_.weights), bias(), gradient});
@@ -134,10 +136,10 @@ class Weighted : public LayerOfOne {
         Homes homes{{DNNL_ARG_SRC, input.value.descs()},
                     {DNNL_ARG_DIFF_DST, output.gradient.descs()},
                     {DNNL_ARG_DIFF_WEIGHTS, {weights}}};
-        std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_WEIGHTS, &parameters[0]->gradient}};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_WEIGHTS, &weight().gradient}};
         if (has_bias()) {
-            homes[DNNL_ARG_DIFF_BIAS] = {parameters[1]->value.desc()};
-            writes[DNNL_ARG_DIFF_BIAS] = &parameters[1]->gradient;
+            homes[DNNL_ARG_DIFF_BIAS] = {parameters.back()->value.desc()};
+            writes[DNNL_ARG_DIFF_BIAS] = &parameters.back()->gradient;
         }
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
         const Form form = builder.choose(purpose, forms, homes);

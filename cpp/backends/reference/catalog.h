@@ -47,6 +47,7 @@ using LossKind = Kind<std::unique_ptr<Loss> (*)(const Attributes&)>;
 
 inline constexpr std::array functions = {
     FunctionKind{"dense", plain<Function, Dense>},
+    FunctionKind{"tied_dense", plain<Function, Dense>},
     FunctionKind{"conv2d", shaped<Conv2d>},
     FunctionKind{"conv_transpose2d", shaped<ConvTranspose2d>},
     FunctionKind{"upsample2d", shaped<Upsample2d>},

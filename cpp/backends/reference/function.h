@@ -37,11 +37,12 @@ class Function {
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
     std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
+    Parameter* tied = nullptr;  // another layer's weight that is its own too; its parameters are without it
 
   protected:
-    Parameter& weight() const { return *parameters[0]; }
-    bool has_bias() const { return parameters.size() > 1; }
-    Parameter& bias() const { return *parameters[1]; }
+    Parameter& weight() const { return tied ? *tied : *parameters[0]; }
+    bool has_bias() const { return parameters.size() > (tied ? 0 : 1); }
+    Parameter& bias() const { return *parameters.back(); }
 };
 
 }  // namespace timetrial::reference

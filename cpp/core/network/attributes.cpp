@@ -68,6 +68,8 @@ class Reader {
                 return "true or false";
             case AttributeType::kWord:
                 return join(words, " or ");
+            case AttributeType::kNode:
+                return "the name of a layer";
             case AttributeType::kPair:
                 return words.empty() ? "a whole number or [height, width]"
                                      : "a whole number, [height, width] or " + join(words, " or ");
@@ -118,6 +120,10 @@ class Reader {
                 if (const auto* word = std::get_if<std::string>(&value))
                     if (std::find(rule_.words.begin(), rule_.words.end(), *word) != rule_.words.end())
                         return *word;
+                break;
+            case AttributeType::kNode:
+                if (const auto* name = std::get_if<std::string>(&value); name != nullptr && !name->empty())
+                    return *name;
                 break;
             case AttributeType::kList:
                 if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {

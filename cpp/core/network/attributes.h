@@ -19,6 +19,7 @@ enum class AttributeType {
     kReal,   // 0.5
     kFlag,   // true; normalized 1 or 0
     kWord,   // "tanh", one of the rule's words
+    kNode,   // "embed", the name of a layer in front of it
     kPair,   // along height and width: 5, [5, 3], or KEY_h and KEY_w, which are its normalized form
     kList,   // [3, 8, 8]
 };

@@ -254,14 +254,19 @@ void Network::add_layer(const NodeSpec& spec, const std::vector<NodeSpec>& all) 
         node.attributes =
             read_attributes(layer, kind->attributes,
                             kind->translate ? kind->translate(layer, spec.attributes) : spec.attributes);
+        for (const AttributeRule& rule : kind->attributes)
+            for (const Attribute& one : node.attributes)
+                if (rule.type == AttributeType::kNode && one.name == rule.name)
+                    node.tied = std::get<std::string>(one.value);
         node.shape = kind->infer_shape(layer);
+        if (!node.tied.empty()) check_tied(layer);
         node.parameters = kind->parameters(layer);
         if (kind->integers_below) node.integers_below = kind->integers_below(layer);
         node.definition = kind->definition;
     }
     element_count(node.shape);
     for (const Parameter& parameter : node.parameters) check_initializer(parameter);
-    bool trains = parameter_elements(node) > 0;
+    bool trains = weight_elements(node) > 0;
     for (const std::uint32_t index : node.inputs) trains = trains || trains_[index];
     nodes_.push_back(std::move(node));
     trains_.push_back(trains);
@@ -300,6 +305,25 @@ void Network::check_lengths(const LayerView& layer, const std::vector<std::uint3
             "whole number per sample; '" +
             lengths.name + "' is " + shape_text(lengths.shape) +
             (lengths.role == TT_LENGTHS ? "" : " and no lengths"));
+}
+
+void Network::check_tied(const LayerView& layer) const {
+    const Node& node = layer.node;
+    std::vector<std::string> tables;
+    for (const Node& before : nodes_) {
+        if (before.tied == node.tied)
+            layer.refuse("has tied = \"" + node.tied + "\", to which '" + before.name +
+                         "' is tied: one layer can be");
+        if (before.kind == "embedding") tables.push_back(before.name);
+    }
+    if (std::find(tables.begin(), tables.end(), node.tied) == tables.end())
+        layer.refuse("has tied = \"" + node.tied + "\"; expected the name of an embedding in front of it" +
+                     (tables.empty() ? ", and there is none" : "." + nearest(node.tied, tables)));
+    const Shape& weight = nodes_[index_of(node.tied)].parameters.front().shape;
+    const Shape wanted{node.whole("units"), layer.input_shape().back()};
+    if (weight != wanted)
+        layer.refuse("has tied = \"" + node.tied + "\", whose weight is " + shape_text(weight) +
+                     "; expected (units, features of the input) = " + shape_text(wanted));
 }
 
 std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const LayerKind* kind,
@@ -407,6 +431,11 @@ std::int64_t Network::parameter_count() const {
     return count;
 }
 
+std::int64_t Network::weight_elements(const Node& node) const {
+    const std::int64_t own = parameter_elements(node);
+    return node.tied.empty() ? own : own + parameter_elements(nodes_[index_of(node.tied)]);
+}
+
 std::int64_t Network::activation_bytes() const {
     std::int64_t elements = 0;
     for (const Node& node : nodes_)
@@ -431,8 +460,7 @@ PassWork Network::multiply_accumulates(std::uint32_t index) const {
     if (kind == nullptr) return {};  // an input
     const std::vector<const Node*> inputs = inputs_of(nodes_, node);
     const std::int64_t products = kind->multiply_accumulates({node, inputs});
-    return {products, needs_data_gradient(index) ? products : 0,
-            parameter_elements(node) == 0 ? 0 : products};
+    return {products, needs_data_gradient(index) ? products : 0, weight_elements(node) == 0 ? 0 : products};
 }
 
 PassWork Network::bytes(std::uint32_t index) const {
@@ -445,7 +473,7 @@ PassWork Network::bytes(std::uint32_t index) const {
         if (trains_[index_of_input]) input_gradient += elements_of(index_of_input);
     }
     const std::int64_t output = element_count(node.shape);
-    const std::int64_t weights = parameter_elements(node);
+    const std::int64_t weights = weight_elements(node);
     const std::int64_t reads = kind->backward_reads == BackwardReads::kInput    ? input
                                : kind->backward_reads == BackwardReads::kOutput ? output
                                : kind->backward_reads == BackwardReads::kMask

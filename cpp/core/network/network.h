@@ -72,6 +72,10 @@ class Network {
     void add_mask(const LayerView& layer, std::vector<std::uint32_t>& inputs);
     // Of a layer with a second input: it must be the lengths of the first.
     void check_lengths(const LayerView& layer, const std::vector<std::uint32_t>& inputs) const;
+    // Of a layer whose weight is that of another: it must fit, and be no third one's.
+    void check_tied(const LayerView& layer) const;
+    // Numbers of the weights and biases that a layer reads, its own or not.
+    std::int64_t weight_elements(const Node& node) const;
     // `kind` NULL: one that the core does not know.
     std::vector<std::uint32_t> find_inputs(const LayerView& layer, const LayerKind* kind,
                                            const std::vector<std::string>& names,

@@ -102,6 +102,7 @@ struct Node {
     tt_role role = TT_ACTIVATION;       // of its output: TT_ACTIVATION, or what an input is for
     std::int64_t integers_below = 0;    // whole numbers that it reads are; 0: it looks nothing up by them
     std::shared_ptr<const Definition> definition = nullptr;  // of a registered kind
+    std::string tied = "";  // the embedding whose weight is its own too; empty: none
 
     bool is_input() const { return role != TT_ACTIVATION; }
 

@@ -219,6 +219,8 @@ struct Layer {
     bool is_read_by_a_layer = false;  // by another one than a loss
 
     bool is_loss() const { return shape.empty(); }  // or a sum of losses
+    // Of a layer whose weight is that of an embedding in front of it: the name of that one; "".
+    std::string tied() const { return kind == "tied_dense" ? attributes.word("tied") : ""; }
 };
 
 inline std::vector<Layer> read_layers(const tt_network& network) {

@@ -39,12 +39,19 @@ inline std::vector<NodeSpec> text_classifier(double vocabulary, double units, co
 }
 
 // The next token at each step, through two recurrent layers.
-inline std::vector<NodeSpec> language_model(double vocabulary, double units) {
+inline std::vector<NodeSpec> language_model(double vocabulary, double units,
+                                            const AttributeSpecs& last = {}) {
     const AttributeSpecs all{{"units", units}, {"output", std::string("all")}};
+    AttributeSpecs each{{"units", vocabulary}};
+    each.insert(last.begin(), last.end());
     return {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", vocabulary}, {"units", 5.0}}),
             node("first", "lstm", all), node("second", "lstm", all),
-            node("each", "dense", {{"units", vocabulary}}), loss_of("each", "sequence_cross_entropy")};
+            node("each", each.contains("tied") ? "tied_dense" : "dense", each),
+            loss_of("each", "sequence_cross_entropy")};
 }
+
+// Of the last layer: its weight is the embedding's.
+inline AttributeSpecs tied(bool bias = true) { return {{"tied", std::string("embed")}, {"bias", bias}}; }
 
 // Both forms, with biases and without.
 inline std::vector<AttributeSpecs> kinds_of_gru() {
@@ -99,6 +106,18 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_d
     // A prediction for each step, of which some do not count; classes that fill no register, and several.
     for (const double vocabulary : {3.0, 37.0})
         expect_sequence_step(make, language_model(vocabulary, 7), tokens_and_next(5), 4, tolerance);
+    // With the weight of the embedding, which both of them move; there is nothing else to learn in the last.
+    for (const bool bias : {true, false})
+        for (const double vocabulary : {3.0, 37.0, 300.0})
+            expect_sequence_step(make, language_model(vocabulary, 5, tied(bias)), tokens_and_next(5), 4,
+                                 tolerance);
+    AttributeSpecs scores = tied();
+    scores["units"] = 9.0;
+    expect_sequence_step(make,
+                         {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", 9.0}, {"units", 5.0}}),
+                          node_of("mean", "mean_over_time", {"embed", "lengths"}),
+                          node("scores", "tied_dense", scores), loss_of("scores")},
+                         tokens_and_labels(6), 7, tolerance);
     // The input of the network itself, which has no gradient.
     expect_sequence_step(make,
                          {node_of("lstm", "lstm", {"series", "lengths"}, {{"units", 8.0}}),

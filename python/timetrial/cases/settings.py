@@ -54,7 +54,7 @@ SETTINGS: dict[str, SettingKind] = {
         "its longest has), packed (those that count)",
         "the contender, and what it counts: in every step of the proof as many steps as that way has",
         ("padded", "rounded", "trimmed", "packed"),
-        default="packed in eigen, cblas and Chainer, padded in others",
+        default="packed in eigen, cblas and Chainer, rounded in onednn, padded in others",
     ),
     "convolution": SettingKind(
         "the algorithm of convolutions in eigen, cblas (by_shape, im2col, winograd, auto) and onednn (direct,"

@@ -15,8 +15,9 @@ Whole = NDArray[np.int64]
 
 
 def rounded(longest: int, steps: int) -> int:
-    """The least number of eighths of all steps that has room for the longest, in whole steps."""
-    return min(steps, math.ceil(steps * math.ceil(PARTS * longest / steps) / PARTS))
+    """The least number of eighths of all steps, in whole steps, that has room for the longest."""
+    parts = PARTS * (longest - 1) // steps + 1
+    return math.ceil(steps * parts / PARTS)
 
 
 def _padded(lengths: Whole, steps: int) -> int:

@@ -21,7 +21,14 @@ from timetrial.networks.mlp import mlp
 from timetrial.networks.mobilenet import mobilenet_v2, mobilenet_v2_32
 from timetrial.networks.own import network_from_function, network_from_toml
 from timetrial.networks.resnet import resnet18, resnet20, resnet50
-from timetrial.networks.sequences import gru_vowels, lstm_bahrampour, lstm_imdb, lstm_lm, lstm_vowels
+from timetrial.networks.sequences import (
+    gru_vowels,
+    lstm_bahrampour,
+    lstm_imdb,
+    lstm_lm,
+    lstm_lm_tied,
+    lstm_vowels,
+)
 from timetrial.networks.sized import sized_network
 from timetrial.networks.stacked import stacked
 from timetrial.networks.vgg import vgg11_32, vgg16_32, vgg16_32_plain
@@ -59,6 +66,7 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "lstm-bahrampour": lstm_bahrampour,
     "lstm-imdb": lstm_imdb,
     "lstm-lm": lstm_lm,
+    "lstm-lm-tied": lstm_lm_tied,
     "lstm-vowels": lstm_vowels,
     "gru-vowels": gru_vowels,
 }

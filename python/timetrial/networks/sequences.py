@@ -78,28 +78,55 @@ def lstm_imdb() -> NetworkDefinition:
 
 def lstm_lm() -> NetworkDefinition:
     """Two layers of 200 units over 35 words, the next word predicted at each."""
+    return _language_model(
+        "lstm-lm",
+        ("dense", {}),
+        4_651_600,
+        "2,000,000 + 2 x 320,800 + 2,010,000",
+        "embeddings of 200, two LSTMs of 200 units, the next word at each of 35 steps",
+        "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
+        "without dropout",
+    )
+
+
+def lstm_lm_tied() -> NetworkDefinition:
+    """The same with one table of words, for what is read and what is predicted."""
+    return _language_model(
+        "lstm-lm-tied",
+        ("tied_dense", {"tied": "embed"}),
+        2_651_600,
+        "2,000,000 + 2 x 320,800 + 10,000",
+        "lstm-lm with one table for the words that are read and predicted",
+        "Press and Wolf, Using the output embedding to improve language models, EACL 2017; the network as "
+        "lstm-lm",
+    )
+
+
+def _language_model(
+    name: str, last: tuple[str, dict[str, str]], parameters: int, by_hand: str, words: str, source: str
+) -> NetworkDefinition:
+    """`last`: the kind and attributes of the layer that scores the words."""
     graph = Graph()
     graph.add("embed", "embedding", "tokens", vocabulary=10_000, units=200)
     graph.add("lstm1", "lstm", units=200, output="all")
     graph.add("lstm2", "lstm", units=200, output="all")
-    graph.add("fc", "dense", units="classes")
+    kind, attributes = last
+    graph.add("fc", kind, units="classes", **attributes)
     graph.add("loss", "sequence_cross_entropy", "fc", "labels")
     return NetworkDefinition(
-        name="lstm-lm",
+        name=name,
         nodes=graph.nodes,
         dataset="synthetic-language",
         batch_size=20,
         optimizer=check_optimizer({"name": "sgd", "learning_rate": 1.0}),
         facts=Facts(
-            "embeddings of 200, two LSTMs of 200 units, the next word at each of 35 steps",
-            "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
-            "without dropout",
+            words,
+            source,
             (35,),
             10_000,
-            4_651_600,
+            parameters,
             92_400_000,
-            "by hand: 2,000,000 + 2 x 320,800 + 2,010,000 weights and biases; products 35 x (2 x 320,000 + "
-            "2,000,000)",
+            f"by hand: {by_hand} weights and biases; products 35 x (2 x 320,000 + 2,000,000)",
             "the state begins anew with every batch, where theirs is carried on; 35 steps, of their medium "
             "model, instead of 20; no gradient is clipped",
             inputs=(Input("tokens", (35,), "i64"), Input("labels", (35,), "i64", "target")),

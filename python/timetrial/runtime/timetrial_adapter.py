@@ -183,10 +183,10 @@ def steps_of(job, node):
 
 
 def rounded_steps(longest, steps):
-    """Of the setting lengths=rounded, how many steps are computed: the least number of eighths of all steps
-    that has room for the longest."""
-    eighths = -(-8 * longest // steps)
-    return min(steps, -(-steps * eighths // 8))
+    """Of the setting lengths=rounded, how many steps are computed: the least number of eighths of all steps,
+    in whole steps, that has room for the longest."""
+    eighths = 8 * (longest - 1) // steps + 1
+    return -(-steps * eighths // 8)
 
 
 # What a recurrent layer that reads lengths computes, by the setting `lengths`, of `{}` steps.
@@ -242,8 +242,8 @@ def jax_operations(jax, function, *inputs):
 
 
 def weight_name(node):
-    """'conv1.weight'."""
-    return node.name + ".weight"
+    """'conv1.weight'; of a layer that is tied to an embedding that one's."""
+    return node.attributes.get("tied", node.name) + ".weight"
 
 
 def bias_name(node):

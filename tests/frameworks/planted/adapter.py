@@ -191,6 +191,10 @@ class Adapter(normalization.Normalization, along_time.Sequences):
             if is_named and self.defect == "frozen_later" and self.since_reset > 50:
                 continue
             weight, velocity = self.parameters[name], self.velocity[name]
+            part = self._moved_twice(name)
+            if part is not None:
+                velocity = momentum * velocity + part + decay * weight
+                weight, gradient = weight - rate * velocity, gradient - part
             if self.defect == "second_bias" and self._is_recurrent_bias(name):
                 gradient = 2 * gradient
             change = gradient + decay * weight

@@ -15,14 +15,16 @@ import numpy as np
 # forward only. Of ways through unequal lengths: batches that are cut one step too early; the last state read
 # where the padding ends; all steps computed by who says that he cuts batches; one step too many counted. Of a
 # direction in reverse: it begins in the padding; on the way back it has the weights of the other one; its
-# states stay in the order in which it made them.
+# states stay in the order in which it made them. Of a tied weight: a gradient without what the lookup, or the
+# scores make of it; scores by what the table began as; and a table that the rule moves once for each.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
     "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
     "cut_too_early", "padded_end", "padded_as_trimmed", "miscounted",
     "reverse_from_padding", "directions_exchanged", "not_turned_back",
+    "tied_without_lookup", "tied_without_scores", "tied_to_initial", "tied_and_moved_twice",
 )  # fmt: skip
-LAYERS = ("embedding", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
+LAYERS = ("embedding", "tied_dense", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
 
 
 def _sigmoid(x):
@@ -72,9 +74,30 @@ class Sequences:
     def _back_embedding(self, node, dy):
         tokens = self._saved[node.name]
         gradient = np.zeros((node.attributes["vocabulary"], node.attributes["units"]))
-        np.add.at(gradient, tokens, dy)
+        if self.defect != "tied_without_lookup":
+            np.add.at(gradient, tokens, dy)
+        if self.defect != "tied_without_scores":
+            gradient += self._saved.get("scores of " + node.name, 0.0)
         self.gradients[node.name + ".weight"] = gradient
         return np.zeros(tokens.shape)
+
+    def _tied_dense(self, node, x, p):
+        table = (self.initial if self.defect == "tied_to_initial" else p)[node.attributes["tied"] + ".weight"]
+        self._saved[node.name] = x, table
+        return x.dot(table.T) + p.get(node.name + ".bias", 0.0)
+
+    def _back_tied_dense(self, node, dy):
+        x, table = self._saved[node.name]
+        of_steps = dy.reshape(-1, dy.shape[-1])
+        part = of_steps.T.dot(x.reshape(-1, x.shape[-1]))
+        self._saved["scores of " + node.attributes["tied"]] = part
+        self.gradients[node.name + ".bias"] = of_steps.sum(axis=0)
+        return dy.dot(table)
+
+    def _moved_twice(self, name):
+        """What the rule makes of the scores' part of a tied table, before the rest."""
+        part = self._saved.get("scores of " + name.split(".")[0]) if name.endswith(".weight") else None
+        return part if self.defect == "tied_and_moved_twice" else None
 
     def _mean_over_time(self, node, x, _):
         counts = self._counts(node, x)

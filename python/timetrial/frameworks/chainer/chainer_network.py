@@ -14,7 +14,11 @@ def make_chain(chainer, job):
                 setattr(chain, node.name, _batch_normalization(chainer, node, job))
             elif node.kind in chainer_sequences.LINKS:
                 setattr(chain, node.name, chainer_sequences.LINKS[node.kind](chainer, node, job))
-            if node.states or not node.parameters or node.kind in chainer_sequences.LINKS:
+            elif node.kind == "tied_dense" and node.parameters:
+                bias = chainer.links.Bias(shape=(node.attributes["units"],))
+                bias.b.array[...] = job.parameters[bias_name(node)]
+                setattr(chain, node.name, bias)
+            if node.states or not node.parameters or node.kind in (*chainer_sequences.LINKS, "tied_dense"):
                 continue
             weight = np.array(job.parameters[weight_name(node)])
             bias = bias_name(node)
@@ -94,6 +98,12 @@ def _dense(_, chain, node, x):
     return getattr(chain, node.name)(x, n_batch_axes=len(node.shape) - 1)
 
 
+def _tied_dense(functions, chain, node, x):
+    bias = getattr(chain, node.name).b if bias_name(node) else None
+    table = getattr(chain, node.attributes["tied"]).W
+    return functions.linear(x, table, bias, n_batch_axes=len(node.shape) - 1)
+
+
 def _conv2d(functions, chain, node, x):
     if not _is_even(node):
         x = functions.pad(x, ((0, 0), (0, 0), *borders(node)), "constant")
@@ -123,6 +133,7 @@ LAYERS = {
     **dict.fromkeys(LINKS, _linked),
     **chainer_sequences.LAYERS,
     "dense": _dense,
+    "tied_dense": _tied_dense,
     "conv2d": _conv2d,
     "batch_norm": _linked,
     "max_pool2d": _max_pool2d,
@@ -150,9 +161,15 @@ def _mean_squared_error(functions, prediction, target):
     return functions.mean_squared_error(prediction, target.reshape(prediction.shape))
 
 
+def _sequence_cross_entropy(functions, prediction, labels):
+    rows = functions.reshape(prediction, (-1, prediction.shape[-1]))
+    return functions.softmax_cross_entropy(rows, labels.reshape(-1))  # which leaves out -1
+
+
 # Functions of (chainer.functions, prediction, labels or the numbers wanted).
 LOSSES = {
     "softmax_cross_entropy": lambda functions, *given: functions.softmax_cross_entropy(*given),
+    "sequence_cross_entropy": _sequence_cross_entropy,
     "squared_error": _squared_error,
     "mean_squared_error": _mean_squared_error,
 }

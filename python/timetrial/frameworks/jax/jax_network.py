@@ -90,6 +90,7 @@ def _relu6(jax, _node, _values, x):
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _dense,
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _max_pool2d,

@@ -1,7 +1,7 @@
 """The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same for arrays and symbols."""
 
 import mxnet_sequences
-from timetrial_adapter import borders, pair, response_alpha
+from timetrial_adapter import borders, pair, response_alpha, weight_name
 
 
 def layer_values(ops, job, inputs, parameters):
@@ -10,7 +10,8 @@ def layer_values(ops, job, inputs, parameters):
     values = dict(inputs)
     for node in job.nodes:
         if node.name != job.loss:
-            given = [parameters[name] for name, _ in node.parameters + node.states]
+            tied = [parameters[weight_name(node)]] if node.kind == "tied_dense" else []
+            given = tied + [parameters[name] for name, _ in node.parameters + node.states]
             read = [values[name] for name in node.inputs if name in values]
             values[node.name] = LAYERS[node.kind](ops, node, *read + given)
     return values
@@ -89,6 +90,7 @@ def _relu6(ops, _, x):
 # Functions of (ops, node, the layer's inputs, its weight, its bias, its states).
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _dense,
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _pool,

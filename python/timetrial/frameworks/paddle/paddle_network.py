@@ -6,7 +6,11 @@ from timetrial_adapter import bias_name, borders, pair, response_alpha, weight_n
 
 def make_layers(paddle, job):
     """Node -> layer, with the job's names for the parameters."""
-    return {node.name: LAYERS[node.kind](paddle, node) for node in job.nodes if node.name != job.loss}
+    layers = {node.name: LAYERS[node.kind](paddle, node) for node in job.nodes if node.name != job.loss}
+    for node in job.nodes:
+        if node.kind == "tied_dense":
+            layers[node.name].table = layers[node.attributes["tied"]]
+    return layers
 
 
 class _Join(object):
@@ -25,6 +29,25 @@ class _Join(object):
 def _dense(paddle, node):
     units, inputs = node.parameters[0][1]
     return paddle.nn.Linear(inputs, units, **_names(paddle, node))
+
+
+class _Tied(object):
+    """A dense layer with the weight of the embedding `table`."""
+
+    table = None
+
+    def __init__(self, paddle, node):
+        self._paddle, self._bias = paddle, None
+        if bias_name(node):
+            shape = [node.attributes["units"]]
+            self._bias = paddle.create_parameter(shape, "float32", name=bias_name(node), is_bias=True)
+
+    def __call__(self, x):
+        y = self._paddle.matmul(x, self.table.weight, transpose_y=True)
+        return y if self._bias is None else y + self._bias
+
+    def parameters(self):
+        return [] if self._bias is None else [self._bias]
 
 
 def _conv2d(paddle, node):
@@ -89,6 +112,7 @@ def _window(node):
 # Functions of (paddle, node) that make a layer.
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _Tied,
     "conv2d": _conv2d,
     "max_pool2d": lambda paddle, node: paddle.nn.MaxPool2D(*_window(node)),
     "avg_pool2d": _avg_pool2d,

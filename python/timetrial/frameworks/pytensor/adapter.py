@@ -96,6 +96,7 @@ def _relu6(_node, _values, x):
 # Functions of (node, parameters and states by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _dense,
     "conv2d": _conv2d,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
@@ -162,8 +163,6 @@ class Adapter(SymbolicAdapter):
         import pytensor.tensor as pt
         from pytensor.tensor.special import log_softmax
 
-        if self.mode == "numba":  # which compiles the scan of a single layer for minutes
-            self.layers = tuple(kind for kind in self.layers if kind not in ALONG_TIME)
         self.version = pytensor.__version__
         self.library = "PyTensor {}".format(pytensor.__version__)
 
@@ -196,6 +195,11 @@ class Adapter(SymbolicAdapter):
 
     def _symbols(self, way):
         def scan(step, sequences, start, constants):
+            if self.mode == "numba":
+                raise ImportError(
+                    "the backend has no recurrent layers with mode=numba, which would compile each for minutes; "
+                    "take mode=c"
+                )
             return pytensor.scan(step, sequences, start, constants, return_list=True, return_updates=False)
 
         return Symbols(pt, pt.sigmoid, scan, way)

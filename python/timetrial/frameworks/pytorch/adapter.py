@@ -237,6 +237,7 @@ class Adapter(BaseAdapter):
     def _profile(self):
         """The same step, layer by layer: each works on leaves of its own, so that autograd stops there."""
         taken, leaves, gradients = [], {}, {}
+        self.optimizer.zero_grad(set_to_none=True)
         values = dict(zip(self._job.sources, self.inputs))
         nodes = self._job.layers
         for node in nodes:
@@ -270,7 +271,7 @@ class Adapter(BaseAdapter):
         for (name, _), gradient in zip(inputs, found):
             _add(gradients, name, gradient)
         for parameter, gradient in zip(parameters, found[len(inputs) :]):
-            parameter.grad = gradient
+            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
     def parameters(self):
         """Name -> array."""

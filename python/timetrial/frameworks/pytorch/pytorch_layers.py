@@ -30,6 +30,21 @@ def _dense(torch, node):
     return torch.nn.Linear(inputs, units, bias=bias_name(node) is not None)
 
 
+def _tied_dense(torch, node):
+    class Tied(torch.nn.Module):
+        """What a Linear computes, with the embedding's own parameter: make_model() sets `weight`."""
+
+        def __init__(self):
+            super(Tied, self).__init__()
+            has_bias = bias_name(node) is not None
+            self.bias = torch.nn.Parameter(torch.zeros(node.attributes["units"])) if has_bias else None
+
+        def forward(self, x):
+            return torch.nn.functional.linear(x, self.weight, self.bias)
+
+    return Tied()
+
+
 def _conv2d(torch, node):
     out, into = node.parameters[0][1][:2]
     groups, ((top, bottom), (left, right)) = node.attributes["groups"], borders(node)
@@ -106,6 +121,7 @@ def _window(node):
 # Functions of (torch, node) that make a module.
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _tied_dense,
     "conv2d": _conv2d,
     "max_pool2d": lambda torch, node: torch.nn.MaxPool2d(*_window(node)),
     "avg_pool2d": lambda torch, node: torch.nn.AvgPool2d(*_window(node)),  # padded zeros count

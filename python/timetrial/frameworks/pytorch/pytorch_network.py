@@ -10,6 +10,9 @@ def make_model(torch, job):
     nodes, outputs = job.layers, list(OrderedDict.fromkeys(node.inputs[0] for node, _ in job.losses))
     before = {node.name: previous for node, previous in zip(nodes, job.sources[:1] + [n.name for n in nodes])}
     layers = {node.name: LAYERS[node.kind](torch, node) for node in nodes}
+    for node in nodes:
+        if "tied" in node.attributes:
+            layers[node.name].weight = layers[node.attributes["tied"]].weight
     if all(node.inputs == [before[node.name]] for node in nodes) and [nodes[-1].name] == outputs:
         model = torch.nn.Sequential(*layers.values())
     else:

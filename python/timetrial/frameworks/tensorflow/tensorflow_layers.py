@@ -27,7 +27,8 @@ def _pad(tf, x, node, value):
 def _dense(tf, node, values, x):
     """Of a sequence, all steps of all samples at once."""
     flat = tf.reshape(x, [-1, int(x.shape[-1])]) if len(node.shape) == 3 else x
-    y = _biased(tf, node, values, tf.matmul(flat, values[weight_name(node)]))
+    is_turned = node.kind == "tied_dense"  # a table is kept as it is
+    y = _biased(tf, node, values, tf.matmul(flat, values[weight_name(node)], transpose_b=is_turned))
     return tf.reshape(y, node.shape) if len(node.shape) == 3 else y
 
 
@@ -151,6 +152,7 @@ def _flatten(tf, node, _, x):
 # Functions of (tf, node, variables by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _dense,
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _max_pool2d,

@@ -86,6 +86,7 @@ def _relu6(_node, _values, x):
 # Functions of (node, parameters and states by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
+    "tied_dense": _dense,
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
     "max_pool2d": _max_pool2d,
