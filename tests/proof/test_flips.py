@@ -301,6 +301,51 @@ def test_what_is_a_tie_in_single_precision_alone_is_found(tmp_path: Path) -> Non
     assert both.words in parity.turned
 
 
+def _of_nearly_nothing(folder: Path) -> tuple[Stage, Tensors]:
+    """Three images of less than f32 can add to a bias, and what ties between all of their values make."""
+    stage = _with_equal_maxima(folder)
+    stage.images[1:4] = 0
+    together = {
+        name: values - _gradient(stage)[name] for name, values in _gradient(stage, _every(stage)).items()
+    }
+    stage.images[1:4] = 1e-10 * np.random.default_rng(3).uniform(0, 1, (3, 1, 8, 8))
+    np.save(folder / "images.npy", stage.images)
+    return stage, together
+
+
+def test_what_single_precision_cannot_tell_apart_turns_together(tmp_path: Path) -> None:
+    """Theano on LeNet-5, in one of thirty seeds: borders of digits in a batch of 256."""
+    stage, together = _of_nearly_nothing(tmp_path)
+    for parity in (
+        stage.judged(_gradient(stage, together)),
+        stage.judged_step(_gradient(stage, together)),
+    ):
+        assert parity.status == "passed", parity.reason
+        assert parity.turned[0].endswith("81 ties in f32")
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize("share", [0.5, 2.0, -1.0])
+def test_a_part_of_them_does_not(tmp_path: Path, share: float) -> None:
+    stage, together = _of_nearly_nothing(tmp_path)
+    part = {name: share * values for name, values in together.items()}
+    assert stage.judged(_gradient(stage, part)).status == "failed"
+
+
+def test_who_ties_may_do_so_with_a_third(stage: Stage) -> None:
+    """Two that are equal, and one nearly so."""
+    pool = next(node for node in stage.judge.witness("all").nodes if node["name"] == "pool")
+    shown = {"conv": np.zeros((1, 3, 6, 6))}
+    shown["conv"][0, 0, :2, :2] = [[1, 1], [1 - 1e-9, 0]]
+    shown["conv"][0, :, 2:, :] = np.arange(72).reshape(3, 4, 6) + 2
+    shown["conv"][0, :, :2, 2:] = np.arange(24).reshape(3, 2, 4) + 2
+    shown["conv"][0, 1:, :2, :2] = np.arange(8).reshape(2, 2, 2) + 2
+    for ties, places in (("first", [1]), ("all", [6, 6])):
+        found = list(edges_of([pool], shown, ties=ties))  # type: ignore[arg-type]
+        assert [one.place for one in found] == places
+    assert [one.is_tied for one in found] == [False, True]
+
+
 @pytest.mark.attempt
 @pytest.mark.parametrize("share", [0.5, 0.9, 2.0, -1.0])
 def test_part_of_a_convention_is_none(tmp_path: Path, share: float) -> None:

@@ -13,14 +13,15 @@ A margin of exactly 0 is a tie: many of them act alike, by the convention of who
 maximum or the last; relu'(0) = 0, 1/2 or 1). The ties of a layer turn together, with one coefficient of 0,
 1/2 or 1. One convention more is no derivative: Theano's pooling gives every one of several equal maxima the
 whole gradient. Who is explained by it is judged by it throughout: all ties of all poolings at once, and of
-rivals that lie within rounding either one or both may have won.
+rivals that lie within rounding either one or both may have won. What is closer than f32 can tell (where a
+window has three zeros and next to nothing) is a tie for whoever rounds: hundreds of a batch turn together.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties
 
 CLEAR_MARGIN = 3e-6  # of the layer's rms: images below it are left out of the proof's batches
+LAST_PLACE = 2.0**-24  # of f32, of a number: at least
 BEYOND = 1e-9  # of the layer's rms: how far behind the edge a nudge leads
 TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are off by up to so much
 MOST_TURNED = 256  # units that are looked at, the closest first
@@ -62,6 +64,7 @@ class Edge:
     nudge: float
     back: float = 0.0
     is_tied: bool = False  # the nudge leads to the edge, and not across it
+    is_equal: bool = False  # in f32: the margin is less than half of a last place
 
 
 @dataclass(frozen=True)
@@ -135,24 +138,28 @@ def _pooling_edges(
     winner = windows.argmax(axis=1)
     rivals = windows.copy()
     np.put_along_axis(rivals, winner[:, None], -np.inf, axis=1)
-    # Of equal rivals the last: what a framework does that keeps the last maximum.
-    second = rivals.shape[1] - 1 - rivals[:, ::-1].argmax(axis=1)
-    gap = best - np.take_along_axis(rivals, second[:, None], axis=1)[:, 0]
-    for unit in np.flatnonzero(gap <= limit * rms):
-        missing = float(gap[unit])
+    gaps = best[:, None] - rivals
+    if ties == "first":
+        # Of equal rivals the last: what a framework does that keeps the last maximum.
+        second = rivals.shape[1] - 1 - rivals[:, ::-1].argmax(axis=1)
+        close = [(unit, second[unit]) for unit in np.flatnonzero(gaps.min(axis=1) <= limit * rms)]
+    else:  # each of them, in a tie of others too
+        close = list(zip(*np.nonzero((gaps > 0) & (gaps <= limit * rms)), strict=True))
+    for unit, rival in close:
+        missing = float(gaps[unit, rival])
+        is_equal = missing < LAST_PLACE / 2 * abs(float(best[unit]))
         edge = Edge(
             node["name"],
             begin[0] + int(unit),
             missing / rms,
             source,
-            begin[1] + int(found[unit, second[unit]]),
+            begin[1] + int(found[unit, rival]),
             missing + BEYOND * rms,
             -BEYOND * rms,
+            is_equal=is_equal,
         )
-        if ties == "first":
-            yield edge
-        elif missing > 0:
-            yield edge
+        yield edge
+        if ties == "all":
             yield replace(edge, nudge=missing, back=0.0, is_tied=True)
 
 
@@ -197,7 +204,8 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
         for node in {edge.node for edge in edges if edge.margin == 0}:
             equal = [edge for edge in edges if edge.node == node and edge.margin == 0]
             tied.setdefault(node, []).append((number, equal))
-    close.sort(key=lambda pair: pair[1].margin)
+    # Of those that are none in f32 each by itself comes behind all others.
+    close.sort(key=lambda pair: (ties == "all" and pair[1].is_equal, pair[1].margin))
     most = min(MOST_TURNED, MOST_BYTES // max(1, sum(8 * tensor.size for tensor in parameters.values())))
 
     @functools.cache
@@ -210,6 +218,10 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
         share = times[number] / sample_count(batch)
         return {name: share * (turned[name] - own[name]) for name in turned}
 
+    alike = [(number, edge) for number, edge in close if edge.is_tied and edge.is_equal]
+    if alike:
+        windows = len({(number, edge.node, edge.unit) for number, edge in alike})
+        yield Turn(f"{windows} ties in f32", (1.0,), _added(_by_image(alike), difference))
     for number, edge in close[:most]:
         yield Turn(
             f"{edge.node} unit {edge.unit} of image {number}, margin {edge.margin:.1g}"
@@ -219,12 +231,26 @@ def turns(judge: Judge, parameters: Tensors, batch: Tensors, ties: Ties = "first
             difference(number, [edge]),
         )
     for node, images_with in tied.items():
-        total: Tensors = {}
-        for number, edges in images_with:
-            for name, values in difference(number, edges).items():
-                total[name] = total[name] + values if name in total else values
         count = sum(len(edges) for _, edges in images_with)
-        yield Turn(f"{node}: {count} ties", (0.5, 1.0), total)
+        yield Turn(f"{node}: {count} ties", (0.5, 1.0), _added(images_with, difference))
+
+
+def _by_image(edges: Iterable[tuple[int, Edge]]) -> list[tuple[int, list[Edge]]]:
+    """One nudge for each place: where windows overlap, that of the first."""
+    found: dict[int, dict[tuple[str, int], Edge]] = {}
+    for number, edge in edges:
+        found.setdefault(number, {}).setdefault((edge.source, edge.place), edge)
+    return [(number, [*each.values()]) for number, each in found.items()]
+
+
+def _added(
+    images_with: Iterable[tuple[int, list[Edge]]], difference: Callable[[int, Sequence[Edge]], Tensors]
+) -> Tensors:
+    """What they make different together."""
+    total: Tensors = {}
+    for part in (difference(number, edges) for number, edges in images_with):
+        total.update({name: total.get(name, 0.0) + values for name, values in part.items()})
+    return total
 
 
 def every_tie(judge: Judge, parameters: Tensors, batch: Tensors) -> Turn:

@@ -197,8 +197,8 @@ class Adapter(SymbolicAdapter):
         def scan(step, sequences, start, constants):
             if self.mode == "numba":
                 raise ImportError(
-                    "the backend has no recurrent layers with mode=numba, which would compile each for minutes; "
-                    "take mode=c"
+                    "the backend has no recurrent layers with mode=numba, which would compile each for "
+                    "minutes; take mode=c"
                 )
             return pytensor.scan(step, sequences, start, constants, return_list=True, return_updates=False)
 
