@@ -88,6 +88,10 @@ const std::vector<std::vector<std::int64_t>> kLengths = {{2, 5, 1, 5, 3}, {12, 1
 TEST_P(Lengths, EveryWayIsRight) {
     for (const auto& lengths : kLengths)
         expect_same_as_the_reference(text_classifier(9, 7), tokens_and_labels(kSteps), lengths);
+    // Of the network's own input, which gets no gradient.
+    expect_same_as_the_reference({node_of("first", "lstm", {"series", "lengths"}, {{"units", 8.0}}),
+                                  node("last", "dense", {{"units", 3.0}}), loss_of("last")},
+                                 series_and_labels({kSteps, 3}), kLengths.front());
 }
 
 TEST_P(Lengths, OfEveryCell) {

@@ -104,14 +104,14 @@ class OneDirection {
         const auto& engine = builder.engine();
         const Tensor gradient =
             builder.in(builder.backward, purpose, output.gradient, plain(output.shape), "gradient");
-        const Tensor of_states = allocate(engine, states_.desc());
+        of_states_ = allocate(engine, states_.desc());
         append_own(builder, builder.backward, purpose,
-                   [this, of, gradient, lengths = Lengths(inputs, of), to = of_states] {
+                   [this, of, gradient, lengths = Lengths(inputs, of), to = of_states_] {
                        std::fill_n(to.data(), counts_->steps() * of.batch * units_, 0.0F);
                        hide(lengths, of, gradient.data(), to.data());
                    });
         const auto whole = backward_of(builder, parts_.front(), of);
-        const Tensor of_source = allocate(engine, source_.desc());
+        of_source_ = allocate(engine, source_.desc());
         const Tensor of_start = allocate(engine, start_.desc()), of_cell = allocate(engine, start_.desc());
         const Tensor of_weights = allocate(engine, whole.diff_weights_layer_desc());
         const Tensor of_recurrent = allocate(engine, whole.diff_weights_iter_desc());
@@ -128,8 +128,8 @@ class OneDirection {
             if (description.diff_weights_layer_desc() != of_weights.desc ||
                 description.diff_weights_iter_desc() != of_recurrent.desc)
                 throw another_format();
-            const Tensor part_of_source = alias(engine, of_source, part.source.desc());
-            Value part_of_states(alias(engine, of_states, part.states.desc()));
+            const Tensor part_of_source = alias(engine, of_source_, part.source.desc());
+            Value part_of_states(alias(engine, of_states_, part.states.desc()));
             std::vector<Port> asked = ports(part, description);
             asked.insert(asked.end(), {{DNNL_ARG_DST_LAYER, part.states.desc()},
                                        {DNNL_ARG_DST_ITER, start_.desc()},
@@ -171,8 +171,8 @@ class OneDirection {
         hand_back_biases(builder, purpose, of_bias);
         if (!of_input.memory) return;
         append_own(builder, builder.backward, purpose,
-                   [this, of, of_source, lengths = Lengths(inputs, of), to = of_input] {
-                       turn_back(lengths, of, of_source.data(), to.data());
+                   [this, of, lengths = Lengths(inputs, of), to = of_input] {
+                       turn_back(lengths, of, of_source_.data(), to.data());
                    });
     }
 
@@ -387,6 +387,8 @@ class OneDirection {
     TimeDirection direction_;
     std::int64_t column_, width_ = 0;
     std::span<const std::unique_ptr<Parameter>> parameters_;
+    // Primitives read and write them through aliases, which keep nothing alive.
+    Tensor of_source_, of_states_;
     Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_;
     std::optional<StepCounts> counts_;
     std::vector<Part> parts_;
