@@ -357,22 +357,13 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
 
 @pytest.mark.full
 @EVERYTHING
-def test_a_loss_for_each_step_is_proven(tmp_path: Path, backend: str, mode: str) -> None:
+@pytest.mark.parametrize(("text", "lacking"), [(LANGUAGE, ()), (TIED, UNTIED)], ids=["own", "tied"])
+def test_a_loss_for_each_step_is_proven(
+    tmp_path: Path, backend: str, mode: str, text: str, lacking: tuple[str, ...]
+) -> None:
     data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
-    record = _own_network(tmp_path, backend, mode, LANGUAGE, **data)
-    if _goes_along_time(backend, mode):
-        _proven(record)
-    else:
-        assert record.outcome == "unavailable", words(record)
-        assert re.search("the backend (has no|takes) ", record.reason or "")
-
-
-@pytest.mark.full
-@EVERYTHING
-def test_a_tied_weight_is_proven(tmp_path: Path, backend: str, mode: str) -> None:
-    data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
-    record = _own_network(tmp_path, backend, mode, TIED, **data)
-    if _goes_along_time(backend, mode) and not backend.startswith(UNTIED):
+    record = _own_network(tmp_path, backend, mode, text, **data)
+    if _goes_along_time(backend, mode) and not backend.startswith(lacking):
         _proven(record)
     else:
         assert record.outcome == "unavailable", words(record)
