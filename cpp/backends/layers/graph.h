@@ -187,7 +187,7 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             learns.push_back(false);
             continue;
         }
-        bool is_behind_parameters = !from.parameters.empty() || !from.tied().empty();
+        bool is_behind_parameters = !from.parameters.empty() || from.tied.has_value();
         for (const std::size_t input : from.inputs) {
             node.inputs.push_back(place[input]);
             is_behind_parameters = is_behind_parameters || learns[place[input]];
@@ -213,9 +213,8 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
             graph.parameters.push_back(parameter.get());
             node.layer->parameters.push_back(std::move(parameter));
         }
-        for (Node<T>& before : graph.nodes) {
-            if (!before.layer || before.name != from.tied()) continue;
-            node.layer->tied = before.layer->parameters[0].get();
+        if (from.tied) {
+            node.layer->tied = graph.nodes[place[*from.tied]].layer->parameters[0].get();
             node.layer->tied->is_tied = true;
         }
     }

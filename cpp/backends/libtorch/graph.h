@@ -163,9 +163,7 @@ inline Graph make_graph(const tt_network& network, at::MemoryFormat format) {
         node.inputs = layer.inputs;
         for (const std::size_t input : node.inputs) last_reader[input] = i;
         std::vector<at::Tensor> values;
-        for (std::size_t before = 0; before < i; ++before)
-            if (layers[before].name == layer.tied())
-                values.push_back(graph.parameters[graph.nodes[before].parameters[0]].value);
+        if (layer.tied) values.push_back(graph.parameters[graph.nodes[*layer.tied].parameters[0]].value);
         std::size_t states = 0;
         for (const ParameterSpec& spec : layer.parameters) {
             if (spec.role == TT_STATE) {

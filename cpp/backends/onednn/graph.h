@@ -90,11 +90,10 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
         const bool is_each_step = is_dense && from.shape.size() == 3;
         node.layer = is_each_step ? std::unique_ptr<Layer>(std::make_unique<DenseSteps>())
                                   : find_kind(layer_kinds, from).make(from.attributes);
-        node.learns = !from.parameters.empty() || !from.tied().empty();
+        node.learns = !from.parameters.empty() || from.tied.has_value();
         add_parameters(from, optimizer, *node.layer);
-        for (const Node& before : nodes) {
-            if (!before.layer || before.name != from.tied()) continue;
-            node.layer->tied = before.layer->parameters[0].get();
+        if (from.tied) {
+            node.layer->tied = nodes[place[*from.tied]].layer->parameters[0].get();
             node.layer->tied->is_tied = true;
         }
         for (const std::size_t input : from.inputs) {

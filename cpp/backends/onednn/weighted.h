@@ -29,7 +29,8 @@ class Weighted : public LayerOfOne {
         const Desc& source = input.value.desc();
         const Desc handed_on = builder.handed_on(extents_.destination);
         if (tied && extents_.weights.size() != 2)
-            throw Unsupported("a weight tied to an embedding over images is not done");
+            throw Unsupported("layer '" + output.name +
+                              "' has the weight of an embedding and reads images: the backend has none such");
         Forms forms(tries_products());
         for (const Desc& read : {source, any(extents_.source)}) {
             add_forward(forms, builder, attributes, {read, any(extents_.weights), bias(), handed_on});

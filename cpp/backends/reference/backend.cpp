@@ -91,9 +91,7 @@ class Reference final : public Backend {
                 (spec.role == TT_STATE ? made.states : made.parameters)
                     .push_back(std::make_unique<Parameter>(spec));
             }
-            for (std::size_t before = 0; before < i; ++before)
-                if (nodes_[before].name == layer.tied())
-                    nodes_[i].function->tied = nodes_[before].function->parameters[0].get();
+            if (layer.tied) nodes_[i].function->tied = nodes_[*layer.tied].function->parameters[0].get();
         }
         prediction_ = build.network->output;
         losses_.clear();

@@ -20,6 +20,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -217,10 +218,10 @@ struct Layer {
     uint32_t dtype = TT_F32;          // of the output
     uint32_t role = TT_ACTIVATION;    // of the output, or what an input of the network is for
     bool is_read_by_a_layer = false;  // by another one than a loss
+    std::optional<std::size_t> tied =
+        std::nullopt;  // index of the embedding whose weight is this layer's too
 
     bool is_loss() const { return shape.empty(); }  // or a sum of losses
-    // Of a layer whose weight is that of an embedding in front of it: the name of that one; "".
-    std::string tied() const { return kind == "tied_dense" ? attributes.word("tied") : ""; }
 };
 
 inline std::vector<Layer> read_layers(const tt_network& network) {
@@ -241,6 +242,8 @@ inline std::vector<Layer> read_layers(const tt_network& network) {
             layer.parameters.push_back(
                 {tensor.name, shape_of(tensor), static_cast<const float*>(tensor.data), tensor.role, decays});
         }
+        for (std::size_t before = 0; layer.kind == "tied_dense" && before < i; ++before)
+            if (layers[before].name == layer.attributes.word("tied")) layer.tied = before;
         if (!layer.is_loss())
             for (const std::size_t input : layer.inputs) layers[input].is_read_by_a_layer = true;
         layers.push_back(std::move(layer));

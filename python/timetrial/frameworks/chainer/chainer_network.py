@@ -12,13 +12,9 @@ def make_chain(chainer, job):
         for node in job.nodes:
             if node.states:
                 setattr(chain, node.name, _batch_normalization(chainer, node, job))
-            elif node.kind in chainer_sequences.LINKS:
-                setattr(chain, node.name, chainer_sequences.LINKS[node.kind](chainer, node, job))
-            elif node.kind == "tied_dense" and node.parameters:
-                bias = chainer.links.Bias(shape=(node.attributes["units"],))
-                bias.b.array[...] = job.parameters[bias_name(node)]
-                setattr(chain, node.name, bias)
-            if node.states or not node.parameters or node.kind in (*chainer_sequences.LINKS, "tied_dense"):
+            elif node.kind in OWN_LINKS:
+                setattr(chain, node.name, OWN_LINKS[node.kind](chainer, node, job))
+            if node.states or not node.parameters or node.kind in OWN_LINKS:
                 continue
             weight = np.array(job.parameters[weight_name(node)])
             bias = bias_name(node)
@@ -27,6 +23,15 @@ def make_chain(chainer, job):
                 given["initial_bias"] = np.array(job.parameters[bias])
             setattr(chain, node.name, LINKS[node.kind](chainer.links, node, weight.shape, given))
     return chain
+
+
+def _tied_bias(chainer, node, job):
+    """What a tied layer has of its own."""
+    if not node.parameters:
+        return chainer.Link()
+    bias = chainer.links.Bias(shape=(node.attributes["units"],))
+    bias.b.array[...] = job.parameters[bias_name(node)]
+    return bias
 
 
 def _batch_normalization(chainer, node, job):
@@ -71,6 +76,9 @@ def _convolution(links, node, shape, given):
 def _deconvolution(links, node, shape, given):
     return links.Deconvolution2D(shape[0], shape[1], *_window(node), outsize=node.shape[2:], **given)
 
+
+# Functions of (chainer, node, job) that make a link with the parameters of the job.
+OWN_LINKS = dict(chainer_sequences.LINKS, tied_dense=_tied_bias)
 
 # Of the layers with parameters: functions of (chainer.links, node, shape of the weight, what else is given).
 LINKS = {
