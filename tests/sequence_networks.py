@@ -59,6 +59,9 @@ TIED = LANGUAGE.replace("units = 4", "units = 6").replace(
     'kind = "dense", attributes = { ', 'kind = "tied_dense", attributes = { tied = "in", '
 )
 
+# The same, whose layers go on from batch to batch.
+CARRIED = LANGUAGE.replace('"lstm"', '"stateful_lstm"')
+
 
 def gated(reset_after: bool = True) -> str:
     """Those of `texts` with GRUs."""

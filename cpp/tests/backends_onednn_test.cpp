@@ -56,6 +56,9 @@ TEST_P(OneDnn, GoesAlongTime) {
     EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 5e-6);
     expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
 }
+TEST_P(OneDnn, CarriesStates) {
+    if (std::string(GetParam()) == "1") expect_carried_states(make());
+}
 TEST_P(OneDnn, EachKindIsRight) { expect_each_kind(make()); }
 
 // One primitive does both, so the value between them is nowhere; a relu that is not the only reader stays

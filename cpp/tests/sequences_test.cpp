@@ -160,6 +160,25 @@ TEST(Sequences, RefuseInWords) {
     EXPECT_WORDS(refused(node_of("x", "tanh", {"lengths"})), "whole numbers");
 }
 
+TEST(Sequences, AStatefulLayerHasAStateOfEachSample) {
+    const Network network({node_of("lstm", "stateful_lstm", {"series"}, {{"units", 5.0}}), loss_of("lstm")},
+                          4, {{"series", TT_F32, {6, 3}, TT_INPUT}, {"labels", TT_I64, {}, TT_TARGET}});
+    const auto& parameters = network.node(network.index_of("lstm")).parameters;
+    ASSERT_EQ(parameters.size(), 5u);
+    for (std::size_t i = 3; i < 5; ++i) {
+        EXPECT_EQ(parameters[i].role, TT_STATE);
+        EXPECT_EQ(parameters[i].shape, Shape({4, 5}));
+    }
+    EXPECT_EQ(parameters[3].name, "lstm.hidden");
+    EXPECT_EQ(network.parameter_count(), 4 * 5 * (3 + 5 + 1)) << "states are not trained";
+    EXPECT_TRUE(network.couples_batch());
+    EXPECT_WORDS(refused(node_of("lstm", "stateful_lstm", {"series"},
+                                 {{"units", 5.0}, {"direction", std::string("reverse")}})),
+                 "direction");
+    EXPECT_WORDS(refused(node_of("lstm", "stateful_lstm", {"series", "lengths"}, {{"units", 5.0}})),
+                 "lengths");
+}
+
 TEST(Sequences, ALossForEachStepRefusesInWords) {
     const auto built = [](const NodeSpec& loss, std::vector<InputSpec> inputs = tokens_and_next(4)) {
         std::vector<NodeSpec> specs = language_model(6, 3);
@@ -252,10 +271,9 @@ TEST(ReferenceGradients, Sequences) {
     for (const AttributeSpecs& gru : kinds_of_gru())
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, gru, {"lengths"}, "gru"));
     check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", 2.0}}, {"lengths"}, "rnn"));
-    std::vector<InputSpec> full = tokens_and_labels(4);
-    full.erase(full.begin() + 1);
+    for (const char* kind : {"lstm", "gru", "rnn", "stateful_lstm"})
+        check_gradients_with(without_lengths(4), text_classifier(6, 3, {}, {}, kind));
     for (const char* kind : {"lstm", "gru", "rnn"}) {
-        check_gradients_with(full, text_classifier(6, 3, {}, {}, kind));
         for (const char* direction : {"reverse", "bidirectional"})
             check_gradients_with(
                 tokens_and_labels(4),
@@ -264,6 +282,46 @@ TEST(ReferenceGradients, Sequences) {
 }
 
 double s(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Two batches of three steps are one of six to a layer that goes on, and to one that doesn't two of three.
+TEST(Reference, AStatefulLstmGoesOnWhereTheBatchBeforeEnded) {
+    const auto classifier = [](const std::string& kind) {
+        return std::vector<NodeSpec>{
+            node_of("lstm", kind, {"series"}, {{"units", 3.0}, {"output", std::string("all")}}),
+            node("flat", "flatten"), node("last", "dense", {{"units", 4.0}}), loss_of("last")};
+    };
+    const auto inputs = [](std::int64_t steps) {
+        return std::vector<InputSpec>{{"series", TT_F32, {steps, 2}, TT_INPUT},
+                                      {"labels", TT_I64, {}, TT_TARGET}};
+    };
+    const Problem whole(classifier("lstm"), inputs(6), 2, Numbers::kReal);
+    Trainer at_once(plugin_path("reference"), whole);
+    at_once.step(TT_GRADIENT);
+    const std::vector<double> states = at_once.read(TT_ACTIVATION).at("lstm");
+    for (const char* kind : {"lstm", "stateful_lstm"}) {
+        Problem part(classifier(kind), inputs(3), 2, Numbers::kReal);
+        for (const char* name : {"lstm.weight", "lstm.recurrent_weight", "lstm.bias"})
+            part.weights[name] = whole.weights.at(name);
+        for (const char* name : {"lstm.hidden", "lstm.cell"})
+            if (part.weights.contains(name)) part.weights[name].assign(6, 0.0F);
+        Trainer trainer(plugin_path("reference"), part);
+        double apart = 0;
+        for (std::ptrdiff_t half = 0; half < 2; ++half) {
+            for (std::ptrdiff_t n = 0; n < 2; ++n)
+                std::copy_n(whole.images.begin() + n * 12 + half * 6, 6, trainer.images.begin() + n * 6);
+            trainer.step(TT_GRADIENT);
+            const std::vector<double> found = trainer.read(TT_ACTIVATION).at("lstm");
+            for (std::size_t n = 0; n < 2; ++n)
+                for (std::size_t i = 0; i < 9; ++i)
+                    apart = std::max(
+                        apart,
+                        std::abs(found[n * 9 + i] - states[n * 18 + static_cast<std::size_t>(half) * 9 + i]));
+        }
+        const bool goes_on = std::string(kind) != "lstm";
+        EXPECT_EQ(apart < 1e-12, goes_on) << kind << ": " << apart;
+        EXPECT_EQ(trainer.read(TT_STATE).size(), goes_on ? 2u : 0u);
+    }
+}
 
 // Two samples of two steps, of which one place does not count.
 TEST(Reference, SequenceCrossEntropyByHand) {

@@ -19,6 +19,7 @@ from launching import SHORT, make_plan, small_network, words
 from own_networks import DROPPED, FANNED
 from required import QUICK, framework_skip
 from sequence_networks import (
+    CARRIED,
     FULL,
     LANGUAGE,
     SERIES,
@@ -68,6 +69,8 @@ ONE_BIAS = ("keras@3",)
 PACKING = ("chainer",)
 # Of them, those whose dense layers have a weight of their own.
 UNTIED = ("keras",)
+# And those whose recurrent layers begin anew with every batch.
+FORGETTING = ("chainer", "keras", "mxnet", "paddle")
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)
@@ -357,7 +360,11 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
 
 @pytest.mark.full
 @EVERYTHING
-@pytest.mark.parametrize(("text", "lacking"), [(LANGUAGE, ()), (TIED, UNTIED)], ids=["own", "tied"])
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [(LANGUAGE, ()), (TIED, UNTIED), (CARRIED, FORGETTING)],
+    ids=["own", "tied", "carried"],
+)
 def test_a_loss_for_each_step_is_proven(
     tmp_path: Path, backend: str, mode: str, text: str, lacking: tuple[str, ...]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import SHORT, make_plan, words, workload
-from sequence_networks import FULL, LANGUAGE, SERIES, TIED, directed, gated, plain, texts
+from sequence_networks import CARRIED, FULL, LANGUAGE, SERIES, TIED, directed, gated, plain, texts
 from twins import Bench, Twin
 
 from timetrial.errors import InputError
@@ -228,6 +228,28 @@ def test_a_tied_weight_is_proven(tmp_path: Path, backend: str, how: str, bias: s
     _prove(tmp_path, backend, text, "synthetic-language@6", purpose=how)
 
 
+@pytest.mark.parametrize(
+    ("backend", "task"),
+    [
+        *[(backend, None) for backend in (*NATIVE, *TORCH)],
+        *[
+            pytest.param(backend, task, marks=pytest.mark.full)
+            for backend in (*NATIVE, *TORCH)
+            for task in ("train", "gradient", "forward")
+        ],
+    ],
+)
+def test_a_carried_state_is_proven(tmp_path: Path, backend: str, task: str | None) -> None:
+    """`task`: of a timed launch."""
+    how = {"purpose": "proof"} if task is None else {"purpose": "speed", "task": task}
+    _prove(tmp_path, backend, CARRIED, "synthetic-language@6", **how)
+
+
+def test_a_learning_launch_goes_on_and_its_evaluations_begin_anew(tmp_path: Path) -> None:
+    record = _launch(tmp_path, "eigen", CARRIED, "synthetic-language@6", 64, purpose="learning")
+    assert record.evaluations[-1].loss < record.evaluations[0].loss < 9.2104
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["train", "gradient", "forward"])
 @pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn", *TORCH])
@@ -297,6 +319,24 @@ def test_a_defect_of_a_loss_for_each_step_is_caught(tmp_path: Path, defect: str,
 )
 def test_a_defect_of_a_tied_weight_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
     parity = Bench.of(network(tmp_path, TIED), "synthetic-language@6", batch_size=6).proof(defect)
+    assert parity.status == ("passed" if said is None else "failed"), parity.reason
+    assert (said or "") in (parity.reason or "")
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "said"),
+    [
+        ("none", None),
+        ("only_hidden_goes_on", "activation one"),
+        ("states_unread", "activation one"),
+        ("inferred_from_states", "evaluation: output"),
+        ("samples_exchanged", "state one.hidden"),
+        ("cell_of_before", "state one.cell"),
+    ],
+)
+def test_a_defect_of_a_carried_state_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
+    parity = Bench.of(network(tmp_path, CARRIED), "synthetic-language@6", batch_size=6).proof(defect)
     assert parity.status == ("passed" if said is None else "failed"), parity.reason
     assert (said or "") in (parity.reason or "")
 

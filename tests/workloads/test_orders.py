@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sequence_networks import CARRIED, FULL
 
 from timetrial.cases.case import Case, Workload
 from timetrial.errors import InputError
@@ -107,3 +109,30 @@ def test_groups_that_cannot_be(network: str, buckets: int, words: str) -> None:
     own = Workload(network, known.dataset, known.batch_size, dict(known.optimizer), buckets=buckets)
     with pytest.raises(InputError, match=words):
         check(own)
+
+
+def test_where_a_network_goes_on_each_place_of_the_batch_reads_on_through_the_text() -> None:
+    rows = np.load(order_entry(102, 4, 5, 1, goes_on=True).file("order.npy"))
+    assert rows.shape == (5 * 25, 4)
+    for epoch in np.split(rows, 5):
+        assert np.array_equal(np.sort(epoch, axis=None), np.arange(100))
+    # Only behind the end of the text a place begins at its beginning.
+    steps = np.diff(rows, axis=0)
+    assert set(np.unique(steps)) == {1, -99}
+    assert np.count_nonzero(steps == -99) == 4
+    assert np.array_equal(rows, np.load(order_entry(102, 4, 5, 2, goes_on=True).file("order.npy")))
+
+
+def test_a_network_that_goes_on_wants_samples_that_do(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    for text, data, words in (
+        (CARRIED, "synthetic-language@6", None),
+        (FULL.replace('"lstm",', '"stateful_lstm",'), "synthetic-series", "do not follow on each other"),
+    ):
+        own.write_text(text, encoding="utf-8")
+        workload = Workload(str(own), data, 6, dict(load_network(str(own)).optimizer))
+        if words is None:
+            assert check(workload).samples > 6
+            continue
+        with pytest.raises(InputError, match=rf"\(stateful_lstm\) .* {words}"):
+            check(workload)

@@ -27,7 +27,7 @@ def test_the_defaults_fit_and_lengths_are_an_input(network: str) -> None:
     assert set(prepared.job["streams"]["train"]["tensors"]) >= {"lengths", "labels"}
 
 
-@pytest.mark.parametrize("network", ["lstm-lm", "lstm-lm-tied"])
+@pytest.mark.parametrize("network", ["lstm-lm", "lstm-lm-carried", "lstm-lm-tied"])
 def test_a_language_model_has_a_label_at_each_step_and_its_proof_leaves_some_out(network: str) -> None:
     prepared = prepare(workload(network), seed=1, epochs=1)
     assert prepared.network is not None

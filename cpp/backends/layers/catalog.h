@@ -91,6 +91,7 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"embedding", shaped<T, Embedding<T>>},
     Kind<MakeLayer<T>>{"lstm", shaped<T, Recurrent<T, Product, LstmCell<T>>>},
+    Kind<MakeLayer<T>>{"stateful_lstm", shaped<T, Recurrent<T, Product, LstmCell<T>>>},
     Kind<MakeLayer<T>>{"gru", gru<T, Product>},
     Kind<MakeLayer<T>>{"rnn", shaped<T, Recurrent<T, Product, RnnCell<T>>>},
     Kind<MakeLayer<T>>{"mean_over_time", plain<T, MeanOverTime<T>>},

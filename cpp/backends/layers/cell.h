@@ -19,7 +19,7 @@ template <typename T>
 struct CellRow {
     T* __restrict sums;         // Cell::columns times; where what backward reads is left, and then gradients
     const T* __restrict state;  // h behind the step before
-    const T* __restrict earlier;  // what that step kept; null: there is none
+    const T* __restrict earlier;  // what that step kept; null: 0
     T* __restrict kept;           // Cell::kept times, for backward and for the next step
     int64_t units;
 };

@@ -4,7 +4,8 @@
 // One product makes the inputs' part of the sums for all steps; a step adds its state's part and runs the
 // cell. Back through time each step's gradient of the sums makes that of h before it; what the weights and
 // the inputs get are products over all steps at the end. Samples are packed by length (packing.h): only steps
-// that count are computed. Threads share the samples, each with rows of its own.
+// that count are computed. Threads share the samples, each with rows of its own. States begin at 0, or, while
+// a stateful layer learns, with what its states hold, which it moves.
 #pragma once
 
 #include <algorithm>
@@ -33,9 +34,11 @@ class OneDirection {
           direction_(direction),
           column_(column) {}
 
-    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters) {
+    // `states`: h, and c where the cell keeps one; of a layer that isn't stateful none.
+    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, Parameters states) {
         const Shape& in = input.shape;
         parameters_ = parameters;
+        states_ = states;
         steps_ = in.steps;
         features_ = in.step_features();
         width_ = output.shape.step_features();
@@ -46,25 +49,28 @@ class OneDirection {
         before_ = Buffer<T>(rows * units_);
         kept_ = Buffer<T>(rows * Cell::kept * units_);
         for (Buffer<T>* one : {&of_state_, &of_more_}) *one = Buffer<T>(in.batch * units_);
+        if (states.size() > 1) start_ = Buffer<T>(in.batch * units_);
         batch_ = output.shape.batch;
     }
 
-    // `packing`: of these images, here as in what follows.
-    void forward(const Edge<T>& input, const Edge<T>& output, Share images, const Packing<T>& packing) {
-        const Rows at = rows_of(images.begin);
+    // `packing`: of these images, here as in what follows. Only where it `learns` states are read and moved.
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, const Packing<T>& packing,
+                 bool learns) {
+        const bool goes_on = learns && !states_.empty();
+        const Rows at = rows_of(images.begin, goes_on);
         packing.gather(input.value, at.x, features_, direction_);
         start_sums(at.sums, packing.rows());
         for (const Gates& part : Cell::of_input)
             multiply(matrix<const T>(at.x, packing.rows(), features_), !weight(0, part, features_),
                      columns_of(at.sums, packing.rows(), part), true);
-        std::fill_n(at.before, packing.active(0) * units_, T(0));
+        begin(at, images, goes_on);
         for (int64_t t = 0; t < packing.steps(); ++t) {
             for (const Gates& part : Cell::of_state) {
                 if constexpr (Cell::resets)
                     if (part.of_reset)
                         for_each_row(at, packing, t,
                                      [](const CellRow<T>& row, int64_t) { Cell::reset(row); });
-                if (t > 0)
+                if (t > 0 || goes_on)
                     multiply(states(at, packing, t, part), !weight(1, part, units_),
                              sums_at(at, packing, t, part), true);
             }
@@ -76,13 +82,14 @@ class OneDirection {
                                                           : (shown != nullptr ? shown : nowhere);
                 Cell::forward(row, next);
                 if (shown != nullptr && shown != next) std::copy_n(next, units_, shown);
+                if (goes_on && t + 1 == packing.steps()) keep(packing.sample(r), next, row.kept);
             });
         }
     }
 
     // Back through time: sums become their gradients.
     void backward_weights(const Edge<T>& output, Share images, const Packing<T>& packing) {
-        const Rows at = rows_of(images.begin);
+        const Rows at = rows_of(images.begin, !states_.empty());
         T* const of_state = of_state_.data() + images.begin * units_;
         T* const of_more = of_more_.data() + images.begin * units_;
         std::fill_n(of_state, packing.samples() * units_, T(0));
@@ -146,16 +153,35 @@ class OneDirection {
     struct Rows {
         int64_t first;
         T *x, *sums, *before, *kept;  // `before`: h behind the step before
+        const T* start;               // c before the first step, of each sample; null: 0
     };
 
     int64_t columns() const { return Cell::columns * units_; }
     const T* value(std::size_t which) const { return parameters_[which]->value.data(); }
 
     // A thread's, whose first sample that is.
-    Rows rows_of(int64_t sample) {
+    Rows rows_of(int64_t sample, bool goes_on = false) {
         const int64_t first = sample * steps_;
-        return {first, x_.data() + first * features_, sums_.data() + first * columns(),
-                before_.data() + first * units_, kept_.data() + first * Cell::kept * units_};
+        const bool has_start = goes_on && start_.size() > 0;
+        return {first,
+                x_.data() + first * features_,
+                sums_.data() + first * columns(),
+                before_.data() + first * units_,
+                kept_.data() + first * Cell::kept * units_,
+                has_start ? start_.data() + sample * units_ : nullptr};
+    }
+
+    // The states in front of the first step: samples of a layer that goes on are all of full length, and in
+    // their order.
+    void begin(const Rows& at, Share images, bool goes_on) {
+        const int64_t first = images.begin * units_, count = (images.end - images.begin) * units_;
+        if (!goes_on) return std::fill_n(at.before, count, T(0)), void();
+        std::copy_n(states_[0]->value.data() + first, count, at.before);
+        if (start_.size() > 0) std::copy_n(states_[1]->value.data() + first, count, start_.data() + first);
+    }
+    void keep(int64_t sample, const T* hidden, const T* kept) {
+        std::copy_n(hidden, units_, states_[0]->value.data() + sample * units_);
+        if (states_.size() > 1) std::copy_n(kept, units_, states_[1]->value.data() + sample * units_);
     }
 
     // Those of a step: f(row, its place).
@@ -164,8 +190,10 @@ class OneDirection {
         constexpr int64_t kept = Cell::kept;
         for (int64_t r = 0; r < packing.active(t); ++r) {
             const int64_t place = packing.first(t) + r;
-            f(CellRow<T>{at.sums + place * columns(), at.before + place * units_,
-                         t > 0 ? at.kept + (packing.first(t - 1) + r) * kept * units_ : nullptr,
+            const T* const earlier = t > 0 ? at.kept + (packing.first(t - 1) + r) * kept * units_
+                                     : at.start != nullptr ? at.start + r * units_
+                                                           : nullptr;
+            f(CellRow<T>{at.sums + place * columns(), at.before + place * units_, earlier,
                          at.kept + place * kept * units_, units_},
               r);
         }
@@ -272,7 +300,8 @@ class OneDirection {
     TimeDirection direction_;
     int64_t column_, width_ = 0;
     int64_t steps_ = 0, features_ = 0, batch_ = 0;
-    Parameters parameters_;
+    Parameters parameters_, states_;
+    Buffer<T> start_;  // c in front of the first step, which the way back reads when the state has moved
     // Of every row: its input, its sums (then what the cell leaves there, then their gradients), h behind the
     // step before, what the cell keeps.
     Buffer<T> x_, of_x_, sums_, before_, kept_;

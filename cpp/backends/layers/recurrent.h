@@ -30,14 +30,14 @@ class Recurrent final : public Layer<T> {
         const std::span<const std::unique_ptr<Parameter<T>>> all(this->parameters);
         const std::size_t each = all.size() / directions_.size();
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each));
+            directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each), this->states);
     }
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
-        Packing<T>& packing = packings_[static_cast<std::size_t>(thread)];
-        packing.arrange(images, inputs.size() > 1 ? inputs[1].edge->value : nullptr, cut_);
-        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, packing);
-        if (gives_all_) packing.clear_rest(output.value, output.shape.step_features());
+        go(inputs, output, images, thread, true);
+    }
+    void infer(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
+        go(inputs, output, images, thread, false);
     }
 
     void backward_weights(Inputs<T>, const Edge<T>& output, Share images, int thread) override {
@@ -69,6 +69,13 @@ class Recurrent final : public Layer<T> {
     }
 
   private:
+    void go(Inputs<T> inputs, const Edge<T>& output, Share images, int thread, bool learns) {
+        Packing<T>& packing = packings_[static_cast<std::size_t>(thread)];
+        packing.arrange(images, inputs.size() > 1 ? inputs[1].edge->value : nullptr, cut_);
+        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, packing, learns);
+        if (gives_all_) packing.clear_rest(output.value, output.shape.step_features());
+    }
+
     const bool gives_all_;
     int64_t cut_ = 0;
     std::vector<OneDirection<T, Product, Cell>> directions_;

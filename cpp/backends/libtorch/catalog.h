@@ -209,6 +209,7 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"dropout", dropout},
     Kind<MakeOperation>{"embedding", embedding},
     Kind<MakeOperation>{"lstm", lstm},
+    Kind<MakeOperation>{"stateful_lstm", stateful_lstm},
     Kind<MakeOperation>{"gru", gru},
     Kind<MakeOperation>{"rnn", rnn},
     Kind<MakeOperation>{"mean_over_time", mean_over_time},

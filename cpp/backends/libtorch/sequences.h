@@ -16,6 +16,7 @@
 #include <ATen/ops/rnn_tanh.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <array>
 #include <cstddef>
@@ -106,6 +107,26 @@ inline Operation lstm(const Attributes& attributes, const Parameters& parameters
                                  : at::lstm(x.data, states, given, has_biases, 1, 0.0, learns, false, true);
                          return std::tuple(all, last);
                      });
+}
+
+// Its last two tensors are the states; what they were is kept for the way back, which they leave behind.
+inline Operation stateful_lstm(const Attributes& attributes, const Parameters& parameters) {
+    const std::vector<at::Tensor> weights = with_both_biases({parameters.begin(), parameters.end() - 2});
+    return [=, hidden = parameters.end()[-2], cell = parameters.end()[-1],
+            gives_all = attributes.word("output") == "all"](const Inputs& x, Mode mode) {
+        const bool learns = mode == Mode::kTraining;
+        const auto start = [learns](const at::Tensor& state) {
+            return (learns ? state.clone() : at::zeros_like(state)).unsqueeze(0);
+        };
+        const std::array<at::Tensor, 2> states{start(hidden), start(cell)};
+        const auto [all, last, last_cell] =
+            at::lstm(x[0], states, weights, weights.size() > 2, 1, 0.0, learns, false, true);
+        if (learns) {
+            hidden.copy_(last.detach().squeeze(0));
+            cell.copy_(last_cell.detach().squeeze(0));
+        }
+        return gives_all ? all : last.squeeze(0);
+    };
 }
 
 inline Operation gru(const Attributes& attributes, const Parameters& parameters) {

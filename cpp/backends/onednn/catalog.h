@@ -92,6 +92,7 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"dropout", plain<Dropout>},
     Kind<MakeLayer>{"embedding", plain<Embedding>},
     Kind<MakeLayer>{"lstm", shaped<Recurrent<LstmCell>>},
+    Kind<MakeLayer>{"stateful_lstm", shaped<Recurrent<LstmCell>>},
     Kind<MakeLayer>{"gru", gru},
     Kind<MakeLayer>{"rnn", shaped<Recurrent<RnnCell>>},
     Kind<MakeLayer>{"mean_over_time", plain<MeanOverTime>},

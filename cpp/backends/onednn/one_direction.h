@@ -4,8 +4,8 @@
 // reads as they are; forward reads a copy in the library's format, made in each step. Where its gates have
 // another order, weights and their gradients are copied into it and back.
 //
-// States at both ends are given, though they are 0 and nobody reads them: without, version 3.2 makes a
-// gradient of an LSTM's recurrent weight that is wrong.
+// States at both ends are given, though where no layer is stateful they are 0 and nobody reads them: without,
+// version 3.2 makes a gradient of an LSTM's recurrent weight that is wrong.
 #pragma once
 
 #include <algorithm>
@@ -34,9 +34,10 @@ class OneDirection {
           direction_(direction),
           column_(column) {}
 
-    // Appends what makes its part of output.value, which is there.
+    // Appends what makes its part of output.value, which is there. `kept`: states of a stateful layer.
     void build_forward(Builder& builder, const Inputs& inputs, Node& output,
-                       std::span<const std::unique_ptr<Parameter>> own) {
+                       std::span<const std::unique_ptr<Parameter>> own,
+                       std::span<const std::unique_ptr<Parameter>> kept) {
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
         const Steps of(inputs[0]->shape);
         parameters_ = own;
@@ -55,8 +56,10 @@ class OneDirection {
                        if (tally) *tally += of.batch * counts_->steps();
                        turn(lengths, of, from.data(), to.data());
                    });
-        start_ = Value(allocate(engine, state_desc(of)));  // stays 0
+        for (Value* one : {&zeros_, &start_, &start_cell_}) *one = Value(allocate(engine, state_desc(of)));
         const Tensor end = allocate(engine, state_desc(of)), end_cell = allocate(engine, state_desc(of));
+        const Tensor starts[] = {start_.made(), start_cell_.made()}, ends[] = {end, end_cell};
+        for (std::size_t i = 0; i < kept.size(); ++i) go_on(builder, purpose, *kept[i], starts[i]);
         arrange_biases(builder, purpose);
         weights_ = arranged(builder, purpose, *parameters_[0], of.features);
         recurrent_ = arranged(builder, purpose, *parameters_[1], units_);
@@ -91,6 +94,9 @@ class OneDirection {
             builder.append(program, purpose, form, reads(part), writes);
         });
         end_ = Value(end), end_cell_ = Value(end_cell);
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            append_training(builder, purpose,
+                            [to = kept[i]->value.made(), from = ends[i]] { copy(from, to); });
         append_own(builder, builder.forward, purpose,
                    [this, of, lengths = Lengths(inputs, of), hidden = states_.made(),
                     to = output.value.made()] { show(lengths, of, hidden.data(), to.data()); });
@@ -149,7 +155,7 @@ class OneDirection {
             read.insert({{DNNL_ARG_DST_LAYER, &part.states},
                          {DNNL_ARG_DST_ITER, &end_},
                          {DNNL_ARG_DIFF_DST_LAYER, &part_of_states},
-                         {DNNL_ARG_DIFF_DST_ITER, &start_},
+                         {DNNL_ARG_DIFF_DST_ITER, &zeros_},
                          {DNNL_ARG_WORKSPACE, &part.workspace}});
             std::map<int, const Tensor*> writes{{DNNL_ARG_DIFF_SRC_LAYER, &part_of_source},
                                                 {DNNL_ARG_DIFF_SRC_ITER, &of_start},
@@ -160,7 +166,7 @@ class OneDirection {
                 form.reads.insert(form.reads.end(), {{DNNL_ARG_DST_ITER_C, start_.desc()},
                                                      {DNNL_ARG_DIFF_DST_ITER_C, start_.desc()}});
                 form.writes.push_back({DNNL_ARG_DIFF_SRC_ITER_C, of_cell.desc});
-                read.insert({{DNNL_ARG_DST_ITER_C, &end_cell_}, {DNNL_ARG_DIFF_DST_ITER_C, &start_}});
+                read.insert({{DNNL_ARG_DST_ITER_C, &end_cell_}, {DNNL_ARG_DIFF_DST_ITER_C, &zeros_}});
                 writes[DNNL_ARG_DIFF_SRC_ITER_C] = &of_cell;
             }
             builder.append(program, purpose, form, read, writes);
@@ -259,8 +265,27 @@ class OneDirection {
                                   {DNNL_ARG_WEIGHTS_LAYER, &weights_},
                                   {DNNL_ARG_WEIGHTS_ITER, &recurrent_},
                                   {DNNL_ARG_BIAS, &bias_}};
-        if (Cell::has_cell_state) all[DNNL_ARG_SRC_ITER_C] = &start_;
+        if (Cell::has_cell_state) all[DNNL_ARG_SRC_ITER_C] = &start_cell_;
         return all;
+    }
+
+    // While it learns a stateful layer begins with its state; in inference with 0.
+    void go_on(Builder& builder, const Purpose& purpose, Parameter& state, const Tensor& start) {
+        state.outside = plain(state.shape);
+        state.value = Value(allocate(builder.engine(), state.outside));
+        append_training(builder, purpose, [from = state.value.made(), start] { copy(from, start); });
+        builder.runs = Runs::kInference;
+        append_own(builder, builder.forward, purpose,
+                   [start] { std::fill_n(start.data(), start.stored_elements(), 0.0F); });
+        builder.runs = Runs::kAlways;
+    }
+    static void append_training(Builder& builder, const Purpose& purpose, std::function<void()> run) {
+        builder.runs = Runs::kTraining;
+        append_own(builder, builder.forward, purpose, std::move(run));
+        builder.runs = Runs::kAlways;
+    }
+    static void copy(const Tensor& from, const Tensor& to) {
+        std::copy_n(from.data(), from.stored_elements(), to.data());
     }
 
     // A weight in the primitive's order of gates.
@@ -389,7 +414,7 @@ class OneDirection {
     std::span<const std::unique_ptr<Parameter>> parameters_;
     // Primitives read and write them through aliases, which keep nothing alive.
     Tensor of_source_, of_states_;
-    Value source_, start_, states_, end_, end_cell_, weights_, recurrent_, bias_;
+    Value source_, zeros_, start_, start_cell_, states_, end_, end_cell_, weights_, recurrent_, bias_;
     std::optional<StepCounts> counts_;
     std::vector<Part> parts_;
 };

@@ -24,7 +24,7 @@ class Recurrent final : public Layer {
         const std::size_t each = all.size() / directions_.size();
         output.value = Value(allocate(builder.engine(), plain(output.shape)));
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].build_forward(builder, inputs, output, all.subspan(i * each, each));
+            directions_[i].build_forward(builder, inputs, output, all.subspan(i * each, each), states);
     }
 
     void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {

@@ -65,6 +65,7 @@ inline constexpr std::array functions = {
     FunctionKind{"dropout", plain<Function, Dropout>},
     FunctionKind{"embedding", plain<Function, Embedding>},
     FunctionKind{"lstm", shaped<Recurrent<LstmCell>>},
+    FunctionKind{"stateful_lstm", shaped<Recurrent<LstmCell>>},
     FunctionKind{"gru", gru},
     FunctionKind{"rnn", shaped<Recurrent<RnnCell>>},
     FunctionKind{"mean_over_time", plain<Function, MeanOverTime>},

@@ -1,7 +1,7 @@
 // What recurrent layers share. For each step t of a sample: sums of the products of its input and of the
 // state h before it, some for each unit; and of these, by the formula of a cell, the states behind it. States
-// are 0 at first. A step that does not count leaves them as they are. In reverse step 0 is a sample's last
-// one that counts.
+// are 0 at first, or what the batch before left. A step that does not count leaves them as they are. In
+// reverse step 0 is a sample's last one that counts.
 //
 // The gradient goes back through the same steps in reverse: sums are lists of terms (terms.h), the rest is a
 // formula of a few numbers (tape.h).
@@ -42,8 +42,10 @@ class OneDirection {
           direction_(direction),
           column_(column) {}
 
-    void forward(std::span<Tensor* const> inputs, Tensor& y, Parameters parameters) {
+    // `start`: the states before the first step; none: 0.
+    void forward(std::span<Tensor* const> inputs, Tensor& y, Parameters parameters, Parameters start) {
         begin(inputs, y, parameters);
+        for (std::size_t s = 0; s < start.size(); ++s) before(0)[s].value = start[s]->value;
         for (std::size_t t = 0; t < steps_; ++t) {
             add_up(Forward{}, inputs, t);
             for_each_unit(inputs, t, [&](const Unit& unit) {
@@ -59,6 +61,9 @@ class OneDirection {
             });
         }
     }
+
+    // Of a state of every sample.
+    const Values& last(std::size_t state) { return states_[steps_][state].value; }
 
     void backward(std::span<Tensor* const> inputs, Tensor& y) {
         for (std::size_t t = steps_; t-- > 0;) {
@@ -211,16 +216,21 @@ class Recurrent final : public Function {
             directions_.emplace_back(attributes, one, directions_.size() * units);
     }
 
-    void forward(std::span<Tensor* const> inputs, Tensor& y, Mode) override {
+    void forward(std::span<Tensor* const> inputs, Tensor& y, Mode mode) override {
         std::fill(y.value.begin(), y.value.end(), 0.0);
         const std::span<const std::unique_ptr<Parameter>> all(parameters);
         const std::size_t each = all.size() / directions_.size();
+        const std::span start(states.data(), mode == Mode::kTraining ? states.size() : 0);
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].forward(inputs, y, all.subspan(i * each, each));
+            directions_[i].forward(inputs, y, all.subspan(i * each, each), start);
     }
 
     void backward(std::span<Tensor* const> inputs, Tensor& y) override {
         for (OneDirection<Cell>& one : directions_) one.backward(inputs, y);
+    }
+
+    void keep_states(std::span<Tensor* const>) override {
+        for (std::size_t s = 0; s < states.size(); ++s) states[s]->value = directions_[0].last(s);
     }
 
   private:

@@ -289,12 +289,12 @@ std::vector<std::array<std::string, 4>> layer_kind_words() {
 }
 
 // In the order of LayerTraits in network.py; nothing of a kind that is not known here.
-std::optional<std::tuple<std::vector<double>, bool, bool, bool, std::string, bool>> layer_traits(
+std::optional<std::tuple<std::vector<double>, bool, bool, bool, std::string, bool, bool>> layer_traits(
     const std::string& name) {
     const LayerKind* kind = find_layer_kind(name);
     if (kind == nullptr) return std::nullopt;
-    return std::tuple{kind->kinks,        kind->picks_largest, kind->moves_nothing,
-                      kind->keeps_places, kind->mask_rate,     kind->couples_batch};
+    return std::tuple{kind->kinks,     kind->picks_largest, kind->moves_nothing, kind->keeps_places,
+                      kind->mask_rate, kind->couples_batch, kind->carries_state};
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ struct LayerKind {
     // ones the batch says: an input of the network of the role TT_MASK, the second of the layer, in the shape
     // of the first, 0 where a value is dropped and 1 / (1 - rate) where it stays.
     std::string mask_rate = "";
+    // Its states are of the samples of a batch, which go on in the next one.
+    bool carries_state = false;
     // It may have a second input: of the role TT_LENGTHS, how many steps of each sample count.
     bool takes_lengths = false;
 

@@ -29,6 +29,7 @@ inline bool agree(const std::vector<double>& gradient, const std::vector<double>
 inline void check_gradients_with(const std::vector<InputSpec>& inputs, const std::vector<NodeSpec>& specs) {
     const Problem problem(specs, inputs, 3, Numbers::kReal);
     Trainer trainer(plugin_path("reference"), problem);
+    const auto states = trainer.read(TT_STATE);  // every step begins with these
     trainer.step(TT_GRADIENT);
     const auto gradients = trainer.read(TT_ROLE_GRADIENT);
     const auto parameters = trainer.read(TT_PARAMETER);
@@ -41,6 +42,7 @@ inline void check_gradients_with(const std::vector<InputSpec>& inputs, const std
             const auto loss_at = [&](double moved) {
                 value = moved;
                 trainer.write(TT_PARAMETER, name, values);
+                for (const auto& [of, start] : states) trainer.write(TT_STATE, of, start);
                 return trainer.step(TT_GRADIENT);
             };
             differences.push_back((loss_at(kept + epsilon) - loss_at(kept - epsilon)) / (2 * epsilon));

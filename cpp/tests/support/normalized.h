@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "support/against_reference.h"
 #include "support/joined.h"
+#include "support/states.h"
 
 namespace timetrial::testing {
 
@@ -52,38 +52,8 @@ inline void expect_normalized(const MakeTrainer& make, double channels, tt_dtype
     const SgdSpec sgd{0.01, 0.9, 0.01};
     const Problem problem(normalized(channels), 6, {3, 6, 7}, Numbers::kReal, 3);
     Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
-    const auto initial = ours.read(TT_STATE);
-    ASSERT_EQ(initial.size(), 12u);
-    ours.step(TT_GRADIENT), judge.step(TT_GRADIENT);
-    for (const tt_role role : {TT_ACTIVATION, TT_ROLE_GRADIENT, TT_STATE})
-        expect_same(ours, judge, role, role == TT_ROLE_GRADIENT ? 6 * rounding : rounding);
-    std::vector<double> losses;
-    for (int step = 0; step < 3; ++step) {
-        losses.push_back(ours.step());
-        EXPECT_LE(std::abs(losses.back() - judge.step()), rounding * losses.back()) << step;
-    }
-    for (const tt_role role : {TT_PARAMETER, TT_STATE}) expect_same(ours, judge, role, 5 * rounding);
-    const auto kept = ours.read(TT_STATE);
-    EXPECT_LE(relative_l2(ours.evaluate(), judge.evaluate()), 5 * rounding);
-    EXPECT_TRUE(ours.read(TT_STATE) == kept) << "inference moves no state";
-    ours.context().reset();
-    EXPECT_TRUE(ours.read(TT_STATE) == initial) << "reset";
-    ours.step(TT_GRADIENT);
-    const auto parameters_of = [&] { return std::pair(ours.read(TT_PARAMETER), ours.read(TT_STATE)); };
-    for (int step = 0; step < 2; ++step) ours.step();
-    const auto whole = parameters_of();
-    ours.context().reset();
-    ours.step(TT_GRADIENT);
-    for (int step = 0; step < 2; ++step)
-        for (const tt_part part : {TT_PART_FORWARD, TT_PART_LOSS, TT_PART_BACKWARD, TT_PART_UPDATE})
-            ours.part(part);
-    EXPECT_TRUE(parameters_of() == whole) << "in parts";
-    ours.context().reset();
-    ours.step(TT_GRADIENT);
-    std::map<std::string, std::size_t> seen;
-    for (int step = 0; step < 2; ++step)
-        for (const ProfiledTime& time : ours.profile()) ++seen[time.node];
-    EXPECT_TRUE(parameters_of() == whole) << "profiled";
+    ASSERT_EQ(ours.read(TT_STATE).size(), 12u);
+    std::map<std::string, std::size_t> seen = expect_states(ours, judge, rounding, 6 * rounding);
     for (const char* name : {"norm0", "norm1", "norm5", "lrn", "pool", "relu3"})
         EXPECT_GE(seen[name], 2u) << name;
     const auto before = ours.evaluate();

@@ -6,6 +6,7 @@
 
 #include "support/against_reference.h"
 #include "support/inputs.h"
+#include "support/states.h"
 
 namespace timetrial::testing {
 
@@ -53,6 +54,12 @@ inline std::vector<NodeSpec> language_model(double vocabulary, double units,
 // Of the last layer: its weight is the embedding's.
 inline AttributeSpecs tied(bool bias = true) { return {{"tied", std::string("embed")}, {"bias", bias}}; }
 
+inline std::vector<InputSpec> without_lengths(std::int64_t steps) {
+    std::vector<InputSpec> inputs = tokens_and_labels(steps);
+    inputs.erase(inputs.begin() + 1);
+    return inputs;
+}
+
 // Both forms, with biases and without.
 inline std::vector<AttributeSpecs> kinds_of_gru() {
     return {{}, {{"bias", false}}, {{"reset_after", false}}, {{"reset_after", false}, {"bias", false}}};
@@ -76,9 +83,9 @@ inline void expect_sequence_step(const MakeTrainer& make, const std::vector<Node
 inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_directions = true) {
     const double tolerance = dtype == TT_F64 ? 1e-12 : 5e-6;
     const auto check = [&](const std::vector<NodeSpec>& specs, std::int64_t steps, std::int64_t batch) {
-        std::vector<InputSpec> inputs = tokens_and_labels(steps);
-        if (specs[1].inputs->size() == 1) inputs.erase(inputs.begin() + 1);
-        expect_sequence_step(make, specs, inputs, batch, tolerance);
+        const bool has_lengths = specs[1].inputs->size() > 1;
+        expect_sequence_step(make, specs, has_lengths ? tokens_and_labels(steps) : without_lengths(steps),
+                             batch, tolerance);
     };
     check(text_classifier(9, 7), 6, 7);
     check(text_classifier(9, 16, {{"biases", 2.0}}), 5, 4);
@@ -133,6 +140,36 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_d
          node_of("plain", "mean_over_time", {"each"}), node_of("both", "concat", {"mean", "plain"}),
          node("last", "dense", {{"units", 3.0}}), loss_of("last")},
         series_and_labels({4, 3}), 5, tolerance);
+}
+
+// Layers that begin where the batch before ended, with a layer between them and without, of all states and of
+// the last; widths that fill no register, and one step.
+inline void expect_carried_states(const MakeTrainer& make, tt_dtype dtype = TT_F32) {
+    const double rounding = dtype == TT_F64 ? 1e-11 : 1e-5;
+    const SgdSpec sgd{0.05, 0.9, 0.01};
+    for (const double units : {1.0, 7.0, 16.0, 19.0})
+        for (const double biases : {0.0, 1.0, 2.0}) {
+            const Problem problem(text_classifier(9, units, {{"biases", biases}}, {}, "stateful_lstm"),
+                                  without_lengths(units > 1 ? 5 : 1), units > 7 ? 5 : 4, Numbers::kReal, 3);
+            Trainer ours = make(problem, sgd), judge(plugin_path("reference"), problem, {}, sgd);
+            expect_states(ours, judge, rounding, rounding);
+            const auto outside = ours.evaluate();
+            const std::vector<double> other(problem.weights.at("first.cell").size(), 0.5);
+            ours.context().reset(), judge.context().reset();
+            const double before = ours.step(TT_GRADIENT);
+            ours.context().reset();
+            for (Trainer* one : {&ours, &judge}) one->write(TT_STATE, "first.cell", other);
+            const double behind = ours.step(TT_GRADIENT), expected = judge.step(TT_GRADIENT);
+            EXPECT_LE(std::abs(behind - expected), rounding * expected);
+            EXPECT_GT(std::abs(behind - before), 1e-6 * before) << "what is written counts";
+            expect_same(ours, judge, TT_ROLE_GRADIENT, rounding);
+            ours.context().reset();
+            const auto plain = ours.evaluate();
+            ours.write(TT_STATE, "second.hidden",
+                       std::vector<double>(problem.weights.at("second.hidden").size(), 0.5));
+            EXPECT_TRUE(ours.evaluate() == plain) << "inference begins at 0";
+            EXPECT_GT(relative_l2(outside, plain), 1e-6) << "the parameters had moved";
+        }
 }
 
 }  // namespace timetrial::testing

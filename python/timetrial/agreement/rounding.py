@@ -101,7 +101,7 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     # One number in two directions may hardly move by chance: by what its slopes say, then.
     slopes = (inner(plain.gradient[name] ** 2, sizes.get(name, trained[name]) ** 2) for name in trained)
     doubt.loss = max(doubt.loss, PLACES * math.sqrt(sum(slopes)))
-    doubt.least = LEAST if states else 0.0
+    doubt.least = LEAST if looking else 0.0
     for name, moved in states_off(found).items():
         doubt.of["state", name] += norm(moved)
     return doubt

@@ -225,6 +225,11 @@ class Network:
         samples, or parts of a batch, then say nothing of the whole."""
         return self._native.couples_batch()
 
+    @property
+    def carries_state(self) -> bool:
+        """Whether a layer goes on in each batch where it ended in the one before."""
+        return any(layer_traits(node["kind"]).carries_state for node in self.nodes)
+
     def check_training(self) -> None:
         """NetworkError if a layer cannot learn with this batch size, only infer."""
         self._native.check_training()
@@ -308,6 +313,7 @@ class LayerTraits:
     keeps_places: bool = False  # each value stands where the input's stood that it is made of
     mask_rate: str = ""  # of one that drops values while it learns: the attribute with their share
     couples_batch: bool = False  # while it learns, each sample depends on the others of the batch
+    carries_state: bool = False  # its states are of the samples of a batch, which go on in the next one
 
 
 def layer_traits(kind: str) -> LayerTraits:

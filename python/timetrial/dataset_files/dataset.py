@@ -26,7 +26,8 @@ class Dataset:
 
     `classes`: labels lie in 0 to classes - 1; without labels, the numbers of a target. `description` goes
     into the record: where the data came from, how it was split, hashes. `vocabularies`: of inputs that are
-    numbers of words, the words by their numbers.
+    numbers of words, the words by their numbers. `goes_on`: each sample goes on where the one before ended,
+    as the steps of a long text do.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dataset:
     classes: int
     description: dict[str, Any]
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    goes_on: bool = False
 
 
 Pair = tuple[FloatArray, IntArray]

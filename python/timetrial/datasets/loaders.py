@@ -88,12 +88,12 @@ SEQUENCES: dict[str, Callable[[int | None], Source]] = {
     "spam-assassin": _sequences("spam-assassin", load_spam, spam_files),
     "texts": _sequences("texts", load_texts, key=texts_key),
     "imdb": _sequences("imdb", load_imdb, key=imdb_key),
-    "austen": _sequences("austen", load_austen, austen_files),
-    "ptb": _sequences("ptb", load_ptb, ptb_files),
+    "austen": _sequences("austen", load_austen, austen_files, version=2),
+    "ptb": _sequences("ptb", load_ptb, ptb_files, version=2),
     "gcc-messages": _sequences("gcc-messages", load_messages, messages_files),
     "pairs": _sequences("pairs", load_pairs, key=pairs_key),
     "synthetic-sentences": _sequences("synthetic-sentences", load_sentences),
-    "synthetic-language": _sequences("synthetic-language", load_language),
+    "synthetic-language": _sequences("synthetic-language", load_language, version=2),
 }
 # Those whose name takes a size, "images@64".
 SIZED: dict[str, Callable[[int | None], Source]] = {

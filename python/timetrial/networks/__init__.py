@@ -26,6 +26,7 @@ from timetrial.networks.sequences import (
     lstm_bahrampour,
     lstm_imdb,
     lstm_lm,
+    lstm_lm_carried,
     lstm_lm_tied,
     lstm_vowels,
 )
@@ -66,6 +67,7 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "lstm-bahrampour": lstm_bahrampour,
     "lstm-imdb": lstm_imdb,
     "lstm-lm": lstm_lm,
+    "lstm-lm-carried": lstm_lm_carried,
     "lstm-lm-tied": lstm_lm_tied,
     "lstm-vowels": lstm_vowels,
     "gru-vowels": gru_vowels,

@@ -89,6 +89,21 @@ def lstm_lm() -> NetworkDefinition:
     )
 
 
+def lstm_lm_carried() -> NetworkDefinition:
+    """The same whose state goes on from batch to batch."""
+    return _language_model(
+        "lstm-lm-carried",
+        ("dense", {}),
+        4_651_600,
+        "2,000,000 + 2 x 320,800 + 2,010,000",
+        "lstm-lm with a state that is carried from batch to batch",
+        "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
+        "without dropout",
+        layer="stateful_lstm",
+        differs="",
+    )
+
+
 def lstm_lm_tied() -> NetworkDefinition:
     """The same with one table of words, for what is read and what is predicted."""
     return _language_model(
@@ -103,13 +118,22 @@ def lstm_lm_tied() -> NetworkDefinition:
 
 
 def _language_model(
-    name: str, last: tuple[str, dict[str, str]], parameters: int, by_hand: str, words: str, source: str
+    name: str,
+    last: tuple[str, dict[str, str]],
+    parameters: int,
+    by_hand: str,
+    words: str,
+    source: str,
+    *,
+    layer: str = "lstm",
+    differs: str = "the state begins anew with every batch, where theirs is carried on; ",
 ) -> NetworkDefinition:
-    """`last`: the kind and attributes of the layer that scores the words."""
+    """`last`: the kind and attributes of the layer that scores the words. `layer`: the kind of the others.
+    `differs`: from the source, by that."""
     graph = Graph()
     graph.add("embed", "embedding", "tokens", vocabulary=10_000, units=200)
-    graph.add("lstm1", "lstm", units=200, output="all")
-    graph.add("lstm2", "lstm", units=200, output="all")
+    graph.add("lstm1", layer, units=200, output="all")
+    graph.add("lstm2", layer, units=200, output="all")
     kind, attributes = last
     graph.add("fc", kind, units="classes", **attributes)
     graph.add("loss", "sequence_cross_entropy", "fc", "labels")
@@ -127,8 +151,7 @@ def _language_model(
             parameters,
             92_400_000,
             f"by hand: {by_hand} weights and biases; products 35 x (2 x 320,000 + 2,000,000)",
-            "the state begins anew with every batch, where theirs is carried on; 35 steps, of their medium "
-            "model, instead of 20; no gradient is clipped",
+            f"{differs}35 steps, of their medium model, instead of 20; no gradient is clipped",
             inputs=(Input("tokens", (35,), "i64"), Input("labels", (35,), "i64", "target")),
         ),
     )

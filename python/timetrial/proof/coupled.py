@@ -71,11 +71,13 @@ def explain_coupled(
     tolerance: float,
     ties: Ties = "first",
     doubted: Mapping[str, float] | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[Tensors, list[str]]:
     """The judge's gradient with those decisions turned that a contender's (`mine`) asks for, and the words of
     each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubted`:
     what rounding makes of each, absolute, which no decision is searched for."""
-    first, place = evenly(batch)
+    first, place = evenly(batch, whole=whole)
     witness = judge.witness(ties, images=len(first))
     # Who takes equal maxima otherwise does so where maxima are picked.
     if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):

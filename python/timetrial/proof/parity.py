@@ -60,6 +60,7 @@ class Expected:
     states: Tensors = field(default_factory=dict)
     undecayed: frozenset[str] = frozenset()
     couples_batch: bool = False
+    carries_state: bool = False
 
 
 def expected_of(prepared: Prepared) -> Expected:
@@ -82,6 +83,7 @@ def expected_of(prepared: Prepared) -> Expected:
         states=initial("state"),
         undecayed=frozenset(one["name"] for node in nodes for one in node["parameters"] if not one["decays"]),
         couples_batch=prepared.network is not None and prepared.network.couples_batch,
+        carries_state=prepared.network is not None and prepared.network.carries_state,
     )
 
 
@@ -235,7 +237,7 @@ class _Court:
         """None: of a network that makes no more of last places than is allowed anyway."""
         if not may_magnify(self._expected.initial, self._expected.states):
             return None
-        first, place = evenly(batch)
+        first, place = evenly(batch, whole=self._expected.carries_state)
         witness, images = self._judge.witness(images=len(first)), rows_of(batch, first)
         trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))
         return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
@@ -328,9 +330,8 @@ class _Court:
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
             doubted = {name: doubt.allowed("gradient", name) / TIMES for name in shown} if doubt else {}
-            corrected, words = explain_coupled(
-                self._judge, parameters, batch, shown, tolerance, ties, doubted
-            )
+            asked = self._judge, parameters, batch, shown, tolerance, ties, doubted
+            corrected, words = explain_coupled(*asked, whole=self._expected.carries_state)
             yield replace(answer, gradient=corrected) if words else answer, words
             return
         residual = {
@@ -481,8 +482,8 @@ def _is_of_gradient(one: Comparison) -> bool:
 def _start(seen: Observation, expected: Expected) -> Iterator[Comparison]:
     """Right after a reset everything is as the workload says, to the last bit; only what differs is
     listed."""
-    groups = ((seen.before.parameter, expected.initial), (seen.before.layer_state, expected.states))
-    for mine, initial in groups:
+    before = seen.before
+    for mine, initial in ((before.parameter, expected.initial), (before.layer_state, expected.states)):
         for name, values in initial.items():
             if not np.array_equal(mine[name], values):
                 error = relative_l2(mine[name], values)

@@ -9,7 +9,7 @@ equally often.
 A normalization over the batch looks at means over it, too, and the biased variance is one: they are those of
 the different images. So its batches are made of few images as well, and sooner, because what rounding decides
 is found with the whole part and not image by image (coupled.py). Kinds of the user's own may look at a batch
-in other ways: all of it is judged.
+in other ways, and of carried states each sample has its own: all of it is judged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FEWEST = 4  # different images in a batch: with fewer, whole layers may be off
 def part_of(network: Network) -> int:
     """How many different images a batch of the proof has: all, or a divisor of the batch size."""
     batch = network.batch_size
-    if network.couples_batch and network.has_own_kinds:
+    if network.carries_state or (network.couples_batch and network.has_own_kinds):
         return batch
     limit = COUPLED_LIMIT if network.couples_batch else PART_LIMIT
     most = limit * batch // max(1, network.multiply_accumulates("gradient"))
@@ -137,21 +137,16 @@ class PartJudge:
 
 def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
     """Where each different sample (image with label) comes first; and which of them each place has."""
-    known: dict[tuple[bytes, ...], int] = {}
-    first, place = [], []
-    for number in range(sample_count(batch)):
-        key = tuple(array[number].tobytes() for array in batch.values())
-        if key not in known:
-            known[key] = len(known)
-            first.append(number)
-        place.append(known[key])
-    return np.array(first), np.array(place)
+    count = sample_count(batch)
+    keys = [tuple(array[number].tobytes() for array in batch.values()) for number in range(count)]
+    known = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([keys.index(key) for key in known]), np.array([known[key] for key in keys])
 
 
-def evenly(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The same where each comes equally often: those alone are the batch. Otherwise all samples, as they
-    are."""
+def evenly(batch: Tensors, *, whole: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The same where each comes equally often: those alone are the batch. Otherwise, and where the `whole` of
+    it is asked for since alike samples have states of their own, all samples, as they are."""
     first, place = different(batch)
-    if len(set(np.bincount(place).tolist())) == 1:
+    if not whole and len(set(np.bincount(place).tolist())) == 1:
         return first, place
     return np.arange(len(place)), np.arange(len(place))

@@ -5,7 +5,7 @@ is left out behind it. Syntax and modules of Python 3.6.
 
 from collections import namedtuple
 
-from timetrial_adapter import directions, in_directions, is_all, weight_name
+from timetrial_adapter import directions, goes_on, in_directions, is_all, weight_name
 
 WAYS = ("padded", "trimmed")
 
@@ -59,7 +59,7 @@ def _rnn(symbols, _):
     return step
 
 
-_STEPS = {"lstm": _lstm, "gru": _gru, "rnn": _rnn}
+_STEPS = {"lstm": _lstm, "stateful_lstm": _lstm, "gru": _gru, "rnn": _rnn}
 
 
 def _biases(node, values, *names):
@@ -79,8 +79,13 @@ def _states(node, values, x):
         constants += second
     else:
         sums = sum(second, sums)
-    starts = [tensor.zeros_like(sums[0, :, :units])] * (2 if node.kind == "lstm" else 1)
-    return symbols.scan(_STEPS[node.kind](symbols, node), sums, starts, constants)[0]
+    starts = [tensor.zeros_like(sums[0, :, :units])] * (2 if node.kind.endswith("lstm") else 1)
+    if goes_on(node, values):
+        starts = [values[name] for name, _ in node.states]
+    found = symbols.scan(_STEPS[node.kind](symbols, node), sums, starts, constants)
+    if goes_on(node, values):
+        values.moved.update((name, states[-1]) for (name, _), states in zip(node.states, found))
+    return found[0]
 
 
 def _counted(tensor, x, lengths):

@@ -140,6 +140,18 @@ def is_all(node):
     return node.attributes["output"] == "all"
 
 
+def goes_on(node, values):
+    """Whether a layer begins with its states, and leaves there what they come to: where something is
+    learned."""
+    return bool(node.states) and getattr(values, "moved", None) is not None
+
+
+def carried(job):
+    """Names of the states of layers that go on from batch to batch. Who shows activations by a pass of its
+    own goes through it from what they were in front of the last step."""
+    return [name for node in job.layers if is_recurrent(node) for name, _ in node.states]
+
+
 def is_recurrent(node):
     """Whether a layer goes through the steps of a sequence one after the other."""
     return any(name.endswith(".recurrent_weight") for name, _ in node.parameters)

@@ -1,6 +1,7 @@
 """Language models: a long text as steps of so many words, each with the word that comes next.
 
-What a step knows begins anew with it: no state is carried from one to the next.
+Each step goes on where the one before ended, for a network that carries its state there; for others it begins
+anew.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def language_dataset(
             "unknown_words": unknown_share([streams[0]]),
             "length": f"{len(train):,} words to train on and {len(test):,} to test on, in steps of {steps}; "
             "what does not fill the last step is left out",
-            "state": "begins anew with every step",
         },
         vocabularies={"tokens": vocabulary.words},
+        goes_on=True,
     )
 
 

@@ -60,8 +60,8 @@ def load_language(name: str, steps: int | None, folder: str | None, seed: int) -
             "split": SPLIT,
             "split_seed": seed,
             "vocabulary": f"{LANGUAGE_WORDS:,} numbers",
-            "state": "begins anew with every step",
         },
+        goes_on=True,
     )
 
 

@@ -45,7 +45,12 @@ def data_entry(name: str, folder: str | None) -> Entry:
             **{f"train_{name}": array for name, array in data.train.items()},
             **{f"test_{name}": array for name, array in data.test.items()},
             "inputs": {"inputs": [asdict(one) for one in data.inputs]},
-            "dataset": {"classes": data.classes, **data.description, "checks": facts_of(data)},
+            "dataset": {
+                "classes": data.classes,
+                **data.description,
+                **({"goes_on": True} if data.goes_on else {}),
+                "checks": facts_of(data),
+            },
             **({"vocabularies": dict(data.vocabularies)} if data.vocabularies else {}),
         }
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.cases.case import Workload
-from timetrial.core import Network, random
+from timetrial.core import Network, layer_traits, random
 from timetrial.errors import InputError
 from timetrial.workloads.cache import Content, Entry, cached
 from timetrial.workloads.material import fingerprint
@@ -72,22 +72,57 @@ def check_buckets(workload: Workload, network: Network, samples: int) -> None:
         )
 
 
+def check_goes_on(workload: Workload, network: Network, data: Entry) -> None:
+    """InputError: the network goes on from batch to batch, and these samples do not."""
+    if not network.carries_state:
+        return
+    if not data.table("dataset").get("goes_on"):
+        layer = next(one for one in network.nodes if layer_traits(one["kind"]).carries_state)
+        raise InputError(
+            f"layer '{layer['name']}' ({layer['kind']}) of the network '{workload.network}' goes on in each "
+            f"batch where the one before ended, but the samples of '{workload.dataset}' do not follow on "
+            "each other. Take a long text (austen, ptb, synthetic-language), or a layer that begins anew: "
+            "lstm."
+        )
+    if workload.buckets > 1:
+        raise InputError(
+            f"buckets is {workload.buckets}, but the network '{workload.network}' goes on from batch to "
+            "batch: its samples keep their order. Leave buckets out."
+        )
+
+
 def order_entry(
-    samples: int, batch_size: int, epochs: int, seed: int, lengths: Whole | None = None, buckets: int = 1
+    samples: int,
+    batch_size: int,
+    epochs: int,
+    seed: int,
+    lengths: Whole | None = None,
+    buckets: int = 1,
+    *,
+    goes_on: bool = False,
 ) -> Entry:
     """`order`, i64 (epochs * batches, batch_size): a permutation per epoch, cut into full batches.
 
     What does not fill a batch is left out of its epoch; every epoch leaves out other samples. With several
     `buckets` the rest is sorted by length and cut into so many groups of whole batches; each is shuffled and
     makes its batches, and these come in any order. All of it depends on lengths and seed alone.
+
+    Where the network `goes_on`, each place of the batch reads a part of the samples of its own, one behind
+    the other, and in the next epoch the part behind that: the same for every seed.
     """
     batches = samples // batch_size
     recipe: dict[str, object] = {"samples": samples, "batch_size": batch_size, "epochs": epochs, "seed": seed}
     if buckets > 1:
         assert lengths is not None
         recipe |= {"buckets": buckets, "lengths": fingerprint(lengths.tolist())}
+    if goes_on:
+        recipe |= {"goes_on": True}
 
     def epoch_order(epoch: int) -> Whole:
+        if goes_on:
+            parts = np.arange(batches * batch_size, dtype=np.int64).reshape(batch_size, batches)
+            rows: Whole = np.roll(parts, -epoch, axis=0).T
+            return rows
         drawn = random.permutation(seed, f"order/{epoch}", samples)[: batches * batch_size]
         if buckets > 1 and lengths is not None:
             drawn = _bucketed(drawn, lengths, batch_size, buckets, seed, epoch)

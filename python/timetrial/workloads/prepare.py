@@ -23,7 +23,14 @@ from timetrial.workloads.material import (
     rates_file,
     weights_entry,
 )
-from timetrial.workloads.orders import Durations, check_buckets, lengths_of, longest_of, order_entry
+from timetrial.workloads.orders import (
+    Durations,
+    check_buckets,
+    check_goes_on,
+    lengths_of,
+    longest_of,
+    order_entry,
+)
 from timetrial.workloads.whole_numbers import check_whole_numbers
 
 
@@ -88,6 +95,7 @@ def check(workload: Workload) -> Checked:
     network = Network(nodes, size, _read_by(nodes, inputs))
     check_whole_numbers(workload.dataset, network, data)
     check_buckets(workload, network, samples)
+    check_goes_on(workload, network, data)
     check_gradients(network)
     predicts_classes = _predicts_classes(network)
     if predicts_classes:
@@ -121,7 +129,9 @@ def prepare(workload: Workload, *, seed: int, epochs: int, reads_data: bool = Tr
     if workload.buckets > 1:
         content["buckets"] = workload.buckets
     if reads_data:
-        order = order_entry(checked.samples, size, epochs, seed, lengths, workload.buckets)
+        order = order_entry(
+            checked.samples, size, epochs, seed, lengths, workload.buckets, goes_on=network.carries_state
+        )
         if lengths is not None:
             durations = Durations(lengths, order.file("order.npy"), longest_of(network))
         _add_files(job, network, data, order, seed)

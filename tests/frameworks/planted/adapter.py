@@ -253,7 +253,10 @@ class Adapter(normalization.Normalization, along_time.Sequences):
     def tensors(self, role):
         self.unseen = 0
         if role == "activation":
-            return {n: v for n, v in self._forward(self.parameters).items() if n != self.source}
+            now, self.states = self.states, self.states_before  # as the last step found them
+            found = {n: v for n, v in self._forward(self.parameters).items() if n != self.source}
+            self.states = now
+            return found
         if role == "optimizer" and not self.hides_states:
             return {name + ".velocity": values for name, values in self.velocity.items()}
         known = {"parameter": self.parameters, "gradient": self.gradients, "state": self.states}

@@ -16,15 +16,27 @@ import numpy as np
 # where the padding ends; all steps computed by who says that he cuts batches; one step too many counted. Of a
 # direction in reverse: it begins in the padding; on the way back it has the weights of the other one; its
 # states stay in the order in which it made them. Of a tied weight: a gradient without what the lookup, or the
-# scores make of it; scores by what the table began as; and a table that the rule moves once for each.
+# scores make of it; scores by what the table began as; and a table that the rule moves once for each. Of a
+# layer that goes on from batch to batch: only h goes on, and c begins anew; it shows states that it doesn't
+# read; inference reads them; the states of two samples change places; c is moved to what it was before the
+# last step.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
     "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
     "cut_too_early", "padded_end", "padded_as_trimmed", "miscounted",
     "reverse_from_padding", "directions_exchanged", "not_turned_back",
+    "only_hidden_goes_on", "states_unread", "inferred_from_states", "samples_exchanged", "cell_of_before",
     "tied_without_lookup", "tied_without_scores", "tied_to_initial", "tied_and_moved_twice",
 )  # fmt: skip
-LAYERS = ("embedding", "tied_dense", "lstm", "gru", "mean_over_time", "sequence_cross_entropy")
+LAYERS = (
+    "embedding",
+    "tied_dense",
+    "lstm",
+    "stateful_lstm",
+    "gru",
+    "mean_over_time",
+    "sequence_cross_entropy",
+)
 
 
 def _sigmoid(x):
@@ -61,7 +73,7 @@ class Sequences:
         steps, cuts = x.shape[1], self.settings.get("lengths") == "trimmed" and len(node.inputs) > 1
         if cuts and self.defect != "padded_as_trimmed":
             steps = int(self.batch[node.inputs[1]].max())
-        if node.name == next(one.name for one in self.nodes if one.kind == "lstm"):
+        if node.name == next(one.name for one in self.nodes if one.kind.endswith("lstm")):
             self.sequence_steps += len(x) * steps + (self.defect == "miscounted")
         if cuts and self.defect == "cut_too_early":  # and hides it
             return steps - 1
@@ -143,6 +155,26 @@ class Sequences:
             dx = dx + (self._turned(one, made) if one.is_reverse else made)
         return dx
 
+    def _stateful_lstm(self, node, x, p):
+        names = [node.name + end for end in (".hidden", ".cell")]
+        h, c = (self.states[name].astype(np.float64) for name in names)
+        none = np.zeros(h.shape)
+        if not self.learns and self.defect != "inferred_from_states":
+            h, c = none, none
+        start = {"states_unread": (none, none), "only_hidden_goes_on": (h, none)}.get(self.defect, (h, c))
+        shown = self._forward_lstm(node, x, p, start)
+        if self.learns:
+            behind = self.states_behind[node.name]
+            if self.defect == "cell_of_before":
+                behind = behind[0], self._saved[node.name][3][-1][5]
+            if self.defect == "samples_exchanged":
+                behind = [one[::-1] for one in behind]
+            self.moved[names[0]], self.moved[names[1]] = (one.astype(np.float32) for one in behind)
+        return shown
+
+    def _back_stateful_lstm(self, node, dy):
+        return self._backward_lstm(node, dy)
+
     def _lstm(self, node, x, p):
         return self._in_directions(self._forward_lstm, node, x, p)
 
@@ -155,11 +187,11 @@ class Sequences:
     def _back_gru(self, node, dy):
         return self._back_in_directions(self._backward_gru, node, dy)
 
-    def _forward_lstm(self, node, x, p):
+    def _forward_lstm(self, node, x, p, start=None):
         w, u = (p[node.name + end].astype(np.float64) for end in (".weight", ".recurrent_weight"))
         units, counts, x = u.shape[1], self._counts(node, x), x.astype(np.float64)
         bias = sum(p.get(node.name + end, np.zeros(4 * units)) for end in (".bias", ".recurrent_bias"))
-        h = c = np.zeros((len(x), units))
+        h, c = start or (np.zeros((len(x), units)),) * 2
         if self.defect == "carried_state":
             h, c = self.states_behind.get(node.name, (h, c))
         shown, steps = np.zeros((*x.shape[:2], units)), []

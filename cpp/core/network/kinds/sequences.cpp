@@ -111,6 +111,15 @@ Shape infer_mean_over_time(const LayerView& layer) {
     return {layer.input_shape()[0], layer.input_shape()[2]};
 }
 
+// States of its own for each sample, which the next batch begins with.
+std::vector<Parameter> stateful_lstm_parameters(const LayerView& layer) {
+    std::vector<Parameter> parameters = lstm_parameters(layer);
+    const Shape of_samples{layer.input_shape()[0], layer.node.whole("units")};
+    for (const char* state : {".hidden", ".cell"})
+        parameters.push_back({layer.node.name + state, of_samples, {}, TT_STATE});
+    return parameters;
+}
+
 AttributeRule number_of_biases() { return {"biases", AttributeType::kWhole, 1.0, "", 0}; }
 AttributeRule which_states() {
     return {"output", AttributeType::kWord, std::string("last"), "", 0, {"last", "all"}};
@@ -122,6 +131,9 @@ AttributeRule direction() {
             "",
             0,
             {"forward", "reverse", "bidirectional"}};
+}
+AttributeRule only_forward() {
+    return {"direction", AttributeType::kWord, std::string("forward"), "", 0, {"forward"}};
 }
 
 }  // namespace
@@ -157,6 +169,22 @@ std::vector<LayerKind> sequences() {
              "Networks 18, 2005",
          .takes_lengths = true,
          .integers_below = lengths_below},
+        {.name = "stateful_lstm",
+         .backward_reads = BackwardReads::kInput,
+         .attributes = {whole("units"), which_states(), number_of_biases(), flag("unit_forget_bias", true),
+                        only_forward()},
+         .infer_shape = infer_with_biases,
+         .parameters = stateful_lstm_parameters,
+         .multiply_accumulates = recurrent_products<4>,
+         .formula =
+             "An `lstm` whose `h` and `c` begin, while it learns, where the batch before ended: sample `n` "
+             "goes on with what sample `n` left, in the states `NAME.hidden` and `NAME.cell`, `(N, units)`, "
+             "0 "
+             "at first. No gradient goes back beyond the batch (truncated back-propagation through time). In "
+             "inference they begin at 0, and what was left stays",
+         .source = "Williams and Peng, Neural Computation 2, 1990; carried states: Zaremba, Sutskever and "
+                   "Vinyals, arXiv 1409.2329",
+         .carries_state = true},
         {.name = "gru",
          .backward_reads = BackwardReads::kInput,
          .attributes = {whole("units"), which_states(), flag("bias", true), flag("reset_after", true),

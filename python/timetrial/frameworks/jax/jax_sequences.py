@@ -1,7 +1,15 @@
 """Layers along time, in JAX's functions: a recurrent layer is a scan over the steps."""
 
 import numpy as np
-from timetrial_adapter import directions, in_directions, is_all, is_recurrent, jax_operations, path_facts
+from timetrial_adapter import (
+    directions,
+    goes_on,
+    in_directions,
+    is_all,
+    is_recurrent,
+    jax_operations,
+    path_facts,
+)
 
 
 def _counted(jax, x, lengths):
@@ -49,16 +57,21 @@ def _inputs_part(node, values, x):
     return x @ values[node.name + ".weight"].T + _bias(node, values, "bias")
 
 
-def _recurrent(jax, node, x, lengths, sums, step, states=1):
+def _recurrent(jax, node, x, lengths, sums, step, states=1, values=None):
     """What the layer gives. `sums` (N, T, ...): the inputs' part of the gates; one step after the other,
-    `step` makes of so many states and of the sums the states behind it, of which the first is shown."""
+    `step` makes of so many states and of the sums the states behind it, of which the first is shown.
+    `values`: of a layer that goes on from its states where something is learned."""
 
     def scanned(before, z):
         behind = step(*before, z)
         return behind, behind[0]
 
     start = (jax.numpy.zeros((x.shape[0], node.attributes["units"]), x.dtype),) * states
+    if goes_on(node, values):
+        start = tuple(jax.lax.stop_gradient(values[name]) for name, _ in node.states)
     last, shown = jax.lax.scan(scanned, start, sums.swapaxes(0, 1))
+    if goes_on(node, values):
+        values.moved.update((name, jax.lax.stop_gradient(one)) for (name, _), one in zip(node.states, last))
     if lengths is None:
         return shown.swapaxes(0, 1) if is_all(node) else last[0]
     if is_all(node):
@@ -76,7 +89,7 @@ def _lstm(jax, node, values, x, lengths):
         return sigmoid(o) * jnp.tanh(c), c
 
     sums = _inputs_part(node, values, x) + _bias(node, values, "recurrent_bias")
-    return _recurrent(jax, node, x, lengths, sums, step, states=2)
+    return _recurrent(jax, node, x, lengths, sums, step, states=2, values=values)
 
 
 def _gru(jax, node, values, x, lengths):
@@ -119,7 +132,12 @@ def _mean_over_time(jax, _node, _values, x, lengths=None):
 
 
 # Functions of (jax, node, values of parameters and states by the job's names, the layer's inputs).
-RECURRENT = {"lstm": _directed(_lstm), "gru": _directed(_gru), "rnn": _directed(_rnn)}
+RECURRENT = {
+    "lstm": _directed(_lstm),
+    "stateful_lstm": _directed(_lstm),
+    "gru": _directed(_gru),
+    "rnn": _directed(_rnn),
+}
 LAYERS = {"embedding": _embedding, **RECURRENT, "mean_over_time": _mean_over_time}
 
 

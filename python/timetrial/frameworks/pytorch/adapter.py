@@ -292,7 +292,7 @@ class Adapter(BaseAdapter):
         }
 
     def layer_states(self):
-        """Of batch normalizations."""
+        """Of batch normalizations, and of layers that go on from batch to batch."""
         return {
             "{}.{}".format(node.name, key): value
             for node, module in self._stated
@@ -303,6 +303,9 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step; states of layers
         are as before."""
         found, kept = {}, [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+        for _, module in self._stated:
+            if hasattr(module, "rewind"):
+                module.rewind()
         hooks = [
             module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
             for name, module in self.model.layers.items()

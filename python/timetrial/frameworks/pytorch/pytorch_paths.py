@@ -17,7 +17,7 @@ def facts_of(torch, job, layers):
             way = job.settings.get("lengths", WAYS[0])
             packs = way == "packed" and len(node.inputs) > 1
             path, faster = _path(torch, rnn, learns=job.task != "forward", packs=packs)
-            faster = faster if node.kind == "lstm" and not packs else None
+            faster = faster if node.kind.endswith("lstm") and not packs else None
             found.update(path_facts(job, node, path, faster, way))
     return found
 

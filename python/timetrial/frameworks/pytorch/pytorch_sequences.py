@@ -2,6 +2,7 @@
 torch's recurrent layers compute every step, an LSTM's with oneDNN's kernel, where there is one. What does not
 count is left out behind them."""
 
+import numpy as np
 from pytorch_lengths import Ways
 from timetrial_adapter import directions, in_directions, is_all
 
@@ -25,9 +26,9 @@ def _reversed(torch, x, lengths):
     return x.gather(1, place.unsqueeze(2).expand_as(x))
 
 
-def _recurrent(torch, node, kind):
-    """`kind`: of torch's own modules, whose reverse knows no lengths of padded samples."""
-    parts, gives_all = directions(node), is_all(node)
+def _direction(torch, node, kind):
+    """The class of a direction of a layer. `kind`: of torch's own modules."""
+    gives_all = is_all(node)
 
     class Direction(torch.nn.Module):
         """Torch has two biases or none; of one, the other stays 0."""
@@ -63,13 +64,20 @@ def _recurrent(torch, node, kind):
                 return last[0][0] if isinstance(last, tuple) else last[0]  # an LSTM has c beside h
             return states[torch.arange(x.shape[0]), lengths - 1]
 
-    class Recurrent(Direction):
+    return Direction
+
+
+def _recurrent(torch, node, kind):
+    """`kind`: of torch's own modules, whose reverse knows no lengths of padded samples."""
+    parts, direction = directions(node), _direction(torch, node, kind)
+
+    class Recurrent(direction):
         """The first direction, and perhaps `reverse` beside it."""
 
         def __init__(self):
             super(Recurrent, self).__init__(parts[0])
             if len(parts) > 1:
-                self.reverse = Direction(parts[1])
+                self.reverse = direction(parts[1])
 
         def forward(self, x, lengths=None):
             def layer(part, x):
@@ -80,6 +88,52 @@ def _recurrent(torch, node, kind):
             )
 
     return Recurrent()
+
+
+def _stateful_lstm(torch, node):
+    class Stateful(_direction(torch, node, torch.nn.LSTM)):
+        """It goes on from `hidden` and `cell` while it learns, and leaves there what it comes to."""
+
+        def __init__(self):
+            super(Stateful, self).__init__(directions(node)[0])
+            for name, shape in node.states:
+                for kept in (_own_name(name), "before_" + _own_name(name)):
+                    self.register_buffer(kept, torch.zeros(*shape))
+
+        def begin(self, states):
+            """From these on: arrays by the last part of their names."""
+            with torch.no_grad():
+                for name, value in states.items():
+                    getattr(self, name).copy_(torch.from_numpy(np.array(value)))
+
+        def shown(self):
+            """The states, as the job has them."""
+            return {_own_name(name): getattr(self, _own_name(name)).numpy().copy() for name, _ in node.states}
+
+        def rewind(self):
+            """To where the last step began."""
+            self.hidden.copy_(self.before_hidden)
+            self.cell.copy_(self.before_cell)
+
+        def forward(self, x):
+            if not self.training:
+                states, (last, _) = self.rnn(x)
+                return states if is_all(node) else last[0]
+            with torch.no_grad():  # the way back reads them when the states have moved
+                self.before_hidden.copy_(self.hidden)
+                self.before_cell.copy_(self.cell)
+            start = self.before_hidden.unsqueeze(0), self.before_cell.unsqueeze(0)
+            states, (last, cell) = self.rnn(x, start)
+            with torch.no_grad():
+                self.hidden.copy_(last[0])
+                self.cell.copy_(cell[0])
+            return states if is_all(node) else last[0]
+
+    return Stateful()
+
+
+def _own_name(name):
+    return name.rpartition(".")[2]
 
 
 def _mean_over_time(torch):
@@ -99,6 +153,7 @@ LIMITS = {"gru": {"reset_after": True}}
 LAYERS = {
     "embedding": _embedding,
     "lstm": lambda torch, node: _recurrent(torch, node, torch.nn.LSTM),
+    "stateful_lstm": _stateful_lstm,
     "gru": lambda torch, node: _recurrent(torch, node, torch.nn.GRU),
     "rnn": lambda torch, node: _recurrent(torch, node, torch.nn.RNN),
     "mean_over_time": lambda torch, _: _mean_over_time(torch),

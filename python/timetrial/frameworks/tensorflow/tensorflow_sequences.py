@@ -6,9 +6,9 @@ An LSTM's gates lie in that kernel's order, i, g, f, o. TensorFlow's BlockLSTMV2
 gradient is registered as that of the older kernel (2.21, python/ops/rnn_grad.py), which is wrong for it.
 """
 
-from timetrial_adapter import directions, in_directions, is_all
+from timetrial_adapter import directions, goes_on, in_directions, is_all
 
-GATES = {"lstm": (0, 2, 1, 3)}
+GATES = dict.fromkeys(("lstm", "stateful_lstm"), (0, 2, 1, 3))
 
 
 def _counted(tf, node_steps, lengths):
@@ -31,16 +31,29 @@ def _bias(tf, node, values, *which):
     return sum(found[1:], found[0] + 0.0) if found else tf.zeros([node.parameters[0][1][0]])
 
 
+def _start(tf, node, values, x, states):
+    """So many states in front of the first step, of steps (T, N, F). Those of a layer that goes on are read
+    here: they move behind the step."""
+    if goes_on(node, values):
+        return [values[name] + 0.0 for name, _ in node.states]
+    return [tf.zeros([_extents(x)[1], node.attributes["units"]])] * states
+
+
+def _keep(node, values, *last):
+    if goes_on(node, values):
+        values.moved.update((name, state) for (name, _), state in zip(node.states, last))
+
+
 def _fused(tf, node, values, x, most):
     """Of steps (T, N, F) the states (T, N, units), by one operation; behind the first `most` zeros."""
-    (_, count, _), units = _extents(x), node.attributes["units"]
-    start, peephole = tf.zeros([count, units]), tf.zeros([units])
+    peephole = tf.zeros([node.attributes["units"]])
+    hidden, cell = _start(tf, node, values, x, 2)
     kernels = [values["{}.{}".format(node.name, one)] for one in ("weight", "recurrent_weight")]
-    return _block_lstm(tf)(
+    found = _block_lstm(tf)(
         seq_len_max=tf.cast(most, tf.int64),
         x=x,
-        cs_prev=start,
-        h_prev=start,
+        cs_prev=cell,
+        h_prev=hidden,
         w=tf.concat(kernels, 0),
         wci=peephole,
         wcf=peephole,
@@ -49,7 +62,9 @@ def _fused(tf, node, values, x, most):
         forget_bias=0.0,
         cell_clip=0.0,
         use_peephole=False,
-    )[-1]
+    )
+    _keep(node, values, found[-1][-1], found[1][-1])
+    return found[-1]
 
 
 def _block_lstm(tf):
@@ -75,9 +90,11 @@ def _loop(tf, node, values, x, most, bias, step, states=1):
         behind = step(given.read(t), *before)
         return (t + 1, found.write(t, behind[0]), *behind)
 
-    start = (tf.constant(0), found) + (tf.zeros([count, units]),) * states
+    start = (tf.constant(0), found, *_start(tf, node, values, x, states))
     limit = {"maximum_iterations": steps} if hasattr(tf, "raw_ops") else {}  # 1.4 has no word for it
-    return tf.while_loop(lambda t, *_: t < most, go_on, start, **limit)[1].stack()
+    _, found, *last = tf.while_loop(lambda t, *_: t < most, go_on, start, **limit)
+    _keep(node, values, *last)
+    return found.stack()
 
 
 def _lstm_loop(tf, node, values, x, most):
@@ -168,12 +185,13 @@ def _mean_over_time(tf, _node, _values, x, lengths=None):
 LAYERS = {
     "embedding": _embedding,
     "lstm": _recurrent(_fused),
+    "stateful_lstm": _recurrent(_fused),
     "gru": _recurrent(_gru_loop),
     "rnn": _recurrent(_rnn_loop),
     "mean_over_time": _mean_over_time,
 }
 # What is otherwise where XLA compiles, and where batches are cut (`lengths=trimmed`), which XLA cannot.
-COMPILED = {"lstm": _recurrent(_lstm_loop)}
+COMPILED = dict.fromkeys(("lstm", "stateful_lstm"), _recurrent(_lstm_loop))
 TRIMMED = {
     "lstm": _recurrent(_fused, trims=True),
     "gru": _recurrent(_gru_loop, trims=True),
