@@ -62,6 +62,19 @@ TIED = LANGUAGE.replace("units = 4", "units = 6").replace(
 # The same, whose layers go on from batch to batch.
 CARRIED = LANGUAGE.replace('"lstm"', '"stateful_lstm"')
 
+# A sentence is read, and then said in another language.
+TRANSLATION = """
+nodes = [
+    { name = "in", kind = "embedding", inputs = ["source"], attributes = { vocabulary = 5000, units = 5 } },
+    { name = "encoder", kind = "gru", inputs = ["in", "source_lengths"], attributes = { units = 7 } },
+    { name = "said", kind = "embedding", inputs = ["tokens"], attributes = { vocabulary = 5000, units = 4 } },
+    { name = "decoder", kind = "continued_gru", inputs = ["said", "encoder"], attributes = { units = 7, output = "all" } },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "sequence_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "synthetic-pairs@6"
+"""  # noqa: E501
+
 
 def gated(reset_after: bool = True) -> str:
     """Those of `texts` with GRUs."""

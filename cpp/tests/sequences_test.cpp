@@ -179,6 +179,18 @@ TEST(Sequences, AStatefulLayerHasAStateOfEachSample) {
                  "lengths");
 }
 
+TEST(Sequences, ADecoderWantsTheStateOfAnother) {
+    std::vector<NodeSpec> specs = encoder_decoder(3);
+    const Network network(specs, 2, tokens_and_labels(4));
+    EXPECT_EQ(network.node(network.index_of("decoder")).shape, Shape({2, 4, 3}));
+    specs[2].attributes["units"] = 4.0;
+    EXPECT_WORDS(refusal([&] { Network(specs, 2, tokens_and_labels(4)); }),
+                 "needs as its second input the state in front of its first step, (2, 4)");
+    specs = encoder_decoder(3);
+    specs[2].inputs = {"embed"};
+    EXPECT_WORDS(refusal([&] { Network(specs, 2, tokens_and_labels(4)); }), "expected 2: [sequence, state]");
+}
+
 TEST(Sequences, ALossForEachStepRefusesInWords) {
     const auto built = [](const NodeSpec& loss, std::vector<InputSpec> inputs = tokens_and_next(4)) {
         std::vector<NodeSpec> specs = language_model(6, 3);
@@ -271,6 +283,9 @@ TEST(ReferenceGradients, Sequences) {
     for (const AttributeSpecs& gru : kinds_of_gru())
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, gru, {"lengths"}, "gru"));
     check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", 2.0}}, {"lengths"}, "rnn"));
+    for (const AttributeSpecs& gru : kinds_of_gru())
+        for (const bool both : {false, true})
+            check_gradients_with(tokens_and_labels(4), encoder_decoder(3, gru, both));
     for (const char* kind : {"lstm", "gru", "rnn", "stateful_lstm"})
         check_gradients_with(without_lengths(4), text_classifier(6, 3, {}, {}, kind));
     for (const char* kind : {"lstm", "gru", "rnn"}) {

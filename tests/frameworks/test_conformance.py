@@ -24,6 +24,7 @@ from sequence_networks import (
     LANGUAGE,
     SERIES,
     TIED,
+    TRANSLATION,
     beside_an_lstm,
     directed,
     gated,
@@ -362,13 +363,14 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
 @EVERYTHING
 @pytest.mark.parametrize(
     ("text", "lacking"),
-    [(LANGUAGE, ()), (TIED, UNTIED), (CARRIED, FORGETTING)],
-    ids=["own", "tied", "carried"],
+    [(LANGUAGE, ()), (TIED, UNTIED), (CARRIED, FORGETTING), (TRANSLATION, ())],
+    ids=["own", "tied", "carried", "translation"],
 )
 def test_a_loss_for_each_step_is_proven(
     tmp_path: Path, backend: str, mode: str, text: str, lacking: tuple[str, ...]
 ) -> None:
-    data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1")}
+    dataset = "synthetic-pairs@6" if text == TRANSLATION else "synthetic-language@6"
+    data = {"dataset": dataset, "settings": _settings(mode, threads="1")}
     record = _own_network(tmp_path, backend, mode, text, **data)
     if _goes_along_time(backend, mode) and not backend.startswith(lacking):
         _proven(record)

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from launching import SHORT, make_plan, words, workload
-from sequence_networks import CARRIED, FULL, LANGUAGE, SERIES, TIED, directed, gated, plain, texts
+from sequence_networks import (
+    CARRIED,
+    FULL,
+    LANGUAGE,
+    SERIES,
+    TIED,
+    TRANSLATION,
+    directed,
+    gated,
+    plain,
+    texts,
+)
 from twins import Bench, Twin
 
 from timetrial.errors import InputError
@@ -243,6 +254,24 @@ def test_a_carried_state_is_proven(tmp_path: Path, backend: str, task: str | Non
     """`task`: of a timed launch."""
     how = {"purpose": "proof"} if task is None else {"purpose": "speed", "task": task}
     _prove(tmp_path, backend, CARRIED, "synthetic-language@6", **how)
+
+
+@pytest.mark.parametrize(
+    ("backend", "task"),
+    [
+        *[(backend, None) for backend in (*NATIVE, *TORCH)],
+        ("onednn", "forward"),
+        *[
+            pytest.param(backend, task, marks=pytest.mark.full)
+            for backend in (*NATIVE, *TORCH)
+            for task in ("train", "gradient", "forward")
+            if (backend, task) != ("onednn", "forward")
+        ],
+    ],
+)
+def test_an_encoder_and_its_decoder_are_proven(tmp_path: Path, backend: str, task: str | None) -> None:
+    how = {"purpose": "proof"} if task is None else {"purpose": "speed", "task": task}
+    _prove(tmp_path, backend, TRANSLATION, "synthetic-pairs@6", **how)
 
 
 def test_a_learning_launch_goes_on_and_its_evaluations_begin_anew(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from timetrial.datasets import load_dataset
+from timetrial.errors import InputError
 from timetrial.texts.synthetic import FOLLOWERS, WORDS
 
 
@@ -37,3 +39,26 @@ def test_a_language_in_which_four_words_may_follow() -> None:
             followers.setdefault(int(word), set()).add(int(label))
     assert max(map(len, followers.values())) == FOLLOWERS
     assert 2 <= data.train["tokens"].min() <= data.train["labels"].max() < data.classes
+
+
+def test_translations_say_what_was_read_from_its_end() -> None:
+    data = load_dataset("synthetic-pairs@7")
+    means: dict[int, int] = {}
+    for part in (data.train, data.test):
+        rows = zip(
+            *(part[name] for name in ("source", "source_lengths", "tokens", "lengths", "labels")), strict=True
+        )
+        for source, length, tokens, said, labels in rows:
+            assert 1 <= length == said - 1 <= 6
+            assert not source[length:].any()
+            assert not tokens[said:].any()
+            assert tokens[0] == 3
+            assert np.array_equal(tokens[1:said], labels[:length])
+            assert labels[length] == 2
+            assert (labels[said:] == -1).all()
+            for word, meaning in zip(source[:length][::-1], labels[:length], strict=True):
+                assert means.setdefault(int(word), int(meaning)) == meaning
+    assert len(set(means.values())) == len(means) > 1000
+    assert max(means) < data.classes
+    with pytest.raises(InputError, match="expected at least 2"):
+        load_dataset("synthetic-pairs@1")

@@ -27,8 +27,8 @@ class AlongTime {
         for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
             const Node<T>& node = graph.nodes[i];
             if (node.layer->rows() < 0) continue;
-            // Lengths, where a layer reads them, are its second input.
-            const bool has_lengths = node.inputs.size() > 1;
+            // Lengths, where a layer reads them, are its second input; a state is one of real numbers.
+            const bool has_lengths = node.inputs.size() > 1 && graph.nodes[node.inputs[1]].is_whole;
             has_lengths_ = has_lengths_ || has_lengths;
             reads_.emplace_back(i, has_lengths ? node.inputs[1] : none);
             if (way == Way::kPadded) node.layer->cut(steps_of(node));

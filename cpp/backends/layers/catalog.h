@@ -59,11 +59,11 @@ template <typename T, typename Made>
 std::unique_ptr<Layer<T>> shaped(const timetrial::Layer& from) {
     return std::make_unique<Made>(from.attributes);
 }
-template <typename T, typename Product>
+template <typename T, typename Product, Begins begins>
 std::unique_ptr<Layer<T>> gru(const timetrial::Layer& from) {
     if (from.attributes.integer("reset_after") != 0)
-        return std::make_unique<Recurrent<T, Product, GruCell<T>>>(from.attributes);
-    return std::make_unique<Recurrent<T, Product, GruCellResetBefore<T>>>(from.attributes);
+        return std::make_unique<Recurrent<T, Product, GruCell<T>, begins>>(from.attributes);
+    return std::make_unique<Recurrent<T, Product, GruCellResetBefore<T>, begins>>(from.attributes);
 }
 template <typename T, typename Formula>
 std::unique_ptr<Layer<T>> activation(const timetrial::Layer& from) {
@@ -91,8 +91,9 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"embedding", shaped<T, Embedding<T>>},
     Kind<MakeLayer<T>>{"lstm", shaped<T, Recurrent<T, Product, LstmCell<T>>>},
-    Kind<MakeLayer<T>>{"stateful_lstm", shaped<T, Recurrent<T, Product, LstmCell<T>>>},
-    Kind<MakeLayer<T>>{"gru", gru<T, Product>},
+    Kind<MakeLayer<T>>{"stateful_lstm", shaped<T, Recurrent<T, Product, LstmCell<T>, Begins::kAtState>>},
+    Kind<MakeLayer<T>>{"gru", gru<T, Product, Begins::kAtZero>},
+    Kind<MakeLayer<T>>{"continued_gru", gru<T, Product, Begins::kAtInput>},
     Kind<MakeLayer<T>>{"rnn", shaped<T, Recurrent<T, Product, RnnCell<T>>>},
     Kind<MakeLayer<T>>{"mean_over_time", plain<T, MeanOverTime<T>>},
     Kind<MakeLayer<T>>{"add", plain<T, Add<T>>},

@@ -4,8 +4,8 @@
 // One product makes the inputs' part of the sums for all steps; a step adds its state's part and runs the
 // cell. Back through time each step's gradient of the sums makes that of h before it; what the weights and
 // the inputs get are products over all steps at the end. Samples are packed by length (packing.h): only steps
-// that count are computed. Threads share the samples, each with rows of its own. States begin at 0, or, while
-// a stateful layer learns, with what its states hold, which it moves.
+// that count are computed. Threads share the samples, each with rows of its own. States begin at 0, or with
+// what the batch before or another layer left: then every sample has all steps.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,13 @@
 
 namespace timetrial::layers {
 
+// States in front of the first step, (N, units) each; null: 0.
+template <typename T>
+struct Start {
+    const T* hidden = nullptr;
+    const T* cell = nullptr;
+};
+
 // Of each row of the output it gives `units` numbers, from `column` on.
 template <typename T, typename Product, typename Cell>
 class OneDirection {
@@ -34,11 +41,10 @@ class OneDirection {
           direction_(direction),
           column_(column) {}
 
-    // `states`: h, and c where the cell keeps one; of a layer that isn't stateful none.
-    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, Parameters states) {
+    // `has_cell`: a start has one.
+    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, bool has_cell) {
         const Shape& in = input.shape;
         parameters_ = parameters;
-        states_ = states;
         steps_ = in.steps;
         features_ = in.step_features();
         width_ = output.shape.step_features();
@@ -49,28 +55,27 @@ class OneDirection {
         before_ = Buffer<T>(rows * units_);
         kept_ = Buffer<T>(rows * Cell::kept * units_);
         for (Buffer<T>* one : {&of_state_, &of_more_}) *one = Buffer<T>(in.batch * units_);
-        if (states.size() > 1) start_ = Buffer<T>(in.batch * units_);
+        if (has_cell) start_ = Buffer<T>(in.batch * units_);
         batch_ = output.shape.batch;
     }
 
-    // `packing`: of these images, here as in what follows. Only where it `learns` states are read and moved.
+    // `packing`: of these images, here as in what follows.
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, const Packing<T>& packing,
-                 bool learns) {
-        const bool goes_on = learns && !states_.empty();
-        const Rows at = rows_of(images.begin, goes_on);
+                 const Start<T>& start) {
+        const Rows at = rows_of(images.begin, start.cell != nullptr);
         packing.gather(input.value, at.x, features_, direction_);
         start_sums(at.sums, packing.rows());
         for (const Gates& part : Cell::of_input)
             multiply(matrix<const T>(at.x, packing.rows(), features_), !weight(0, part, features_),
                      columns_of(at.sums, packing.rows(), part), true);
-        begin(at, images, goes_on);
+        begin(at, images, start);
         for (int64_t t = 0; t < packing.steps(); ++t) {
             for (const Gates& part : Cell::of_state) {
                 if constexpr (Cell::resets)
                     if (part.of_reset)
                         for_each_row(at, packing, t,
                                      [](const CellRow<T>& row, int64_t) { Cell::reset(row); });
-                if (t > 0 || goes_on)
+                if (t > 0 || start.hidden != nullptr)
                     multiply(states(at, packing, t, part), !weight(1, part, units_),
                              sums_at(at, packing, t, part), true);
             }
@@ -82,14 +87,24 @@ class OneDirection {
                                                           : (shown != nullptr ? shown : nowhere);
                 Cell::forward(row, next);
                 if (shown != nullptr && shown != next) std::copy_n(next, units_, shown);
-                if (goes_on && t + 1 == packing.steps()) keep(packing.sample(r), next, row.kept);
             });
         }
     }
 
-    // Back through time: sums become their gradients.
-    void backward_weights(const Edge<T>& output, Share images, const Packing<T>& packing) {
-        const Rows at = rows_of(images.begin, !states_.empty());
+    // Behind that, where every sample has all steps: what it comes to.
+    void keep(const Edge<T>& output, Share images, const Packing<T>& packing, T* hidden, T* cell) {
+        const int64_t last = packing.steps() - 1;
+        for_each_row(rows_of(images.begin), packing, last, [&](const CellRow<T>& row, int64_t r) {
+            const int64_t place = packing.sample(r) * units_;
+            std::copy_n(shown_at(packing, output.value, r, last), units_, hidden + place);
+            std::copy_n(row.kept, units_, cell + place);
+        });
+    }
+
+    // Back through time: sums become their gradients. `to_start`: as far as the state in front of the first
+    // step.
+    void backward_weights(const Edge<T>& output, Share images, const Packing<T>& packing, bool to_start) {
+        const Rows at = rows_of(images.begin, true);
         T* const of_state = of_state_.data() + images.begin * units_;
         T* const of_more = of_more_.data() + images.begin * units_;
         std::fill_n(of_state, packing.samples() * units_, T(0));
@@ -102,7 +117,7 @@ class OneDirection {
                 Cell::backward(row, of_h, of_more + r * units_);
             });
             const auto go_back = [&](const Gates& part, T* to, bool add) {
-                if (t > 0)
+                if (t > 0 || to_start)
                     multiply(sums_at<const T>(at, packing, t, part), weight(1, part, units_),
                              matrix(to, packing.active(t), units_), add);
             };
@@ -114,6 +129,13 @@ class OneDirection {
             }
             go_back(Cell::of_state.front(), of_state, Cell::adds_to_state);
         }
+    }
+
+    // Behind that: the gradient of h in front of the first step, (N, units), or added to what is there.
+    void start_gradient(T* to, Share images, bool add) const {
+        const int64_t end = images.end * units_;
+        for (int64_t i = images.begin * units_; i < end; ++i)
+            to[i] = (add ? to[i] : T(0)) + of_state_.data()[i];
     }
 
     // `add_to_input`: to the gradient that is there.
@@ -160,9 +182,9 @@ class OneDirection {
     const T* value(std::size_t which) const { return parameters_[which]->value.data(); }
 
     // A thread's, whose first sample that is.
-    Rows rows_of(int64_t sample, bool goes_on = false) {
+    Rows rows_of(int64_t sample, bool has_cell = false) {
         const int64_t first = sample * steps_;
-        const bool has_start = goes_on && start_.size() > 0;
+        const bool has_start = has_cell && start_.size() > 0;
         return {first,
                 x_.data() + first * features_,
                 sums_.data() + first * columns(),
@@ -171,17 +193,12 @@ class OneDirection {
                 has_start ? start_.data() + sample * units_ : nullptr};
     }
 
-    // The states in front of the first step: samples of a layer that goes on are all of full length, and in
-    // their order.
-    void begin(const Rows& at, Share images, bool goes_on) {
+    // The states in front of the first step; samples that have them are in their order.
+    void begin(const Rows& at, Share images, const Start<T>& start) {
         const int64_t first = images.begin * units_, count = (images.end - images.begin) * units_;
-        if (!goes_on) return std::fill_n(at.before, count, T(0)), void();
-        std::copy_n(states_[0]->value.data() + first, count, at.before);
-        if (start_.size() > 0) std::copy_n(states_[1]->value.data() + first, count, start_.data() + first);
-    }
-    void keep(int64_t sample, const T* hidden, const T* kept) {
-        std::copy_n(hidden, units_, states_[0]->value.data() + sample * units_);
-        if (states_.size() > 1) std::copy_n(kept, units_, states_[1]->value.data() + sample * units_);
+        if (start.hidden == nullptr) return std::fill_n(at.before, count, T(0)), void();
+        std::copy_n(start.hidden + first, count, at.before);
+        if (start.cell != nullptr) std::copy_n(start.cell + first, count, start_.data() + first);
     }
 
     // Those of a step: f(row, its place).
@@ -300,7 +317,7 @@ class OneDirection {
     TimeDirection direction_;
     int64_t column_, width_ = 0;
     int64_t steps_ = 0, features_ = 0, batch_ = 0;
-    Parameters parameters_, states_;
+    Parameters parameters_;
     Buffer<T> start_;  // c in front of the first step, which the way back reads when the state has moved
     // Of every row: its input, its sums (then what the cell leaves there, then their gradients), h behind the
     // step before, what the cell keeps.

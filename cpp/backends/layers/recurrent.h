@@ -15,7 +15,10 @@
 
 namespace timetrial::layers {
 
-template <typename T, typename Product, typename Cell>
+// What is in front of the first step.
+enum class Begins { kAtZero, kAtState, kAtInput };  // 0; its states, where it learns; its second input
+
+template <typename T, typename Product, typename Cell, Begins begins = Begins::kAtZero>
 class Recurrent final : public Layer<T> {
   public:
     explicit Recurrent(const Attributes& attributes) : gives_all_(attributes.word("output") == "all") {
@@ -30,26 +33,37 @@ class Recurrent final : public Layer<T> {
         const std::span<const std::unique_ptr<Parameter<T>>> all(this->parameters);
         const std::size_t each = all.size() / directions_.size();
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each), this->states);
+            directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each),
+                                   begins == Begins::kAtState);
     }
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
-        go(inputs, output, images, thread, true);
+        Start<T> start = start_of(inputs);
+        if constexpr (begins == Begins::kAtState)
+            start = {this->states[0]->value.data(), this->states[1]->value.data()};
+        go(inputs, output, images, thread, start);
+        if constexpr (begins == Begins::kAtState)
+            directions_[0].keep(output, images, packing_of(thread), this->states[0]->value.data(),
+                                this->states[1]->value.data());
     }
     void infer(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
-        go(inputs, output, images, thread, false);
+        go(inputs, output, images, thread, start_of(inputs));
     }
 
-    void backward_weights(Inputs<T>, const Edge<T>& output, Share images, int thread) override {
+    void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
         for (auto& one : directions_)
-            one.backward_weights(output, images, packings_[static_cast<std::size_t>(thread)]);
+            one.backward_weights(output, images, packing_of(thread),
+                                 begins == Begins::kAtInput && inputs[1].edge->gradient != nullptr);
     }
 
     void backward_data(Inputs<T> inputs, const Edge<T>&, Share images, int thread) override {
+        if constexpr (begins == Begins::kAtInput)
+            if (inputs[1].edge->gradient != nullptr)
+                directions_[0].start_gradient(inputs[1].edge->gradient, images, inputs[1].add);
         if (inputs[0].edge->gradient == nullptr) return;
         bool add = inputs[0].add;
         for (auto& one : directions_) {
-            one.backward_data(*inputs[0].edge, images, packings_[static_cast<std::size_t>(thread)], add);
+            one.backward_data(*inputs[0].edge, images, packing_of(thread), add);
             add = true;
         }
     }
@@ -69,10 +83,16 @@ class Recurrent final : public Layer<T> {
     }
 
   private:
-    void go(Inputs<T> inputs, const Edge<T>& output, Share images, int thread, bool learns) {
-        Packing<T>& packing = packings_[static_cast<std::size_t>(thread)];
-        packing.arrange(images, inputs.size() > 1 ? inputs[1].edge->value : nullptr, cut_);
-        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, packing, learns);
+    static Start<T> start_of(Inputs<T> inputs) {
+        return {begins == Begins::kAtInput ? inputs[1].edge->value : nullptr, nullptr};
+    }
+    Packing<T>& packing_of(int thread) { return packings_[static_cast<std::size_t>(thread)]; }
+
+    void go(Inputs<T> inputs, const Edge<T>& output, Share images, int thread, const Start<T>& start) {
+        Packing<T>& packing = packing_of(thread);
+        const bool has_lengths = begins == Begins::kAtZero && inputs.size() > 1;
+        packing.arrange(images, has_lengths ? inputs[1].edge->value : nullptr, cut_);
+        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, packing, start);
         if (gives_all_) packing.clear_rest(output.value, output.shape.step_features());
     }
 

@@ -211,6 +211,7 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"lstm", lstm},
     Kind<MakeOperation>{"stateful_lstm", stateful_lstm},
     Kind<MakeOperation>{"gru", gru},
+    Kind<MakeOperation>{"continued_gru", continued_gru},
     Kind<MakeOperation>{"rnn", rnn},
     Kind<MakeOperation>{"mean_over_time", mean_over_time},
     Kind<MakeOperation>{"add", add},

@@ -129,9 +129,12 @@ inline Operation stateful_lstm(const Attributes& attributes, const Parameters& p
     };
 }
 
+inline Unsupported no_reset_in_front() {
+    return Unsupported("ATen's gru has its reset behind the product: it has reset_after = true only");
+}
+
 inline Operation gru(const Attributes& attributes, const Parameters& parameters) {
-    if (attributes.integer("reset_after") == 0)
-        throw Unsupported("ATen's gru has its reset behind the product: it has reset_after = true only");
+    if (attributes.integer("reset_after") == 0) throw no_reset_in_front();
     return recurrent(attributes, parameters,
                      [](const Cut& x, const at::Tensor& start, const std::vector<at::Tensor>& given,
                         bool has_biases, bool learns) {
@@ -140,6 +143,17 @@ inline Operation gru(const Attributes& attributes, const Parameters& parameters)
                                             false);
                          return at::gru(x.data, start, given, has_biases, 1, 0.0, learns, false, true);
                      });
+}
+
+// Of a sequence and h in front of its first step.
+inline Operation continued_gru(const Attributes& attributes, const Parameters& parameters) {
+    if (attributes.integer("reset_after") == 0) throw no_reset_in_front();
+    return [weights = with_both_biases(parameters), gives_all = attributes.word("output") == "all"](
+               const Inputs& x, Mode mode) {
+        const auto [all, last] = at::gru(x[0], x[1].unsqueeze(0), weights, weights.size() > 2, 1, 0.0,
+                                         mode == Mode::kTraining, false, true);
+        return gives_all ? all : last.squeeze(0);
+    };
 }
 
 inline Operation rnn(const Attributes& attributes, const Parameters& parameters) {

@@ -45,9 +45,11 @@ template <class Made>
 std::unique_ptr<Layer> shaped(const Attributes& attributes) {
     return std::make_unique<Made>(attributes);
 }
-inline std::unique_ptr<Layer> gru(const Attributes& attributes) {
-    if (attributes.integer("reset_after") != 0) return std::make_unique<Recurrent<GruCell>>(attributes);
-    return std::make_unique<Recurrent<GruCellResetBefore>>(attributes);
+template <bool continues>
+std::unique_ptr<Layer> gru(const Attributes& attributes) {
+    if (attributes.integer("reset_after") != 0)
+        return std::make_unique<Recurrent<GruCell, continues>>(attributes);
+    return std::make_unique<Recurrent<GruCellResetBefore, continues>>(attributes);
 }
 inline std::unique_ptr<Layer> leaky_relu(const Attributes& attributes) {
     const auto slope = static_cast<float>(attributes.number("slope"));
@@ -93,7 +95,8 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer>{"embedding", plain<Embedding>},
     Kind<MakeLayer>{"lstm", shaped<Recurrent<LstmCell>>},
     Kind<MakeLayer>{"stateful_lstm", shaped<Recurrent<LstmCell>>},
-    Kind<MakeLayer>{"gru", gru},
+    Kind<MakeLayer>{"gru", gru<false>},
+    Kind<MakeLayer>{"continued_gru", gru<true>},
     Kind<MakeLayer>{"rnn", shaped<Recurrent<RnnCell>>},
     Kind<MakeLayer>{"mean_over_time", plain<MeanOverTime>},
     Kind<MakeLayer>{"add", plain<Add>},

@@ -35,9 +35,10 @@ class OneDirection {
           column_(column) {}
 
     // Appends what makes its part of output.value, which is there. `kept`: states of a stateful layer.
+    // `state`: a node that gives h in front of the first step, or null.
     void build_forward(Builder& builder, const Inputs& inputs, Node& output,
                        std::span<const std::unique_ptr<Parameter>> own,
-                       std::span<const std::unique_ptr<Parameter>> kept) {
+                       std::span<const std::unique_ptr<Parameter>> kept, Node* state) {
         const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
         const Steps of(inputs[0]->shape);
         parameters_ = own;
@@ -60,14 +61,23 @@ class OneDirection {
         const Tensor end = allocate(engine, state_desc(of)), end_cell = allocate(engine, state_desc(of));
         const Tensor starts[] = {start_.made(), start_cell_.made()}, ends[] = {end, end_cell};
         for (std::size_t i = 0; i < kept.size(); ++i) go_on(builder, purpose, *kept[i], starts[i]);
+        if (state != nullptr)
+            append_own(builder, builder.forward, purpose,
+                       [start = start_.made(), from = builder.in(builder.forward, purpose, state->value,
+                                                                 plain(state->shape), "state")] {
+                           copy(from, start);
+                       });
         arrange_biases(builder, purpose);
         weights_ = arranged(builder, purpose, *parameters_[0], of.features);
         recurrent_ = arranged(builder, purpose, *parameters_[1], units_);
         make_parts(builder, of);
         const auto& whole = parts_.front().forward;
-        // Once, for whichever part runs.
-        builder.in(builder.forward, purpose, weights_, whole.weights_layer_desc(), "weights");
-        builder.in(builder.forward, purpose, recurrent_, whole.weights_iter_desc(), "recurrent weights");
+        // Once, for whichever part runs: most want the same format, a GRU in inference not for one step.
+        for (const Part& part : parts_) {
+            builder.in(builder.forward, purpose, weights_, part.forward.weights_layer_desc(), "weights");
+            builder.in(builder.forward, purpose, recurrent_, part.forward.weights_iter_desc(),
+                       "recurrent weights");
+        }
         if (column_ == 0)  // both directions alike
             builder.facts.emplace_back(
                 purpose.text(),
@@ -102,6 +112,11 @@ class OneDirection {
                     to = output.value.made()] { show(lengths, of, hidden.data(), to.data()); });
     }
 
+    // Behind build_backward(): the gradient of h in front of the first step, N x H.
+    Tensor start_gradient(const Builder& builder, const Shape& shape) const {
+        return alias(builder.engine(), of_start_, plain(shape));
+    }
+
     // `of_input`: the gradient of the input, to which that of a second direction is added; without memory
     // where nobody asks for it.
     void build_backward(Builder& builder, const Inputs& inputs, Node& output, const Tensor& of_input) {
@@ -119,6 +134,7 @@ class OneDirection {
         const auto whole = backward_of(builder, parts_.front(), of);
         of_source_ = allocate(engine, source_.desc());
         const Tensor of_start = allocate(engine, start_.desc()), of_cell = allocate(engine, start_.desc());
+        of_start_ = of_start;
         const Tensor of_weights = allocate(engine, whole.diff_weights_layer_desc());
         const Tensor of_recurrent = allocate(engine, whole.diff_weights_iter_desc());
         const Tensor of_bias = allocate(engine, bias_.desc());
@@ -217,9 +233,6 @@ class OneDirection {
             }
             parts_.push_back(
                 {std::move(forward), std::move(source), std::move(states), std::move(workspace)});
-            if (parts_.back().forward.weights_layer_desc() != parts_.front().forward.weights_layer_desc() ||
-                parts_.back().forward.weights_iter_desc() != parts_.front().forward.weights_iter_desc())
-                throw another_format();
         }
     }
     auto backward_of(const Builder& builder, const Part& part, const Steps& of) const {
@@ -413,7 +426,7 @@ class OneDirection {
     std::int64_t column_, width_ = 0;
     std::span<const std::unique_ptr<Parameter>> parameters_;
     // Primitives read and write them through aliases, which keep nothing alive.
-    Tensor of_source_, of_states_;
+    Tensor of_source_, of_states_, of_start_;
     Value source_, zeros_, start_, start_cell_, states_, end_, end_cell_, weights_, recurrent_, bias_;
     std::optional<StepCounts> counts_;
     std::vector<Part> parts_;

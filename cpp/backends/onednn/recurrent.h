@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "onednn/one_direction.h"
@@ -10,7 +11,8 @@
 
 namespace timetrial::onednn {
 
-template <class Cell>
+// `continues`: its second input is h in front of its first step.
+template <class Cell, bool continues = false>
 class Recurrent final : public Layer {
   public:
     explicit Recurrent(const Attributes& attributes) {
@@ -24,7 +26,8 @@ class Recurrent final : public Layer {
         const std::size_t each = all.size() / directions_.size();
         output.value = Value(allocate(builder.engine(), plain(output.shape)));
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].build_forward(builder, inputs, output, all.subspan(i * each, each), states);
+            directions_[i].build_forward(builder, along(inputs), output, all.subspan(i * each, each), states,
+                                         continues ? inputs[1] : nullptr);
     }
 
     void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
@@ -32,14 +35,24 @@ class Recurrent final : public Layer {
         Value made;
         if (input.learns) made = Value(allocate(builder.engine(), plain(input.shape)));
         for (auto& one : directions_)
-            one.build_backward(builder, inputs, output, input.learns ? made.made() : Tensor{});
-        if (!input.learns) return;
+            one.build_backward(builder, along(inputs), output, input.learns ? made.made() : Tensor{});
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD);
-        hand_back(builder, purpose, input,
-                  builder.in(builder.backward, purpose, made, input.value.desc(), "gradient"));
+        if (input.learns) hand_back_as(builder, purpose, input, made, "gradient");
+        if (!continues || !inputs[1]->learns) return;
+        Value of_state(directions_[0].start_gradient(builder, inputs[1]->shape));
+        hand_back_as(builder, purpose, *inputs[1], of_state, "state gradient");
     }
 
   private:
+    // The sequence, and its lengths where it reads them.
+    static Inputs along(const Inputs& inputs) { return continues ? Inputs{inputs[0]} : inputs; }
+
+    // In the format of what it is the gradient of.
+    static void hand_back_as(Builder& builder, const Purpose& purpose, Node& to, Value& made,
+                             const std::string& what) {
+        hand_back(builder, purpose, to, builder.in(builder.backward, purpose, made, to.value.desc(), what));
+    }
+
     std::vector<OneDirection<Cell>> directions_;
 };
 

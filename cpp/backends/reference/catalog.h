@@ -37,9 +37,11 @@ inline std::unique_ptr<Function> leaky_relu(const Attributes& attributes) {
     return std::make_unique<Elementwise<LeakyRelu>>(LeakyRelu{attributes.number("slope")});
 }
 
-inline std::unique_ptr<Function> gru(const Attributes& attributes) {
-    if (attributes.integer("reset_after") != 0) return std::make_unique<Recurrent<GruCell>>(attributes);
-    return std::make_unique<Recurrent<GruCellResetBefore>>(attributes);
+template <Begins begins>
+std::unique_ptr<Function> gru(const Attributes& attributes) {
+    if (attributes.integer("reset_after") != 0)
+        return std::make_unique<Recurrent<GruCell, begins>>(attributes);
+    return std::make_unique<Recurrent<GruCellResetBefore, begins>>(attributes);
 }
 
 using FunctionKind = Kind<std::unique_ptr<Function> (*)(const Attributes&)>;
@@ -65,8 +67,9 @@ inline constexpr std::array functions = {
     FunctionKind{"dropout", plain<Function, Dropout>},
     FunctionKind{"embedding", plain<Function, Embedding>},
     FunctionKind{"lstm", shaped<Recurrent<LstmCell>>},
-    FunctionKind{"stateful_lstm", shaped<Recurrent<LstmCell>>},
-    FunctionKind{"gru", gru},
+    FunctionKind{"stateful_lstm", shaped<Recurrent<LstmCell, Begins::kAtState>>},
+    FunctionKind{"gru", gru<Begins::kAtZero>},
+    FunctionKind{"continued_gru", gru<Begins::kAtInput>},
     FunctionKind{"rnn", shaped<Recurrent<RnnCell>>},
     FunctionKind{"mean_over_time", plain<Function, MeanOverTime>},
     FunctionKind{"add", plain<Function, Add>},

@@ -1,7 +1,7 @@
 // What recurrent layers share. For each step t of a sample: sums of the products of its input and of the
 // state h before it, some for each unit; and of these, by the formula of a cell, the states behind it. States
-// are 0 at first, or what the batch before left. A step that does not count leaves them as they are. In
-// reverse step 0 is a sample's last one that counts.
+// are 0 at first, or what the batch before or another layer left. A step that does not count leaves them as
+// they are. In reverse step 0 is a sample's last one that counts.
 //
 // The gradient goes back through the same steps in reverse: sums are lists of terms (terms.h), the rest is a
 // formula of a few numbers (tape.h).
@@ -43,7 +43,8 @@ class OneDirection {
           column_(column) {}
 
     // `start`: the states before the first step; none: 0.
-    void forward(std::span<Tensor* const> inputs, Tensor& y, Parameters parameters, Parameters start) {
+    void forward(std::span<Tensor* const> inputs, Tensor& y, Parameters parameters,
+                 std::span<const Tensor* const> start) {
         begin(inputs, y, parameters);
         for (std::size_t s = 0; s < start.size(); ++s) before(0)[s].value = start[s]->value;
         for (std::size_t t = 0; t < steps_; ++t) {
@@ -62,8 +63,9 @@ class OneDirection {
         }
     }
 
-    // Of a state of every sample.
+    // Of a state of every sample: behind the last step, and the gradient in front of the first.
     const Values& last(std::size_t state) { return states_[steps_][state].value; }
+    const Values& start_gradient(std::size_t state) { return states_[0][state].gradient; }
 
     void backward(std::span<Tensor* const> inputs, Tensor& y) {
         for (std::size_t t = steps_; t-- > 0;) {
@@ -207,7 +209,10 @@ class OneDirection {
     Tape tape_;
 };
 
-template <class Cell>
+// What is in front of the first step.
+enum class Begins { kAtZero, kAtState, kAtInput };  // 0; its states, where it learns; its second input
+
+template <class Cell, Begins begins = Begins::kAtZero>
 class Recurrent final : public Function {
   public:
     explicit Recurrent(const Attributes& attributes) {
@@ -220,13 +225,19 @@ class Recurrent final : public Function {
         std::fill(y.value.begin(), y.value.end(), 0.0);
         const std::span<const std::unique_ptr<Parameter>> all(parameters);
         const std::size_t each = all.size() / directions_.size();
-        const std::span start(states.data(), mode == Mode::kTraining ? states.size() : 0);
+        std::vector<const Tensor*> start;
+        if (begins == Begins::kAtInput) start.push_back(inputs[1]);
+        if (begins == Begins::kAtState && mode == Mode::kTraining)
+            for (const auto& state : states) start.push_back(state.get());
         for (std::size_t i = 0; i < directions_.size(); ++i)
-            directions_[i].forward(inputs, y, all.subspan(i * each, each), start);
+            directions_[i].forward(sequence_of(inputs), y, all.subspan(i * each, each), start);
     }
 
     void backward(std::span<Tensor* const> inputs, Tensor& y) override {
-        for (OneDirection<Cell>& one : directions_) one.backward(inputs, y);
+        for (OneDirection<Cell>& one : directions_) one.backward(sequence_of(inputs), y);
+        if (begins != Begins::kAtInput) return;
+        const Values& gradient = directions_[0].start_gradient(0);
+        for (std::size_t i = 0; i < gradient.size(); ++i) inputs[1]->gradient[i] += gradient[i];
     }
 
     void keep_states(std::span<Tensor* const>) override {
@@ -234,6 +245,11 @@ class Recurrent final : public Function {
     }
 
   private:
+    // And its lengths, where it reads them.
+    static std::span<Tensor* const> sequence_of(std::span<Tensor* const> inputs) {
+        return begins == Begins::kAtInput ? inputs.first(1) : inputs;
+    }
+
     std::vector<OneDirection<Cell>> directions_;
 };
 

@@ -15,9 +15,9 @@
 
 namespace timetrial {
 
-// What a layer takes: the output of one node, the prediction and its target, two and more outputs, or two and
-// more losses.
-enum class Takes { kOne, kPredictionAndTarget, kSeveral, kLosses };
+// What a layer takes: the output of one node, the prediction and its target, two and more outputs, two and
+// more losses, or a sequence and the state in front of its first step.
+enum class Takes { kOne, kPredictionAndTarget, kSeveral, kLosses, kSequenceAndState };
 
 // What the derivative of a layer without weights looks at, besides the gradient of its output.
 enum class BackwardReads { kNothing, kInput, kOutput, kMask };

@@ -357,6 +357,8 @@ std::vector<std::uint32_t> Network::find_inputs(const LayerView& layer, const La
         layer.refuse(has + named + "; expected 1");
     if ((kind->takes == Takes::kSeveral || kind->is_sum_of_losses()) && found.size() < 2)
         layer.refuse(has + named + "; expected two or more: inputs = [\"...\", \"...\"]");
+    if (kind->takes == Takes::kSequenceAndState && found.size() != 2)
+        layer.refuse(has + named + "; expected 2: [sequence, state]");
     if (kind->is_loss() && found.size() != 2)
         layer.refuse(has + named + "; expected 2: [prediction, target]");
     return found;

@@ -79,6 +79,26 @@ inline void expect_sequence_step(const MakeTrainer& make, const std::vector<Node
     EXPECT_LE(relative_l2(ours.evaluate(), judge.evaluate()), 10 * tolerance);
 }
 
+// An encoder that reads lengths, and a decoder that goes on where each sample ended; `both` also show the
+// encoder's state to another layer, so that its gradient is a sum.
+inline std::vector<NodeSpec> encoder_decoder(double units, const AttributeSpecs& more = {},
+                                             bool both = false) {
+    AttributeSpecs first = more, second = more;
+    first["units"] = units, second["units"] = units;
+    second["output"] = std::string(both ? "last" : "all");
+    std::vector<NodeSpec> specs{
+        node_of("embed", "embedding", {"tokens"}, {{"vocabulary", 9.0}, {"units", 5.0}}),
+        node_of("encoder", "gru", {"embed", "lengths"}, first),
+        node_of("decoder", "continued_gru", {"embed", "encoder"}, second)};
+    if (both)
+        specs.push_back(node_of("joined", "concat", {"decoder", "encoder"}));
+    else
+        specs.push_back(node_of("joined", "mean_over_time", {"decoder"}));
+    specs.push_back(node("last", "dense", {{"units", 4.0}}));
+    specs.push_back(loss_of("last"));
+    return specs;
+}
+
 // Lengths from 1 to all, and none; one and two biases, and none; widths that fill no register.
 inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_directions = true) {
     const double tolerance = dtype == TT_F64 ? 1e-12 : 5e-6;
@@ -95,6 +115,10 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_d
         check(text_classifier(9, 7, gru, {"lengths"}, "gru"), 6, 7);
         check(text_classifier(9, 17, gru, {}, "gru"), 4, 3);
     }
+    for (const AttributeSpecs& gru : kinds_of_gru())
+        for (const bool both : {false, true})
+            expect_sequence_step(make, encoder_decoder(both ? 7 : 17, gru, both), tokens_and_labels(6), 7,
+                                 tolerance);
     for (const double biases : {0.0, 1.0, 2.0})
         check(text_classifier(9, 9, {{"biases", biases}}, {"lengths"}, "rnn"), 6, 5);
     // Backward in time, and both ways; widths that fill no register, so that the second half begins within

@@ -26,6 +26,7 @@ from timetrial.texts.ptb import load_ptb, ptb_files
 from timetrial.texts.series import load_series, load_vowels, series_key, vowels_files
 from timetrial.texts.spam import load_spam, spam_files
 from timetrial.texts.synthetic import load_language, load_sentences
+from timetrial.texts.synthetic_pairs import load_translations
 from timetrial.texts.waves import load_waves
 
 
@@ -93,6 +94,7 @@ SEQUENCES: dict[str, Callable[[int | None], Source]] = {
     "gcc-messages": _sequences("gcc-messages", load_messages, messages_files),
     "pairs": _sequences("pairs", load_pairs, key=pairs_key),
     "synthetic-sentences": _sequences("synthetic-sentences", load_sentences),
+    "synthetic-pairs": _sequences("synthetic-pairs", load_translations),
     "synthetic-language": _sequences("synthetic-language", load_language, version=2),
 }
 # Those whose name takes a size, "images@64".

@@ -157,6 +157,42 @@ def _language_model(
     )
 
 
+def gru_translation() -> NetworkDefinition:
+    """An encoder and a decoder of 256 units, the next word predicted at each of 20 steps of the decoder."""
+    graph = Graph()
+    graph.add("source_embed", "embedding", "source", vocabulary=5_000, units=256)
+    graph.add("encoder", "gru", "source_embed", "source_lengths", units=256)
+    graph.add("embed", "embedding", "tokens", vocabulary=5_000, units=256)
+    graph.add("decoder", "continued_gru", "embed", "encoder", units=256, output="all")
+    graph.add("fc", "dense", units="classes")
+    graph.add("loss", "sequence_cross_entropy", "fc", "labels")
+    return NetworkDefinition(
+        name="gru-translation",
+        nodes=graph.nodes,
+        dataset="synthetic-pairs",
+        batch_size=128,
+        optimizer=check_optimizer({"name": "adam", "learning_rate": 1e-4}),
+        facts=Facts(
+            "embeddings of 256, a GRU of 256 units that reads, and one that says what it has read",
+            f"{DLBENCH}; the cell of Cho and others, EMNLP 2014",
+            (20,),
+            5_000,
+            4_634_504,
+            41_328_640,
+            "by hand: 2 x 1,280,000 + 2 x 394,752 + 1,285,000 weights and biases; products "
+            "20 x (2 x 393,216 + 1,280,000)",
+            "the study has LSTMs, whose second state goes on, too; 5,000 words of each language; the decoder "
+            "computes all steps, of which those behind the end have no label",
+            inputs=(
+                Input("source", (20,), "i64"),
+                Input("source_lengths", (), "i64", "lengths"),
+                Input("tokens", (20,), "i64"),
+                Input("labels", (20,), "i64", "target"),
+            ),
+        ),
+    )
+
+
 def lstm_vowels() -> NetworkDefinition:
     """128 units over series, the last state, dropout."""
     return _vowels("lstm", "an LSTM", 73_353, 2_079_872, 72_192, 71_680)

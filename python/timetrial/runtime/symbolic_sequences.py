@@ -59,7 +59,7 @@ def _rnn(symbols, _):
     return step
 
 
-_STEPS = {"lstm": _lstm, "stateful_lstm": _lstm, "gru": _gru, "rnn": _rnn}
+_STEPS = {"lstm": _lstm, "stateful_lstm": _lstm, "gru": _gru, "continued_gru": _gru, "rnn": _rnn}
 
 
 def _biases(node, values, *names):
@@ -68,19 +68,21 @@ def _biases(node, values, *names):
     return [values[name] for name in found if name in values]
 
 
-def _states(node, values, x):
-    """(T, N, units) of (N, T, F), whatever counts."""
+def _states(node, values, x, state=None):
+    """(T, N, units) of (N, T, F), whatever counts. `state`: in front of the first step, if it isn't 0."""
     symbols, units = values.symbols, node.attributes["units"]
     tensor = symbols.tensor
     sums = tensor.dot(x.dimshuffle(1, 0, 2), values[weight_name(node)].T)
     sums = sum(_biases(node, values, "bias"), sums)
     constants, second = [values[node.name + ".recurrent_weight"].T], _biases(node, values, "recurrent_bias")
-    if node.kind == "gru":  # the reset may be behind it
+    if node.kind.endswith("gru"):  # the reset may be behind it
         constants += second
     else:
         sums = sum(second, sums)
     starts = [tensor.zeros_like(sums[0, :, :units])] * (2 if node.kind.endswith("lstm") else 1)
-    if goes_on(node, values):
+    if state is not None:
+        starts = [state]
+    elif goes_on(node, values):
         starts = [values[name] for name, _ in node.states]
     found = symbols.scan(_STEPS[node.kind](symbols, node), sums, starts, constants)
     if goes_on(node, values):
@@ -129,6 +131,11 @@ def _recurrent(node, values, x, lengths=None):
     )
 
 
+def _continued(node, values, x, state):
+    states = _states(node, values, x, state)
+    return states.dimshuffle(1, 0, 2) if is_all(node) else states[-1]
+
+
 def _mean_over_time(_node, values, x, lengths=None):
     if lengths is None:
         return x.mean(1)
@@ -138,7 +145,12 @@ def _mean_over_time(_node, values, x, lengths=None):
 
 # Functions of (node, parameters by the job's names, with Symbols as `symbols`, the layer's inputs): a part of
 # an adapter's own table.
-LAYERS = {"embedding": _embedding, **dict.fromkeys(_STEPS, _recurrent), "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    **dict.fromkeys(_STEPS, _recurrent),
+    "continued_gru": _continued,
+    "mean_over_time": _mean_over_time,
+}
 
 
 def path_of(given, made):

@@ -140,6 +140,12 @@ def is_all(node):
     return node.attributes["output"] == "all"
 
 
+def reads_lengths(node):
+    """Whether a layer's second input says how many steps of each sample count: of one that goes on where
+    another ended it is the state in front of the first step."""
+    return len(node.inputs) > 1 and not node.kind.startswith("continued_")
+
+
 def goes_on(node, values):
     """Whether a layer begins with its states, and leaves there what they come to: where something is
     learned."""
@@ -214,7 +220,7 @@ def path_facts(job, node, path, faster=None, way="padded"):
     """facts() of a recurrent layer: by which way the library computes it, as the library itself shows it.
     `faster`: how to get a way of the library that is known to be faster, if there is one. `way`: the setting
     `lengths`."""
-    computed = _COMPUTED[way if len(node.inputs) > 1 else "padded"].format(steps_of(job, node))
+    computed = _COMPUTED[way if reads_lengths(node) else "padded"].format(steps_of(job, node))
     found = {node.name + " forward": "{}, {}".format(path, computed)}
     if faster is not None:
         found[node.name + " faster"] = faster

@@ -23,6 +23,17 @@ Pair = tuple[str, str, str]  # a sentence, what it is in the other language, and
 Words = tuple[list[str], list[str]]
 
 
+def pair_inputs(steps: int) -> tuple[Input, ...]:
+    """What a sample has, in both languages of so many words at most."""
+    return (
+        Input("source", (steps,), "i64"),
+        lengths_input("source_lengths"),
+        Input("tokens", (steps,), "i64"),
+        lengths_input(),
+        Input("labels", (steps,), "i64", "target"),
+    )
+
+
 def pair_dataset(
     name: str, pairs: Sequence[Pair], steps: int, seed: int, description: Mapping[str, Any]
 ) -> Dataset:
@@ -39,13 +50,7 @@ def pair_dataset(
     train, test = (_arrays(part, sources, targets, steps) for part in parts)
     return Dataset(
         name=name,
-        inputs=(
-            Input("source", (steps,), "i64"),
-            lengths_input("source_lengths"),
-            Input("tokens", (steps,), "i64"),
-            lengths_input(),
-            Input("labels", (steps,), "i64", "target"),
-        ),
+        inputs=pair_inputs(steps),
         train=train,
         test=test,
         classes=targets.size,

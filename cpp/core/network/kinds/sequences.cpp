@@ -111,6 +111,17 @@ Shape infer_mean_over_time(const LayerView& layer) {
     return {layer.input_shape()[0], layer.input_shape()[2]};
 }
 
+Shape infer_continued(const LayerView& layer) {
+    const Shape shape = infer_recurrent(layer);
+    const Node& state = *layer.inputs[1];
+    const Shape wanted{layer.input_shape()[0], layer.node.whole("units")};
+    if (state.shape != wanted || state.dtype != TT_F32)
+        layer.refuse("needs as its second input the state in front of its first step, " + shape_text(wanted) +
+                     ", as the last state of another layer; '" + state.name + "' is " +
+                     shape_text(state.shape) + (state.dtype == TT_F32 ? "" : " of whole numbers"));
+    return shape;
+}
+
 // States of its own for each sample, which the next batch begins with.
 std::vector<Parameter> stateful_lstm_parameters(const LayerView& layer) {
     std::vector<Parameter> parameters = lstm_parameters(layer);
@@ -205,6 +216,18 @@ std::vector<LayerKind> sequences() {
                    "reset behind the product: the first version of its preprint, arXiv 1406.1078",
          .takes_lengths = true,
          .integers_below = lengths_below},
+        {.name = "continued_gru",
+         .takes = Takes::kSequenceAndState,
+         .backward_reads = BackwardReads::kInput,
+         .attributes = {whole("units"), which_states(), flag("bias", true), flag("reset_after", true),
+                        only_forward()},
+         .infer_shape = infer_continued,
+         .parameters = gru_parameters,
+         .multiply_accumulates = recurrent_products<3>,
+         .formula =
+             "A `gru` that reads a sequence and, as its second input, the `h` in front of its first step "
+             "`(N, units)`, which gets its gradient: a decoder, which goes on where its encoder ended",
+         .source = "Cho, van Merrienboer, Gulcehre, Bahdanau, Bougares, Schwenk and Bengio, EMNLP 2014"},
         {.name = "rnn",
          .backward_reads = BackwardReads::kInput,
          .attributes = {whole("units"), which_states(), number_of_biases(), direction()},

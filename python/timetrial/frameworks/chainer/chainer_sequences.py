@@ -12,7 +12,8 @@ def _embedding(chainer, node, job):
 
 def _recurrent(chainer, node, job):
     functions, units, parts = chainer.functions, node.attributes["units"], directions(node)
-    computes = getattr(functions, "n_step_" + ("bi" if len(parts) > 1 else "") + node.kind)
+    is_continued, cell = node.kind.startswith("continued_"), node.kind.rpartition("_")[2]
+    computes = getattr(functions, "n_step_" + ("bi" if len(parts) > 1 else "") + cell)
     gates, backwards = node.parameters[0][1][0] // units, len(parts) == 1 and parts[0].is_reverse
 
     class Recurrent(chainer.Link):
@@ -25,13 +26,17 @@ def _recurrent(chainer, node, job):
                     parameter = chainer.Parameter(np.array(job.parameters[name]))
                     setattr(self, name[len(node.name) + 1 :], parameter)
 
-        def forward(self, x, lengths=None):
+        def forward(self, x, second=None):
+            """`second`: lengths, or the state in front of the first step."""
             count, steps = x.shape[:2]
+            lengths = None if is_continued else second
             lengths = np.full(count, steps) if lengths is None else lengths
             order = np.argsort(-lengths, kind="stable")
             samples = functions.separate(chainer.as_variable(x))
             given = functions.transpose_sequence(self._turned([samples[n][: lengths[n]] for n in order]))
-            starts = [np.zeros((len(parts), count, units), np.float32)] * (2 if node.kind == "lstm" else 1)
+            starts = [np.zeros((len(parts), count, units), np.float32)] * (2 if cell == "lstm" else 1)
+            if is_continued:
+                starts = [functions.expand_dims(second, 0)]
             weights = [self._gates(one, "weight") + self._gates(one, "recurrent_weight") for one in parts]
             biases = [self._gates(one, "bias") + self._gates(one, "recurrent_bias") for one in parts]
             last, *_, states = computes(1, 0.0, *starts, weights, biases, given)
@@ -56,8 +61,8 @@ def _recurrent(chainer, node, job):
 
 # Functions of (chainer, node, job) that make a link. Recurrent: Chainer's n_step_lstm, n_step_bilstm and the
 # like; of a GRU the reset is behind.
-LINKS = {"embedding": _embedding, "lstm": _recurrent, "gru": _recurrent, "rnn": _recurrent}
-LIMITS = {"gru": {"reset_after": True}}
+LINKS = {"embedding": _embedding, **dict.fromkeys(("lstm", "gru", "continued_gru", "rnn"), _recurrent)}
+LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
 
 
 def _linked(_, chain, node, *inputs):

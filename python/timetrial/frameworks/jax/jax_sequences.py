@@ -57,26 +57,25 @@ def _inputs_part(node, values, x):
     return x @ values[node.name + ".weight"].T + _bias(node, values, "bias")
 
 
-def _recurrent(jax, node, x, lengths, sums, step, states=1, values=None):
-    """What the layer gives. `sums` (N, T, ...): the inputs' part of the gates; one step after the other,
-    `step` makes of so many states and of the sums the states behind it, of which the first is shown.
-    `values`: of a layer that goes on from its states where something is learned."""
+def _recurrent(jax, node, x, lengths, sums, step, start):
+    """What the layer gives, and the states behind the last step. `sums` (N, T, ...): the inputs' part of the
+    gates; one step after the other, `step` makes of the states, `start` in front of the first one, and of the
+    sums the states behind it, of which the first is shown."""
 
     def scanned(before, z):
         behind = step(*before, z)
         return behind, behind[0]
 
-    start = (jax.numpy.zeros((x.shape[0], node.attributes["units"]), x.dtype),) * states
-    if goes_on(node, values):
-        start = tuple(jax.lax.stop_gradient(values[name]) for name, _ in node.states)
-    last, shown = jax.lax.scan(scanned, start, sums.swapaxes(0, 1))
-    if goes_on(node, values):
-        values.moved.update((name, jax.lax.stop_gradient(one)) for (name, _), one in zip(node.states, last))
+    last, shown = jax.lax.scan(scanned, tuple(start), sums.swapaxes(0, 1))
     if lengths is None:
-        return shown.swapaxes(0, 1) if is_all(node) else last[0]
+        return shown.swapaxes(0, 1) if is_all(node) else last[0], last
     if is_all(node):
-        return shown.swapaxes(0, 1) * _counted(jax, x, lengths)
-    return shown[lengths - 1, jax.numpy.arange(x.shape[0])]
+        return shown.swapaxes(0, 1) * _counted(jax, x, lengths), last
+    return shown[lengths - 1, jax.numpy.arange(x.shape[0])], last
+
+
+def _zeros(jax, node, x):
+    return jax.numpy.zeros((x.shape[0], node.attributes["units"]), x.dtype)
 
 
 def _lstm(jax, node, values, x, lengths):
@@ -89,11 +88,18 @@ def _lstm(jax, node, values, x, lengths):
         return sigmoid(o) * jnp.tanh(c), c
 
     sums = _inputs_part(node, values, x) + _bias(node, values, "recurrent_bias")
-    return _recurrent(jax, node, x, lengths, sums, step, states=2, values=values)
+    start = [_zeros(jax, node, x)] * 2
+    if goes_on(node, values):
+        start = [jax.lax.stop_gradient(values[name]) for name, _ in node.states]
+    found, last = _recurrent(jax, node, x, lengths, sums, step, start)
+    if goes_on(node, values):
+        values.moved.update((name, jax.lax.stop_gradient(one)) for (name, _), one in zip(node.states, last))
+    return found
 
 
-def _gru(jax, node, values, x, lengths):
-    """In both of its forms: the reset behind the product of h, or in front of it."""
+def _gru(jax, node, values, x, lengths, state=None):
+    """In both of its forms: the reset behind the product of h, or in front of it. `state`: in front of the
+    first step, if it isn't 0."""
     jnp, sigmoid, both = jax.numpy, jax.nn.sigmoid, 2 * node.attributes["units"]
     recurrent, bias = values[node.name + ".recurrent_weight"].T, _bias(node, values, "recurrent_bias")
 
@@ -112,7 +118,12 @@ def _gru(jax, node, values, x, lengths):
         z, n = gates(h, a)
         return ((1 - z) * jnp.tanh(n) + z * h,)
 
-    return _recurrent(jax, node, x, lengths, _inputs_part(node, values, x), step)
+    start = [_zeros(jax, node, x) if state is None else state]
+    return _recurrent(jax, node, x, lengths, _inputs_part(node, values, x), step, start)[0]
+
+
+def _continued_gru(jax, node, values, x, state):
+    return _gru(jax, node, values, x, None, state)
 
 
 def _rnn(jax, node, values, x, lengths):
@@ -122,7 +133,7 @@ def _rnn(jax, node, values, x, lengths):
         return (jax.numpy.tanh(z + h @ recurrent),)
 
     sums = _inputs_part(node, values, x) + _bias(node, values, "recurrent_bias")
-    return _recurrent(jax, node, x, lengths, sums, step)
+    return _recurrent(jax, node, x, lengths, sums, step, [_zeros(jax, node, x)])[0]
 
 
 def _mean_over_time(jax, _node, _values, x, lengths=None):
@@ -138,7 +149,12 @@ RECURRENT = {
     "gru": _directed(_gru),
     "rnn": _directed(_rnn),
 }
-LAYERS = {"embedding": _embedding, **RECURRENT, "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    **RECURRENT,
+    "continued_gru": _continued_gru,
+    "mean_over_time": _mean_over_time,
+}
 
 
 def facts_of(jax, job, layers, values):

@@ -38,13 +38,25 @@ class Recurrent(object):
         return found[0] if len(found) == 1 else ops.concatenate(found, -1)
 
 
+class Continued(object):
+    """A layer that goes on from a state."""
+
+    def __init__(self, layer):
+        self.first = [layer]
+
+    def __call__(self, given):
+        """Of [sequence, state]."""
+        sequence, state = given
+        return self.first[0](sequence, initial_state=state)
+
+
 def _embedding(layers, node, _padding, _format):
     return layers.Embedding(node.attributes["vocabulary"], node.attributes["units"], name=node.name)
 
 
 def _recurrent(layers, node, _padding, _format):
     gives_all, parts, more = is_all(node), directions(node), {}
-    if node.kind == "gru":
+    if node.kind.endswith("gru"):
         more["reset_after"] = node.attributes["reset_after"]
     made = [
         getattr(layers, _KINDS[node.kind])(
@@ -58,19 +70,19 @@ def _recurrent(layers, node, _padding, _format):
         )
         for part in parts
     ]
-    return Recurrent(made, parts, gives_all)
+    return Continued(*made) if node.kind.startswith("continued_") else Recurrent(made, parts, gives_all)
 
 
 def _mean_over_time(layers, node, _padding, _format):
     return Masked(layers.GlobalAveragePooling1D(name=node.name))
 
 
-_KINDS = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}
+_KINDS = {"lstm": "LSTM", "gru": "GRU", "continued_gru": "GRU", "rnn": "SimpleRNN"}
 # Functions of (keras.layers, node, padding in Keras' word, data format) that make a layer.
 LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
 # Two biases are moved by their sum; only a GRU with its reset behind the product has both.
 LIMITS = {"lstm": ONE_BIAS, "rnn": ONE_BIAS}
-GATES = {"gru": (1, 0, 2)}  # z, r, n
+GATES = dict.fromkeys(("gru", "continued_gru"), (1, 0, 2))  # z, r, n
 
 
 def parameters_of(node, layer):

@@ -3,7 +3,7 @@ steps of the padded batch; what does not count is left out behind it."""
 
 import json
 
-from timetrial_adapter import directions, in_directions, is_all
+from timetrial_adapter import directions, in_directions, is_all, reads_lengths
 
 
 def _embedding(ops, node, tokens, weight):
@@ -30,13 +30,18 @@ def _recurrent(ops, node, x, *given):
     )
 
 
-def _forward(ops, node, x, count, given):
-    """The gates have the job's order, and there are two biases; of one, the other is 0."""
+def _continued(ops, node, x, state, *given):
+    return _forward(ops, node, x, None, given, ops.expand_dims(state, axis=0))
+
+
+def _forward(ops, node, x, count, given, start=None):
+    """The gates have the job's order, and there are two biases; of one, the other is 0. `start`: the state in
+    front of the first step, if it isn't 0."""
     units, absent = node.attributes["units"], 4 - len(node.parameters)
     flat = [ops.reshape(one, shape=(-1,)) for one in given]
     if absent:
         flat.append(ops.zeros((node.parameters[0][1][0] * absent,)))
-    start = ops.zeros((1, node.shape[0], units))
+    start = ops.zeros((1, node.shape[0], units)) if start is None else start
     states = ops.RNN(
         ops.swapaxes(x, dim1=0, dim2=1),
         ops.concat(*flat, dim=0),
@@ -64,18 +69,23 @@ def _mean_over_time(ops, _, x, lengths=None):
 
 def _lengths(node, given):
     """Those of the samples, None where all are full; and the parameters."""
-    return (given[0], given[1:]) if len(node.inputs) > 1 else (None, given)
+    return (given[0], given[1:]) if reads_lengths(node) else (None, given)
 
 
 def _count_of(ops, lengths):
     return ops.cast(lengths, dtype="float32")
 
 
-_MODES = {"lstm": "lstm", "gru": "gru", "rnn": "rnn_tanh"}
+_MODES = {"lstm": "lstm", "gru": "gru", "continued_gru": "gru", "rnn": "rnn_tanh"}
 # Functions of (ops, node, the layer's inputs, its parameters).
-LAYERS = {"embedding": _embedding, **dict.fromkeys(_MODES, _recurrent), "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    **dict.fromkeys(_MODES, _recurrent),
+    "continued_gru": _continued,
+    "mean_over_time": _mean_over_time,
+}
 # Its GRU has the reset behind the product.
-LIMITS = {"gru": {"reset_after": True}}
+LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
 
 
 def path_of(mx, node):

@@ -76,6 +76,16 @@ def _recurrent(paddle, node):
     return Layer(states, *inner)
 
 
+def _continued(paddle, node):
+    rnn = _forward(paddle, node)
+
+    def states(x, state):
+        found, last = rnn(x, state.unsqueeze(0))
+        return found if is_all(node) else last[0]
+
+    return Layer(states, rnn)
+
+
 def _mean_over_time(paddle, _):
     def mean(x, lengths=None):
         if lengths is None:
@@ -87,11 +97,16 @@ def _mean_over_time(paddle, _):
     return Layer(mean)
 
 
-_KINDS = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}
+_KINDS = {"lstm": "LSTM", "gru": "GRU", "continued_gru": "GRU", "rnn": "SimpleRNN"}
 # Functions of (paddle, node) that make a layer.
-LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    **dict.fromkeys(_KINDS, _recurrent),
+    "continued_gru": _continued,
+    "mean_over_time": _mean_over_time,
+}
 # Its GRU has the reset behind the product.
-LIMITS = {"gru": {"reset_after": True}}
+LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
 
 
 def path_of(layer):

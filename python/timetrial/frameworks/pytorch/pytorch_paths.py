@@ -2,7 +2,7 @@
 samples take."""
 
 from pytorch_lengths import WAYS
-from timetrial_adapter import is_recurrent, path_facts, torch_operations
+from timetrial_adapter import is_recurrent, path_facts, reads_lengths, torch_operations
 
 # An LSTM's: torch calls no kernel of oneDNN's for other cells.
 _FASTER = "torch.mkldnn=true gives it to oneDNN's kernel, in PyTorch 2.1 and later"
@@ -15,7 +15,7 @@ def facts_of(torch, job, layers):
         if is_recurrent(node):
             rnn = layers[node.name].rnn
             way = job.settings.get("lengths", WAYS[0])
-            packs = way == "packed" and len(node.inputs) > 1
+            packs = way == "packed" and reads_lengths(node)
             path, faster = _path(torch, rnn, learns=job.task != "forward", packs=packs)
             faster = faster if node.kind.endswith("lstm") and not packs else None
             found.update(path_facts(job, node, path, faster, way))

@@ -132,6 +132,20 @@ def _stateful_lstm(torch, node):
     return Stateful()
 
 
+def _continued_gru(torch, node):
+    class Continued(_direction(torch, node, torch.nn.GRU)):
+        """It reads a sequence, and the state in front of its first step."""
+
+        def __init__(self):
+            super(Continued, self).__init__(directions(node)[0])
+
+        def forward(self, x, state):
+            states, last = self.rnn(x, state.unsqueeze(0))
+            return states if is_all(node) else last[0]
+
+    return Continued()
+
+
 def _own_name(name):
     return name.rpartition(".")[2]
 
@@ -147,7 +161,7 @@ def _mean_over_time(torch):
 
 
 # Torch's GRU has its reset behind the product.
-LIMITS = {"gru": {"reset_after": True}}
+LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
 
 # Functions of (torch, node) that make a module.
 LAYERS = {
@@ -155,6 +169,7 @@ LAYERS = {
     "lstm": lambda torch, node: _recurrent(torch, node, torch.nn.LSTM),
     "stateful_lstm": _stateful_lstm,
     "gru": lambda torch, node: _recurrent(torch, node, torch.nn.GRU),
+    "continued_gru": _continued_gru,
     "rnn": lambda torch, node: _recurrent(torch, node, torch.nn.RNN),
     "mean_over_time": lambda torch, _: _mean_over_time(torch),
 }

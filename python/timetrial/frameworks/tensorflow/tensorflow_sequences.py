@@ -75,10 +75,10 @@ def _block_lstm(tf):
     return lstm_ops.gen_lstm_ops.block_lstm
 
 
-def _loop(tf, node, values, x, most, bias, step, states=1):
+def _loop(tf, node, values, x, most, bias, step, start):
     """The states of a layer from step to step, up to `most` of them. The inputs' part of the gates, with
-    `bias`, is computed for all of these at once; `step` makes of that of one step and of so many states those
-    behind it, of which the first is shown."""
+    `bias`, is computed for all of these at once; `step` makes of that of one step and of the states, `start`
+    in front of the first, those behind it, of which the first is shown."""
     (steps, count, features), units = _extents(x), node.attributes["units"]
     sums = tf.matmul(tf.reshape(x[:most], [-1, features]), values[node.name + ".weight"]) + bias
     width = _extents(values[node.name + ".weight"])[1]
@@ -90,9 +90,9 @@ def _loop(tf, node, values, x, most, bias, step, states=1):
         behind = step(given.read(t), *before)
         return (t + 1, found.write(t, behind[0]), *behind)
 
-    start = (tf.constant(0), found, *_start(tf, node, values, x, states))
+    begin = (tf.constant(0), found, *start)
     limit = {"maximum_iterations": steps} if hasattr(tf, "raw_ops") else {}  # 1.4 has no word for it
-    _, found, *last = tf.while_loop(lambda t, *_: t < most, go_on, start, **limit)
+    _, found, *last = tf.while_loop(lambda t, *_: t < most, go_on, begin, **limit)
     _keep(node, values, *last)
     return found.stack()
 
@@ -106,11 +106,13 @@ def _lstm_loop(tf, node, values, x, most):
         c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
         return tf.sigmoid(o) * tf.tanh(c), c
 
-    return _loop(tf, node, values, x, most, _bias(tf, node, values), step, states=2)
+    start = _start(tf, node, values, x, 2)
+    return _loop(tf, node, values, x, most, _bias(tf, node, values), step, start)
 
 
-def _gru_loop(tf, node, values, x, most):
-    """In both of its forms: the reset behind the product of h, or in front of it."""
+def _gru_loop(tf, node, values, x, most, state=None):
+    """In both of its forms: the reset behind the product of h, or in front of it. `state`: in front of the
+    first step, if it isn't 0."""
     units, recurrent = node.attributes["units"], values[node.name + ".recurrent_weight"]
     bias = _bias(tf, node, values, "recurrent_bias")
 
@@ -130,7 +132,8 @@ def _gru_loop(tf, node, values, x, most):
         z, n = gates(a, h)
         return ((1 - z) * tf.tanh(n) + z * h,)
 
-    return _loop(tf, node, values, x, most, _bias(tf, node, values, "bias"), step)
+    start = _start(tf, node, values, x, 1) if state is None else [state]
+    return _loop(tf, node, values, x, most, _bias(tf, node, values, "bias"), step, start)
 
 
 def _rnn_loop(tf, node, values, x, most):
@@ -139,7 +142,7 @@ def _rnn_loop(tf, node, values, x, most):
     def step(z, h):
         return (tf.tanh(z + tf.matmul(h, recurrent)),)
 
-    return _loop(tf, node, values, x, most, _bias(tf, node, values), step)
+    return _loop(tf, node, values, x, most, _bias(tf, node, values), step, _start(tf, node, values, x, 1))
 
 
 def _recurrent(states_of, trims=False):
@@ -174,6 +177,11 @@ def _recurrent(states_of, trims=False):
     return make
 
 
+def _continued_gru(tf, node, values, x, state):
+    states = _gru_loop(tf, node, values, tf.transpose(x, [1, 0, 2]), _extents(x)[1], state)
+    return tf.transpose(states, [1, 0, 2]) if is_all(node) else states[-1]
+
+
 def _mean_over_time(tf, _node, _values, x, lengths=None):
     if lengths is None:
         return tf.reduce_mean(x, 1)
@@ -187,6 +195,7 @@ LAYERS = {
     "lstm": _recurrent(_fused),
     "stateful_lstm": _recurrent(_fused),
     "gru": _recurrent(_gru_loop),
+    "continued_gru": _continued_gru,
     "rnn": _recurrent(_rnn_loop),
     "mean_over_time": _mean_over_time,
 }
