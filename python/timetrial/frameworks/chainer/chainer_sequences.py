@@ -46,6 +46,11 @@ def _recurrent(chainer, node, job):
             found = self._turned(functions.transpose_sequence(states))
             return functions.pad_sequence([found[n] for n in back], steps, 0.0)
 
+        def one_sample(self, steps):
+            """Inputs of so many steps, all 0."""
+            sequence = np.zeros((1, steps, node.parameters[0][1][1]), np.float32)
+            return (sequence, np.zeros((1, units), np.float32)) if is_continued else (sequence,)
+
         def _turned(self, samples):
             """Chainer has a function for both directions, and for forward."""
             return [functions.flip(one, 0) for one in samples] if backwards else samples
@@ -90,8 +95,7 @@ def path_of(chainer, link, steps):
         def forward_postprocess(self, function, _):
             labels.append(function.label)
 
-    features = link.weight.shape[1]
     with Watch(), chainer.no_backprop_mode():
-        link(np.zeros((1, steps, features), np.float32))
+        link(*link.one_sample(steps))
     products = sum(label == "LinearFunction" for label in labels)
     return "loop over the steps ({} matrix products)".format(products) if products else "fused function"
