@@ -75,6 +75,19 @@ nodes = [
 dataset = "synthetic-pairs@6"
 """  # noqa: E501
 
+# Maps of a convolution, read row by row.
+ROWS = """
+nodes = [
+    { name = "conv", kind = "conv2d", inputs = ["images"], attributes = { channels = 3, kernel = 5, stride = 3 } },
+    { name = "curve", kind = "tanh" },
+    { name = "rows", kind = "map_to_sequence" },
+    { name = "lstm", kind = "lstm", attributes = { units = 8 } },
+    { name = "fc", kind = "dense", attributes = { units = "classes" } },
+    { name = "loss", kind = "softmax_cross_entropy", inputs = ["fc", "labels"] },
+]
+dataset = "digits28"
+"""  # noqa: E501
+
 
 def gated(reset_after: bool = True) -> str:
     """Those of `texts` with GRUs."""

@@ -106,6 +106,9 @@ TEST_P(Layers, Normalizes) {
     for (const double channels : {5.0, 16.0}) expect_normalized(maker(), channels, GetParam().dtype);
 }
 TEST_P(Layers, GoesAlongTime) { expect_sequences(maker(), GetParam().dtype); }
+TEST_P(Layers, ReadsMapsRowByRow) {
+    expect_maps_as_sequences(maker(), GetParam().dtype == TT_F64 ? 1e-11 : 1e-5);
+}
 TEST_P(Layers, CarriesStates) { expect_carried_states(maker(), GetParam().dtype); }
 TEST_P(Layers, EachKindIsRight) { expect_each_kind(maker()); }
 

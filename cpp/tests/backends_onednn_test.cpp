@@ -56,6 +56,7 @@ TEST_P(OneDnn, GoesAlongTime) {
     EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 5e-6);
     expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
 }
+TEST_P(OneDnn, ReadsMapsRowByRow) { expect_maps_as_sequences(make(), 1e-5); }
 TEST_P(OneDnn, CarriesStates) {
     if (std::string(GetParam()) == "1") expect_carried_states(make());
 }

@@ -283,6 +283,10 @@ TEST(ReferenceGradients, Sequences) {
     for (const AttributeSpecs& gru : kinds_of_gru())
         check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, gru, {"lengths"}, "gru"));
     check_gradients_with(tokens_and_labels(4), text_classifier(6, 3, {{"biases", 2.0}}, {"lengths"}, "rnn"));
+    check_gradients(
+        {node("conv", "conv2d", {{"channels", 3.0}, {"kernel", 2.0}}), node("rows", "map_to_sequence"),
+         node("rnn", "rnn", {{"units", 3.0}}), node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+        {2, 4, 3});
     for (const AttributeSpecs& gru : kinds_of_gru())
         for (const bool both : {false, true})
             check_gradients_with(tokens_and_labels(4), encoder_decoder(3, gru, both));
@@ -293,6 +297,20 @@ TEST(ReferenceGradients, Sequences) {
             check_gradients_with(
                 tokens_and_labels(4),
                 text_classifier(6, 3, {{"direction", std::string(direction)}}, {"lengths"}, kind));
+    }
+}
+
+// Two maps of two rows: a step has the rows of both.
+TEST(Reference, MapToSequenceByHand) {
+    Problem problem({node("rows", "map_to_sequence"), node("flat", "flatten"),
+                     node("last", "dense", {{"units", 2.0}}), loss_of("last")},
+                    1, {2, 2, 3}, Numbers::kReal);
+    problem.images = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    for (const std::string& plugin : {std::string("reference"), variants_of("eigen").front()}) {
+        Trainer trainer(plugin_path(plugin), problem);
+        trainer.step(TT_GRADIENT);
+        EXPECT_EQ(trainer.read(TT_ACTIVATION).at("rows"),
+                  (std::vector<double>{1, 2, 3, 7, 8, 9, 4, 5, 6, 10, 11, 12}));
     }
 }
 

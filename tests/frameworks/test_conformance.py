@@ -22,6 +22,7 @@ from sequence_networks import (
     CARRIED,
     FULL,
     LANGUAGE,
+    ROWS,
     SERIES,
     TIED,
     TRANSLATION,
@@ -373,6 +374,19 @@ def test_a_loss_for_each_step_is_proven(
     data = {"dataset": dataset, "settings": _settings(mode, threads="1")}
     record = _own_network(tmp_path, backend, mode, text, **data)
     if _goes_along_time(backend, mode) and not backend.startswith(lacking):
+        _proven(record)
+    else:
+        assert record.outcome == "unavailable", words(record)
+        assert re.search("the backend (has no|takes) ", record.reason or "")
+
+
+@pytest.mark.full
+@EVERYTHING
+def test_maps_are_read_row_by_row(tmp_path: Path, backend: str, mode: str) -> None:
+    record = _own_network(
+        tmp_path, backend, mode, ROWS, dataset="digits28", settings=_settings(mode, threads="1")
+    )
+    if _goes_along_time(backend, mode):
         _proven(record)
     else:
         assert record.outcome == "unavailable", words(record)

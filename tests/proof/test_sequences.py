@@ -15,6 +15,7 @@ from sequence_networks import (
     CARRIED,
     FULL,
     LANGUAGE,
+    ROWS,
     SERIES,
     TIED,
     TRANSLATION,
@@ -254,6 +255,13 @@ def test_a_carried_state_is_proven(tmp_path: Path, backend: str, task: str | Non
     """`task`: of a timed launch."""
     how = {"purpose": "proof"} if task is None else {"purpose": "speed", "task": task}
     _prove(tmp_path, backend, CARRIED, "synthetic-language@6", **how)
+
+
+@pytest.mark.parametrize(
+    "backend", ["eigen", "onednn", *[pytest.param(one, marks=pytest.mark.full) for one in TORCH]]
+)
+def test_maps_are_read_row_by_row(tmp_path: Path, backend: str) -> None:
+    _prove(tmp_path, backend, ROWS, "digits28", purpose="proof")
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,9 @@ class Activation final : public LayerOfOne<T> {
     const F formula_;
 };
 
-// C x N x H x W to N x (C H W): a transpose of whole planes. Flat input is copied.
-template <typename T>
+// C x N x H x W to N x (C H W): a transpose of whole planes, or to a sequence N x H x (C W): of rows. Flat
+// input is copied.
+template <typename T, bool by_rows = false>
 class Flatten final : public LayerOfOne<T> {
   public:
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
@@ -144,11 +145,12 @@ class Flatten final : public LayerOfOne<T> {
             return f(images.begin * in.features(), images.begin * in.features(),
                      (images.end - images.begin) * in.features());
         }
-        for (int64_t n = images.begin; n < images.end; ++n) {
-            for (int64_t c = 0; c < in.channels; ++c) {
-                f((c * in.batch + n) * in.plane(), (n * in.channels + c) * in.plane(), in.plane());
-            }
-        }
+        const int64_t pieces = by_rows ? in.height : 1, size = in.plane() / pieces;
+        for (int64_t n = images.begin; n < images.end; ++n)
+            for (int64_t c = 0; c < in.channels; ++c)
+                for (int64_t i = 0; i < pieces; ++i)
+                    f(((c * in.batch + n) * pieces + i) * size, ((n * pieces + i) * in.channels + c) * size,
+                      size);
     }
 };
 

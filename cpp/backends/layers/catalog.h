@@ -87,6 +87,7 @@ inline constexpr std::array layer_kinds = {
     Kind<MakeLayer<T>>{"tanh", plain<T, Activation<T, Tanh>>},
     Kind<MakeLayer<T>>{"sigmoid", plain<T, Activation<T, Sigmoid>>},
     Kind<MakeLayer<T>>{"flatten", plain<T, Flatten<T>>},
+    Kind<MakeLayer<T>>{"map_to_sequence", plain<T, Flatten<T, true>>},
     Kind<MakeLayer<T>>{"upsample2d", upsample<T>},
     Kind<MakeLayer<T>>{"dropout", plain<T, Dropout<T>>},
     Kind<MakeLayer<T>>{"embedding", shaped<T, Embedding<T>>},

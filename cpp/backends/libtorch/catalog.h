@@ -173,6 +173,8 @@ inline Operation concat(const Attributes&, const Parameters&) {
 
 inline at::Tensor flatten(const at::Tensor& x) { return at::flatten(x, 1); }
 
+inline at::Tensor map_to_sequence(const at::Tensor& x) { return at::flatten(x.permute({0, 2, 1, 3}), 2); }
+
 inline at::Tensor cross_entropy(const at::Tensor& x, const at::Tensor& labels) {
     return at::cross_entropy_loss(x, labels);
 }
@@ -206,6 +208,7 @@ inline constexpr std::array operation_kinds = {
     Kind<MakeOperation>{"tanh", plain<at::tanh>},
     Kind<MakeOperation>{"sigmoid", plain<at::sigmoid>},
     Kind<MakeOperation>{"flatten", plain<flatten>},
+    Kind<MakeOperation>{"map_to_sequence", plain<map_to_sequence>},
     Kind<MakeOperation>{"dropout", dropout},
     Kind<MakeOperation>{"embedding", embedding},
     Kind<MakeOperation>{"lstm", lstm},

@@ -91,6 +91,7 @@ inline constexpr std::array layer_kinds = {
         "sigmoid",
         activation<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd>},
     Kind<MakeLayer>{"flatten", plain<Flatten>},
+    Kind<MakeLayer>{"map_to_sequence", plain<MapToSequence>},
     Kind<MakeLayer>{"dropout", plain<Dropout>},
     Kind<MakeLayer>{"embedding", plain<Embedding>},
     Kind<MakeLayer>{"lstm", shaped<Recurrent<LstmCell>>},

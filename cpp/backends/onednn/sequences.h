@@ -57,6 +57,47 @@ inline void append_own(Builder& builder, std::vector<Operation>& program, const 
     program.push_back({purpose.node, purpose.direction, std::move(run), builder.runs});
 }
 
+// Rows of all maps, N x C x H x W, as steps N x H x (C W).
+class MapToSequence final : public LayerOfOne {
+  public:
+    void build_forward(Builder& builder, Node& input, Node& output) override {
+        const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
+        output.value = Value(allocate(builder.engine(), plain(output.shape)));
+        const Tensor from = builder.in(builder.forward, purpose, input.value, plain(input.shape), "source");
+        append_own(builder, builder.forward, purpose, [maps = input.shape, from, to = output.value.made()] {
+            for_each_row(maps, [&](std::int64_t row, std::int64_t step) {
+                std::copy_n(from.data() + row, maps[3], to.data() + step);
+            });
+        });
+    }
+
+    void build_backward(Builder& builder, Node& input, Node& output) override {
+        if (!input.learns) return;
+        const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
+        const Tensor gradient =
+            builder.in(builder.backward, purpose, output.gradient, plain(output.shape), "gradient");
+        Value made(allocate(builder.engine(), plain(input.shape)));
+        append_own(builder, builder.backward, purpose, [maps = input.shape, gradient, to = made.made()] {
+            for_each_row(maps, [&](std::int64_t row, std::int64_t step) {
+                std::copy_n(gradient.data() + step, maps[3], to.data() + row);
+            });
+        });
+        hand_back(builder, purpose, input,
+                  builder.in(builder.backward, purpose, made, input.value.desc(), "gradient"));
+    }
+
+  private:
+    // f(where a row of a map begins, where its part of a step does).
+    template <typename F>
+    static void for_each_row(const Shape& maps, F&& f) {
+        for (std::int64_t n = 0; n < maps[0]; ++n)
+            for (std::int64_t c = 0; c < maps[1]; ++c)
+                for (std::int64_t t = 0; t < maps[2]; ++t)
+                    f(((n * maps[1] + c) * maps[2] + t) * maps[3],
+                      ((n * maps[2] + t) * maps[1] + c) * maps[3]);
+    }
+};
+
 class Embedding final : public LayerOfOne {
   public:
     void build_forward(Builder& builder, Node& input, Node& output) override {

@@ -79,4 +79,19 @@ class Flatten final : public Sum<Flatten> {
     }
 };
 
+// Rows of all maps, (N, C, H, W), as steps (N, H, C * W).
+class MapToSequence final : public Sum<MapToSequence> {
+  public:
+    template <class Terms>
+    void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
+        Tensor& x = *inputs[0];
+        const std::size_t channels = x.extent(1), rows = x.extent(2), width = x.extent(3);
+        for (std::size_t n = 0; n < x.extent(0); ++n)
+            for (std::size_t c = 0; c < channels; ++c)
+                for (std::size_t t = 0; t < rows; ++t)
+                    terms.value({y, ((n * rows + t) * channels + c) * width, 1},
+                                {x, ((n * channels + c) * rows + t) * width, 1}, width);
+    }
+};
+
 }  // namespace timetrial::reference

@@ -64,6 +64,7 @@ inline constexpr std::array functions = {
     FunctionKind{"tanh", plain<Function, Elementwise<Tanh>>},
     FunctionKind{"sigmoid", plain<Function, Elementwise<Sigmoid>>},
     FunctionKind{"flatten", plain<Function, Flatten>},
+    FunctionKind{"map_to_sequence", plain<Function, MapToSequence>},
     FunctionKind{"dropout", plain<Function, Dropout>},
     FunctionKind{"embedding", plain<Function, Embedding>},
     FunctionKind{"lstm", shaped<Recurrent<LstmCell>>},

@@ -196,4 +196,20 @@ inline void expect_carried_states(const MakeTrainer& make, tt_dtype dtype = TT_F
         }
 }
 
+// Convolutions whose maps a recurrent layer reads row by row: of channels that blocked formats hold and of
+// others.
+inline void expect_maps_as_sequences(const MakeTrainer& make, double tolerance) {
+    for (const double channels : {1.0, 3.0, 16.0})
+        expect_step(make,
+                    {node("conv", "conv2d", {{"channels", channels}, {"kernel", 3.0}}), node("curve", "tanh"),
+                     node("rows", "map_to_sequence"), node("lstm", "lstm", {{"units", 5.0}}),
+                     node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+                    {2, 6, 7}, 5, Numbers::kReal, tolerance);
+    expect_step(
+        make,
+        {node("rows", "map_to_sequence"), node("each", "dense", {{"units", 3.0}}),
+         node("gru", "gru", {{"units", 5.0}}), node("last", "dense", {{"units", 4.0}}), loss_of("last")},
+        {2, 3, 5}, 4, Numbers::kReal, tolerance);
+}
+
 }  // namespace timetrial::testing

@@ -22,6 +22,7 @@ from timetrial.networks.mobilenet import mobilenet_v2, mobilenet_v2_32
 from timetrial.networks.own import network_from_function, network_from_toml
 from timetrial.networks.resnet import resnet18, resnet20, resnet50
 from timetrial.networks.sequences import (
+    conv_lstm,
     gru_translation,
     gru_vowels,
     lstm_bahrampour,
@@ -70,6 +71,7 @@ NETWORKS: dict[str, Callable[[], NetworkDefinition]] = {
     "lstm-lm": lstm_lm,
     "lstm-lm-carried": lstm_lm_carried,
     "lstm-lm-tied": lstm_lm_tied,
+    "conv-lstm": conv_lstm,
     "gru-translation": gru_translation,
     "lstm-vowels": lstm_vowels,
     "gru-vowels": gru_vowels,

@@ -13,6 +13,12 @@ Shape infer_flatten(const LayerView& layer) {
     return {input[0], element_count(input) / input[0]};
 }
 
+Shape infer_map_to_sequence(const LayerView& layer) {
+    need_images(layer);
+    const Shape& input = layer.input_shape();
+    return {input[0], input[2], input[1] * input[3]};
+}
+
 Shape infer_upsample2d(const LayerView& layer) {
     need_images(layer);
     const Shape& input = layer.input_shape();
@@ -52,6 +58,12 @@ std::vector<LayerKind> shapes() {
          .source = "row-major, as in the shapes of this table",
          .moves_nothing = true,
          .keeps_places = true},
+        {.name = "map_to_sequence",
+         .infer_shape = infer_map_to_sequence,
+         .formula =
+             "`(N, C, H, W)` as the sequence `(N, H, C W)`, `y[n,t,c W + w] = x[n,c,t,w]`: the rows of all "
+             "maps are its steps, from top to bottom",
+         .source = "Shi, Bai and Yao, TPAMI 39, 2017, whose steps are the columns"},
         {.name = "upsample2d",
          .attributes = {pair("scale", 1)},
          .infer_shape = infer_upsample2d,

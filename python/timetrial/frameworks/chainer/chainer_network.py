@@ -154,6 +154,9 @@ LAYERS = {
     "relu6": lambda functions, _chain, _node, x: functions.clipped_relu(x, 6.0),
     "tanh": lambda functions, _chain, _node, x: functions.tanh(x),
     "sigmoid": lambda functions, _chain, _node, x: functions.sigmoid(x),
+    "map_to_sequence": lambda functions, _chain, node, x: functions.reshape(
+        functions.transpose(x, (0, 2, 1, 3)), node.shape
+    ),
     "flatten": lambda functions, _chain, _node, x: functions.reshape(x, (len(x), -1)),
     "dropout": lambda _functions, _chain, _node, x, mask=None: x if mask is None else x * mask,
     "add": lambda functions, _chain, _node, *inputs: functions.add(*inputs),

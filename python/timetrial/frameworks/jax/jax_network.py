@@ -104,6 +104,7 @@ LAYERS = {
     "relu6": _relu6,
     "tanh": lambda jax, _node, _values, x: jax.numpy.tanh(x),
     "sigmoid": lambda jax, _node, _values, x: jax.nn.sigmoid(x),
+    "map_to_sequence": lambda _jax, node, _values, x: x.transpose(0, 2, 1, 3).reshape(node.shape),
     "flatten": lambda _jax, _node, _values, x: x.reshape(x.shape[0], -1),
     "dropout": lambda _jax, _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _jax, _node, _values, x, *more: sum(more, x),

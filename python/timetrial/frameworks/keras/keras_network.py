@@ -74,6 +74,8 @@ class Network(object):
                 before = [layers.ZeroPadding2D(borders(node), data_format=self._format)]
         elif node.kind == "flatten" and self._format == "channels_last" and len(shape) == 4:
             before = [layers.Permute((3, 1, 2))] if keeps_order(self._job, node.name) else []
+        elif node.kind == "map_to_sequence":
+            before = [layers.Permute((1, 3, 2) if self._format == "channels_last" else (2, 1, 3))]
         self._before[node.name] = before
         self.layers[node.name] = self._kinds[node.kind](layers, node, padding, self._format)
 
@@ -137,6 +139,7 @@ LAYERS = {
     "leaky_relu": lambda layers, node, *_: layers.LeakyReLU(node.attributes["slope"], name=node.name),
     "relu6": lambda layers, node, *_: layers.ReLU(6.0, name=node.name),
     "flatten": _flatten,
+    "map_to_sequence": lambda layers, node, *_: layers.Reshape(tuple(node.shape[1:]), name=node.name),
     "dropout": lambda layers, node, *_: layers.Multiply(name=node.name),  # of values and mask
     "add": lambda layers, node, *_: layers.Add(name=node.name),
     "concat": _concat,

@@ -105,6 +105,9 @@ LAYERS = {
     "tanh": _activation,
     "sigmoid": _activation,
     "flatten": lambda ops, _, x: ops.Flatten(x),
+    "map_to_sequence": lambda ops, node, x: ops.reshape(
+        ops.transpose(x, axes=(0, 2, 1, 3)), shape=node.shape
+    ),
     "dropout": lambda _, _node, x, mask=None: x if mask is None else x * mask,
     "add": lambda ops, _, *inputs: ops.add_n(*inputs),
     "concat": lambda ops, _, *inputs: ops.concat(*inputs, dim=1),

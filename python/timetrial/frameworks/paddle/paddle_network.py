@@ -129,6 +129,9 @@ LAYERS = {
     "tanh": lambda paddle, _: paddle.nn.Tanh(),
     "sigmoid": lambda paddle, _: paddle.nn.Sigmoid(),
     "flatten": lambda paddle, _: paddle.nn.Flatten(),
+    "map_to_sequence": lambda paddle, node: paddle_sequences.Layer(
+        lambda x: paddle.reshape(paddle.transpose(x, [0, 2, 1, 3]), node.shape)
+    ),
     "dropout": lambda paddle, _: _Join(_dropped),
     "add": lambda paddle, _: _Join(paddle.add_n),
     "concat": lambda paddle, _: _Join(lambda inputs: paddle.concat(inputs, axis=1)),

@@ -110,6 +110,7 @@ LAYERS = {
     "tanh": lambda _node, _values, x: pt.tanh(x),
     "sigmoid": lambda _node, _values, x: pt.sigmoid(x),
     "flatten": lambda node, _, x: x.reshape(node.shape),
+    "map_to_sequence": lambda node, _, x: x.dimshuffle(0, 2, 1, 3).reshape(node.shape),
     "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _values, x, *more: sum(more, x),
     "concat": lambda _node, _values, *inputs: pt.concatenate(inputs, axis=1),

@@ -105,6 +105,14 @@ def _batch_norm(torch, node):
     return BatchNorm(node.shape[1], eps=node.attributes["epsilon"], momentum=node.attributes["momentum"])
 
 
+def _map_to_sequence(torch):
+    class MapToSequence(torch.nn.Module):
+        def forward(self, x):
+            return x.permute(0, 2, 1, 3).flatten(2)
+
+    return MapToSequence()
+
+
 def _local_response_norm(torch, node):
     size, beta, k = (node.attributes[key] for key in ("size", "beta", "k"))
     return torch.nn.LocalResponseNorm(size, alpha=response_alpha(node, over_size=True), beta=beta, k=k)
@@ -136,6 +144,7 @@ LAYERS = {
     "tanh": lambda torch, _: torch.nn.Tanh(),
     "sigmoid": lambda torch, _: torch.nn.Sigmoid(),
     "flatten": lambda torch, _: torch.nn.Flatten(),
+    "map_to_sequence": lambda torch, _: _map_to_sequence(torch),
     "dropout": lambda torch, _: _dropout(torch),
     "add": lambda torch, _: _join(torch, lambda inputs: sum(inputs[1:], inputs[0])),
     "concat": lambda torch, _: _join(torch, lambda inputs: torch.cat(inputs, 1)),

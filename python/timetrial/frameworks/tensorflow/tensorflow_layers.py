@@ -149,6 +149,11 @@ def _flatten(tf, node, _, x):
     return tf.reshape(x, [-1, size])
 
 
+def _map_to_sequence(tf, node, _, x):
+    """Of (N, H, W, C)."""
+    return tf.reshape(tf.transpose(x, [0, 1, 3, 2]), node.shape)
+
+
 # Functions of (tf, node, variables by the job's names as Values, the layer's inputs).
 LAYERS = {
     "dense": _dense,
@@ -167,6 +172,7 @@ LAYERS = {
     "tanh": lambda tf, _node, _values, x: tf.tanh(x),
     "sigmoid": lambda tf, _node, _values, x: tf.sigmoid(x),
     "flatten": _flatten,
+    "map_to_sequence": _map_to_sequence,
     "dropout": lambda _tf, _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda tf, _node, _values, *inputs: tf.add_n(inputs),
     # The channels of images, the features of flat values.

@@ -101,6 +101,7 @@ LAYERS = {
     "tanh": lambda _node, _values, x: tensor.tanh(x),
     "sigmoid": lambda _node, _values, x: tensor.nnet.sigmoid(x),
     "flatten": lambda _node, _values, x: x.flatten(2),
+    "map_to_sequence": lambda node, _values, x: x.dimshuffle(0, 2, 1, 3).reshape(node.shape),
     "dropout": lambda _node, _values, x, mask=None: x if mask is None else x * mask,
     "add": lambda _node, _values, x, *more: sum(more, x),
     "concat": lambda _node, _values, *inputs: tensor.concatenate(inputs, axis=1),
