@@ -165,6 +165,7 @@ class FakeEngine:
         graph = SimpleNamespace(
             batch_size=workload.batch_size,
             couples_batch=False,
+            carries_state=False,
             check_training=lambda: None,
             multiply_accumulates=lambda task: 1_000_000,
             parameter_count=10,

@@ -66,8 +66,15 @@ def _recurrent(chainer, node, job):
 
 # Functions of (chainer, node, job) that make a link. Recurrent: Chainer's n_step_lstm, n_step_bilstm and the
 # like; of a GRU the reset is behind.
-LINKS = {"embedding": _embedding, **dict.fromkeys(("lstm", "gru", "continued_gru", "rnn"), _recurrent)}
-LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
+LINKS = {
+    "embedding": _embedding,
+    "lstm": _recurrent,
+    "gru": _recurrent,
+    "continued_gru": _recurrent,
+    "rnn": _recurrent,
+}
+_BEHIND = {"reset_after": True}
+LIMITS = {"gru": _BEHIND, "continued_gru": _BEHIND}
 
 
 def _linked(_, chain, node, *inputs):

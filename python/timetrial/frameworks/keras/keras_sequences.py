@@ -82,7 +82,8 @@ _KINDS = {"lstm": "LSTM", "gru": "GRU", "continued_gru": "GRU", "rnn": "SimpleRN
 LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
 # Two biases are moved by their sum; only a GRU with its reset behind the product has both.
 LIMITS = {"lstm": ONE_BIAS, "rnn": ONE_BIAS}
-GATES = dict.fromkeys(("gru", "continued_gru"), (1, 0, 2))  # z, r, n
+_ZRN = (1, 0, 2)
+GATES = {"gru": _ZRN, "continued_gru": _ZRN}
 
 
 def parameters_of(node, layer):

@@ -85,7 +85,8 @@ LAYERS = {
     "mean_over_time": _mean_over_time,
 }
 # Its GRU has the reset behind the product.
-LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
+_BEHIND = {"reset_after": True}
+LIMITS = {"gru": _BEHIND, "continued_gru": _BEHIND}
 
 
 def path_of(mx, node):

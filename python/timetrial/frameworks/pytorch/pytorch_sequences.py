@@ -161,7 +161,8 @@ def _mean_over_time(torch):
 
 
 # Torch's GRU has its reset behind the product.
-LIMITS = {kind: {"reset_after": True} for kind in ("gru", "continued_gru")}
+_BEHIND = {"reset_after": True}
+LIMITS = {"gru": _BEHIND, "continued_gru": _BEHIND}
 
 # Functions of (torch, node) that make a module.
 LAYERS = {

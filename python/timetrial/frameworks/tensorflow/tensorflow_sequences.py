@@ -8,7 +8,8 @@ gradient is registered as that of the older kernel (2.21, python/ops/rnn_grad.py
 
 from timetrial_adapter import directions, goes_on, in_directions, is_all
 
-GATES = dict.fromkeys(("lstm", "stateful_lstm"), (0, 2, 1, 3))
+_IGFO = (0, 2, 1, 3)
+GATES = {"lstm": _IGFO, "stateful_lstm": _IGFO}
 
 
 def _counted(tf, node_steps, lengths):
@@ -200,7 +201,7 @@ LAYERS = {
     "mean_over_time": _mean_over_time,
 }
 # What is otherwise where XLA compiles, and where batches are cut (`lengths=trimmed`), which XLA cannot.
-COMPILED = dict.fromkeys(("lstm", "stateful_lstm"), _recurrent(_lstm_loop))
+COMPILED = {"lstm": _recurrent(_lstm_loop), "stateful_lstm": _recurrent(_lstm_loop)}
 TRIMMED = {
     "lstm": _recurrent(_fused, trims=True),
     "gru": _recurrent(_gru_loop, trims=True),
