@@ -72,7 +72,7 @@ PACKING = ("chainer",)
 # Of them, those whose dense layers have a weight of their own.
 UNTIED = ("keras",)
 # And those whose recurrent layers begin anew with every batch.
-FORGETTING = ("chainer", "keras", "mxnet", "paddle")
+FORGETTING = ("keras", "mxnet", "paddle")
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)

@@ -29,6 +29,8 @@ from twins import Bench, Twin
 from timetrial.errors import InputError
 from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
+from timetrial.proof.coupled import _Search
+from timetrial.proof.judge import judge_of
 from timetrial.proof.observed import Batches
 from timetrial.records.model import LaunchRecord
 from timetrial.records.store import read_answers
@@ -370,12 +372,39 @@ def test_a_defect_of_a_tied_weight_is_caught(tmp_path: Path, defect: str, said: 
         ("inferred_from_states", "evaluation: output"),
         ("samples_exchanged", "state one.hidden"),
         ("cell_of_before", "state one.cell"),
+        ("carried_when_seen", "the way of 5 plain steps"),
     ],
 )
 def test_a_defect_of_a_carried_state_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
     parity = Bench.of(network(tmp_path, CARRIED), "synthetic-language@6", batch_size=6).proof(defect)
     assert parity.status == ("passed" if said is None else "failed"), parity.reason
     assert (said or "") in (parity.reason or "")
+
+
+@pytest.mark.attempt
+@pytest.mark.parametrize(
+    ("defect", "said"),
+    [("none", None), ("samples_exchanged", "state one.hidden"), ("cell_of_before", "state one.cell")],
+)
+def test_states_behind_a_gradient_are_judged(tmp_path: Path, defect: str, said: str | None) -> None:
+    own = network(tmp_path, CARRIED)
+    parity = Bench.of(own, "synthetic-language@6", task="gradient", batch_size=6).proof(defect)
+    assert parity.status == ("passed" if said is None else "failed"), parity.reason
+    assert f"timed step on proof: {said or ''}" in (parity.reason or "timed step on proof: ")
+
+
+def test_a_search_for_turned_decisions_begins_every_gradient_with_the_same_states(tmp_path: Path) -> None:
+    """A gradient moves the states of the judge, too."""
+    bench = Bench.of(network(tmp_path, CARRIED), "synthetic-language@6", batch_size=6)
+    files = [one for node in bench.stress.job["network"]["nodes"] for one in node["parameters"]]
+    values = {one["name"]: np.load(one["file"]).astype(np.float64) for one in files}
+    batch = Batches(bench.stress.job["streams"]).batch("proof", 0)
+    count = len(batch["tokens"])
+    for again, is_same in ((values, True), ({}, False)):
+        search = _Search(judge_of(bench.stress).witness(images=count), values, batch, 1, again)
+        first = search.gradient["one.recurrent_weight"]
+        search._gradient({})
+        assert np.array_equal(search._gradient({})["one.recurrent_weight"], first) == is_same
 
 
 @pytest.mark.attempt

@@ -94,6 +94,7 @@ class OneDirection {
     // Behind that, where every sample has all steps: what it comes to.
     void keep(const Edge<T>& output, Share images, const Packing<T>& packing, T* hidden, T* cell) {
         const int64_t last = packing.steps() - 1;
+        if (last < 0) return;  // no samples
         for_each_row(rows_of(images.begin), packing, last, [&](const CellRow<T>& row, int64_t r) {
             const int64_t place = packing.sample(r) * units_;
             std::copy_n(shown_at(packing, output.value, r, last), units_, hidden + place);

@@ -50,10 +50,9 @@ class Recurrent final : public Layer<T> {
         go(inputs, output, images, thread, start_of(inputs));
     }
 
-    void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
+    void backward_weights(Inputs<T>, const Edge<T>& output, Share images, int thread) override {
         for (auto& one : directions_)
-            one.backward_weights(output, images, packing_of(thread),
-                                 begins == Begins::kAtInput && inputs[1].edge->gradient != nullptr);
+            one.backward_weights(output, images, packing_of(thread), begins == Begins::kAtInput);
     }
 
     void backward_data(Inputs<T> inputs, const Edge<T>&, Share images, int thread) override {

@@ -44,14 +44,11 @@ class Watch {
     at::CallbackHandle handle_;
 };
 
-// "mkldnn_rnn_layer"; empty: none of oneDNN's. Two samples of unequal lengths, where it reads lengths: of
-// equal ones ATen may go another way.
-inline std::string kernel_of(const Operation& layer, int64_t features, bool learns, bool has_lengths) {
+// "mkldnn_rnn_layer"; empty: none of oneDNN's. `is_stateful`: it would move its states where it learns.
+inline std::string kernel_of(const Operation& layer, const Inputs& inputs, bool learns, bool is_stateful) {
     const at::AutoGradMode mode(learns);
     const Watch watch;
-    Inputs inputs{at::zeros({2, 2, features}, at::kFloat)};
-    if (has_lengths) inputs.push_back(at::arange(2, 0, -1, at::kLong));
-    layer(inputs, learns ? Mode::kTraining : Mode::kInference);
+    layer(inputs, learns && !is_stateful ? Mode::kTraining : Mode::kInference);
     for (const std::string& name : Watch::names())
         if (name.find("mkldnn") != std::string::npos) return name.substr(name.find("::") + 2);
     return "";
@@ -63,16 +60,22 @@ inline Facts path_facts(const tt_network& network, const Graph& graph, bool lear
     const std::vector<Layer> layers = read_layers(network);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const Layer& layer = layers[i];
-        if (layer.kind != "lstm" && layer.kind != "gru" && layer.kind != "rnn") continue;
+        const bool is_stateful = layer.kind == "stateful_lstm", is_continued = layer.kind == "continued_gru";
+        const bool is_lstm = is_stateful || layer.kind == "lstm";
+        if (!is_lstm && !is_continued && layer.kind != "gru" && layer.kind != "rnn") continue;
         const Shape& sequence = layers[layer.inputs[0]].shape;
-        const bool has_lengths = layer.inputs.size() > 1;
+        const bool has_lengths = !is_continued && layer.inputs.size() > 1;
         const Way way = has_lengths ? along_time().way : Way::kPadded;
-        const std::string kernel = kernel_of(graph.nodes[i].operation, sequence[2], learns, has_lengths);
+        // Two samples of unequal lengths, where it reads lengths: of equal ones ATen may go another way.
+        Inputs inputs{at::zeros({is_stateful ? sequence[0] : 2, 2, sequence[2]}, at::kFloat)};
+        if (has_lengths) inputs.push_back(at::arange(2, 0, -1, at::kLong));
+        if (is_continued) inputs.push_back(at::zeros({2, layers[layer.inputs[1]].shape[1]}, at::kFloat));
+        const std::string kernel = kernel_of(graph.nodes[i].operation, inputs, learns, is_stateful);
         const std::string loop =
             way == Way::kPacked ? "native loop over packed steps" : "native loop over the steps";
         const std::string path = kernel.empty() ? loop : "oneDNN's kernel (" + kernel + ")";
         facts.emplace_back(layer.name + " forward", path + ", " + computed_words(way, sequence[1]));
-        if (kernel.empty() && layer.kind == "lstm" && way != Way::kPacked)
+        if (kernel.empty() && is_lstm && way != Way::kPacked)
             facts.emplace_back(layer.name + " faster", "torch.mkldnn=true gives it to oneDNN's kernel");
     }
     along_time().clear_counts();  // of what was tried here

@@ -119,6 +119,18 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_d
         for (const bool both : {false, true})
             expect_sequence_step(make, encoder_decoder(both ? 7 : 17, gru, both), tokens_and_labels(6), 7,
                                  tolerance);
+    // A state without a gradient, of a network's own input; one step.
+    for (const AttributeSpecs& gru : kinds_of_gru())
+        for (const std::int64_t steps : {1, 5}) {
+            AttributeSpecs units = gru;
+            units["units"] = 3.0;
+            expect_sequence_step(
+                make,
+                {node_of("mean", "mean_over_time", {"series"}),
+                 node_of("decoder", "continued_gru", {"series", "mean"}, units),
+                 node("last", "dense", {{"units", 3.0}}), loss_of("last")},
+                {{"series", TT_F32, {steps, 3}, TT_INPUT}, {"labels", TT_I64, {}, TT_TARGET}}, 4, tolerance);
+        }
     for (const double biases : {0.0, 1.0, 2.0})
         check(text_classifier(9, 9, {{"biases", biases}}, {"lengths"}, "rnn"), 6, 5);
     // Backward in time, and both ways; widths that fill no register, so that the second half begins within

@@ -82,18 +82,18 @@ def explain_coupled(
     # Who takes equal maxima otherwise does so where maxima are picked.
     if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):
         return {}, []
-    search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first))
+    again = parameters if whole else {}
+    search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first), again)
     for together in reversed(search.groups):
         search.settle(together, mine, tolerance, doubted or {})
     return search.gradient, [search.words_of(one, first) for one in search.turned]
 
 
 class _Search:
-    """`images`: all different, each `times` in the batch."""
+    """`images`: all different, each `times` in the batch. `again`: loaded in front of every gradient."""
 
-    def __init__(self, witness: Witness, parameters: Tensors, images: Tensors, times: int):
-        self._witness = witness
-        self._images = images
+    def __init__(self, witness: Witness, parameters: Tensors, images: Tensors, times: int, again: Tensors):
+        self._witness, self._images, self._again = witness, images, again
         self._nodes = {node["name"]: node for node in witness.nodes}
         self._owners = _owners(witness.nodes)
         self.groups = _together(witness.nodes)
@@ -207,7 +207,7 @@ class _Search:
     def _difference(self, chances: Sequence[_Chance], names: Sequence[str]) -> Tensors:
         self._asks_left -= 1
         nudges = self._with(chances)
-        turned = self._witness.gradient(self._images, nudges, activations=False).gradient
+        turned = self._gradient(nudges)
         return {name: turned[name] - self._now[name] for name in names}
 
     def _turn(self, chosen: Sequence[tuple[_Chance, float]]) -> None:
@@ -218,10 +218,14 @@ class _Search:
             if share == 1:
                 self._asks_left -= 1
                 self._nudges = self._with(those)
-                self._now = self._witness.gradient(self._images, self._nudges, activations=False).gradient
+                self._now = self._gradient(self._nudges)
             else:
                 for name, values in self._difference(those, list(self._now)).items():
                     self._parts[name] = self._parts.get(name, 0.0) + share * values
+
+    def _gradient(self, nudges: Tensors) -> Tensors:
+        self._witness.load(self._again)
+        return self._witness.gradient(self._images, nudges, activations=False).gradient
 
     def _with(self, chances: Sequence[_Chance]) -> Tensors:
         edges = (edge for one in chances for edge in one.edges)

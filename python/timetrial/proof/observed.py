@@ -49,8 +49,8 @@ class Observation:
     `name` says when, for people ("step 3"; "" for the first gradient). `fresh`: right after a reset, so
     `before` must be the initial values, and every state 0. `step`: how many steps it had taken since then,
     which the rate and the rule may depend on. `earlier`: the look one step before `before`.
-    `kept`: the look behind, where nothing may have changed. A group is empty where nothing of the kind was
-    asked or shown.
+    `kept`: the look behind, where nothing may have changed; `moved`: states of layers behind a gradient. A
+    group is empty where nothing of the kind was asked or shown.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Observation:
     after: Look | None = None
     output: NDArray[Any] | None = None
     kept: Look | None = None
+    moved: Tensors = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
 from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors, rows_of
 from timetrial.proof.parts import evenly
 from timetrial.proof.rule import changes, implied_gradient, lacking
-from timetrial.proof.ways import Guide
+from timetrial.proof.ways import Guide, relative_distance
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
 
@@ -147,7 +147,7 @@ def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
     """The first losses of a timed launch against its proof's; words for the first that differs by more than
     two roundings of the same steps may."""
     for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False)):
-        error, tolerance = _relative(mine, proven), F32.loss * GROWTH**step
+        error, tolerance = relative_distance(mine, proven), F32.loss * GROWTH**step
         if not error <= tolerance:
             return (
                 f"the loss of step {step + 1} is {mine:.9g}, in the proof it was {proven:.9g} "
@@ -297,10 +297,11 @@ class _Court:
                 size = change.size if change.size > 0 else 1.0
                 name = _name(seen, f"{change.kind} {change.name}")
                 found.append(_comparison(name, "relative_l2", change.error / size, change.limit / size))
-            for name in self._expected.states:
-                judged = answer.state[name]
-                doubted = doubt.allowed("state", name) + 4 * UNIT * _spread(answer.state, name)
-                found.append(_layer_state(seen, seen.after, name, judged, kept * value, doubted))
+        behind = seen.moved if seen.after is None else seen.after.layer_state
+        for name in self._expected.states if behind else ():
+            judged = answer.state[name]
+            doubted = doubt.allowed("state", name) + 4 * UNIT * _spread(answer.state, name)
+            found.append(_layer_state(seen, behind, name, judged, kept * value, doubted))
         return found
 
     def _explained(
@@ -400,7 +401,7 @@ class _Court:
         )
 
     def _loss(self, name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
-        return _comparison(name, "relative", _relative(mine, theirs), self.precision.loss * growth)
+        return _comparison(name, "relative", relative_distance(mine, theirs), self.precision.loss * growth)
 
 
 def _verdict(court: _Court, losses: list[float], prefix: str) -> Parity:
@@ -449,11 +450,11 @@ def _wide(tensors: Tensors) -> Tensors:
 
 
 def _layer_state(
-    seen: Observation, after: Look, name: str, judged: NDArray[Any], tolerance: float, doubted: float
+    seen: Observation, behind: Tensors, name: str, judged: NDArray[Any], tolerance: float, doubted: float
 ) -> Comparison:
     """Change against change; a state that is kept in f32 is off by rounding."""
     before = np.asarray(seen.before.layer_state[name], np.float64)
-    mine = np.asarray(after.layer_state[name], np.float64)
+    mine = np.asarray(behind[name], np.float64)
     size = norm(judged - before) or 1.0
     limit = tolerance * size + 4 * UNIT * (norm(judged) + norm(before)) + doubted
     return _comparison(_name(seen, f"state {name}"), "relative_l2", norm(mine - judged) / size, limit / size)
@@ -527,11 +528,9 @@ def _form(seen: Observation, expected: Expected) -> tuple[str, str] | None:
             if name not in moment.layer_state:
                 words = "the contender does not show this state of a layer: no step can be judged without"
                 return name, f"{name}: {words}"
-            if moment.layer_state[name].shape != values.shape:
-                return (
-                    name,
-                    f"{name}: shape {moment.layer_state[name].shape}, expected {values.shape} (state)",
-                )
+            shape = moment.layer_state[name].shape
+            if shape != values.shape:
+                return name, f"{name}: shape {shape}, expected {values.shape} (state)"
         for name, tensor in moment.state.items():
             parameter, _, state = name.rpartition(".")
             if parameter in shapes and tensor.shape != shapes[parameter]:
@@ -587,10 +586,6 @@ def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
     """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
     size, apart = norm(theirs), distance(mine, theirs)
     return apart / size if size > 0 else apart
-
-
-def _relative(mine: float, theirs: float) -> float:
-    return abs(mine - theirs) / abs(theirs) if theirs else abs(mine)
 
 
 def _reason(first: Comparison, words: str | None) -> str:

@@ -137,15 +137,14 @@ class PartJudge:
 
 def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
     """Where each different sample (image with label) comes first; and which of them each place has."""
-    count = sample_count(batch)
-    keys = [tuple(array[number].tobytes() for array in batch.values()) for number in range(count)]
+    keys = [tuple(one[n].tobytes() for one in batch.values()) for n in range(sample_count(batch))]
     known = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([keys.index(key) for key in known]), np.array([known[key] for key in keys])
 
 
 def evenly(batch: Tensors, *, whole: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The same where each comes equally often: those alone are the batch. Otherwise, and where the `whole` of
-    it is asked for since alike samples have states of their own, all samples, as they are."""
+    """The same where each comes equally often: those alone are the batch. Otherwise all samples, as they are;
+    so where the `whole` is asked for, since alike ones have states of their own."""
     first, place = different(batch)
     if not whole and len(set(np.bincount(place).tolist())) == 1:
         return first, place

@@ -125,7 +125,8 @@ def timed_observations(task: str, contact: Contact, prefix: str) -> list[Observa
         if task == "forward":
             found.append(replace(plain, output=contact.predicted()))
         else:
-            found.append(replace(plain, loss=losses[-1], gradient=contact.dump("gradient")))
+            moved = contact.dump("state")
+            found.append(replace(plain, loss=losses[-1], gradient=contact.dump("gradient"), moved=moved))
     return found
 
 

@@ -60,12 +60,13 @@ class Way:
     def errors(self, losses: Sequence[float]) -> list[float]:
         """Of a contender's losses, as parts of what each step may differ by."""
         return [
-            _distance(mine, theirs) / (self.tolerance * GROWTH**step)
+            relative_distance(mine, theirs) / (self.tolerance * GROWTH**step)
             for step, (mine, theirs) in enumerate(zip(losses, self.losses, strict=False))
         ]
 
 
-def _distance(mine: float, theirs: float) -> float:
+def relative_distance(mine: float, theirs: float) -> float:
+    """Infinity for what is not finite; the plain one where theirs is 0."""
     distance = abs(mine - theirs) / (abs(theirs) or 1.0)
     return distance if math.isfinite(distance) else math.inf
 

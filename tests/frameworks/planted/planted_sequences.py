@@ -19,13 +19,14 @@ import numpy as np
 # scores make of it; scores by what the table began as; and a table that the rule moves once for each. Of a
 # layer that goes on from batch to batch: only h goes on, and c begins anew; it shows states that it doesn't
 # read; inference reads them; the states of two samples change places; c is moved to what it was before the
-# last step.
+# last step; it begins anew where nobody has looked since the last step.
 DEFECTS = (
     "bias_gradient", "accumulated_gradients", "lengths_forward_only", "carried_state", "second_bias",
     "lengths_ignored", "reset_in_front", "biases_alike", "mean_over_all", "skipped_forward_only",
     "cut_too_early", "padded_end", "padded_as_trimmed", "miscounted",
     "reverse_from_padding", "directions_exchanged", "not_turned_back",
     "only_hidden_goes_on", "states_unread", "inferred_from_states", "samples_exchanged", "cell_of_before",
+    "carried_when_seen",
     "tied_without_lookup", "tied_without_scores", "tied_to_initial", "tied_and_moved_twice",
 )  # fmt: skip
 LAYERS = (
@@ -160,6 +161,8 @@ class Sequences:
         h, c = (self.states[name].astype(np.float64) for name in names)
         none = np.zeros(h.shape)
         if not self.learns and self.defect != "inferred_from_states":
+            h, c = none, none
+        if self.defect == "carried_when_seen" and self.unseen:
             h, c = none, none
         start = {"states_unread": (none, none), "only_hidden_goes_on": (h, none)}.get(self.defect, (h, c))
         shown = self._forward_lstm(node, x, p, start)

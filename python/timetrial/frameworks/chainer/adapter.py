@@ -6,7 +6,15 @@ import numpy as np
 from chainer_network import LAYERS, LOSSES, make_chain
 from chainer_sequences import LIMITS, path_of
 from chainer_updates import Updates
-from timetrial_adapter import BaseAdapter, blas_threads, is_recurrent, openmp_threads, path_facts, steps_of
+from timetrial_adapter import (
+    BaseAdapter,
+    blas_threads,
+    carried,
+    is_recurrent,
+    openmp_threads,
+    path_facts,
+    steps_of,
+)
 from timetrial_updates import OPTIMIZERS
 
 
@@ -107,7 +115,7 @@ class Adapter(BaseAdapter):
         return self._updates.states(self._named)
 
     def layer_states(self):
-        """Of batch normalizations."""
+        """Of batch normalizations, and of layers that go on from batch to batch."""
         return {
             "{}.{}".format(node.name, key): value
             for node in self._job.nodes
@@ -118,6 +126,8 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch, by a copy whose states may move."""
         model, self.model = self.model, copy.deepcopy(self.model)
+        for name in carried(self._job):
+            getattr(self.model, name.partition(".")[0]).rewind()
         with chainer.no_backprop_mode():
             values = self._values(self._inputs)
         self.model = model

@@ -10,10 +10,10 @@ def make_chain(chainer, job):
     chain = chainer.Chain()
     with chain.init_scope():
         for node in job.nodes:
-            if node.states:
-                setattr(chain, node.name, _batch_normalization(chainer, node, job))
-            elif node.kind in OWN_LINKS:
+            if node.kind in OWN_LINKS:
                 setattr(chain, node.name, OWN_LINKS[node.kind](chainer, node, job))
+            elif node.states:
+                setattr(chain, node.name, _batch_normalization(chainer, node, job))
             if node.states or not node.parameters or node.kind in OWN_LINKS:
                 continue
             weight = np.array(job.parameters[weight_name(node)])

@@ -25,6 +25,16 @@ def _recurrent(chainer, node, job):
                 for name, _ in node.parameters:
                     parameter = chainer.Parameter(np.array(job.parameters[name]))
                     setattr(self, name[len(node.name) + 1 :], parameter)
+            # The states of one that goes on from batch to batch; as the last step found them.
+            self.kept = self.before = [np.array(job.states[name]) for name, _ in node.states]
+
+        def shown(self):
+            """The states, as the job has them."""
+            return {name[len(node.name) + 1 :]: one for (name, _), one in zip(node.states, self.kept)}
+
+        def rewind(self):
+            """To where the last step began."""
+            self.kept = self.before
 
         def forward(self, x, second=None):
             """`second`: lengths, or the state in front of the first step."""
@@ -35,11 +45,16 @@ def _recurrent(chainer, node, job):
             samples = functions.separate(chainer.as_variable(x))
             given = functions.transpose_sequence(self._turned([samples[n][: lengths[n]] for n in order]))
             starts = [np.zeros((len(parts), count, units), np.float32)] * (2 if cell == "lstm" else 1)
+            goes_on = bool(self.kept) and chainer.config.train
             if is_continued:
                 starts = [functions.expand_dims(second, 0)]
+            if goes_on:
+                self.before, starts = self.kept, [one[None] for one in self.kept]
             weights = [self._gates(one, "weight") + self._gates(one, "recurrent_weight") for one in parts]
             biases = [self._gates(one, "bias") + self._gates(one, "recurrent_bias") for one in parts]
-            last, *_, states = computes(1, 0.0, *starts, weights, biases, given)
+            last, *more, states = computes(1, 0.0, *starts, weights, biases, given)
+            if goes_on:
+                self.kept = [np.array(one.array[0]) for one in (last, *more)]
             back = np.argsort(order)
             if not is_all(node):
                 return functions.concat([last[k] for k in range(len(parts))], axis=1)[back]
@@ -69,6 +84,7 @@ def _recurrent(chainer, node, job):
 LINKS = {
     "embedding": _embedding,
     "lstm": _recurrent,
+    "stateful_lstm": _recurrent,
     "gru": _recurrent,
     "continued_gru": _recurrent,
     "rnn": _recurrent,
@@ -102,7 +118,8 @@ def path_of(chainer, link, steps):
         def forward_postprocess(self, function, _):
             labels.append(function.label)
 
-    with Watch(), chainer.no_backprop_mode():
+    # While it learns, one that goes on would.
+    with Watch(), chainer.no_backprop_mode(), chainer.using_config("train", False):
         link(*link.one_sample(steps))
     products = sum(label == "LinearFunction" for label in labels)
     return "loop over the steps ({} matrix products)".format(products) if products else "fused function"

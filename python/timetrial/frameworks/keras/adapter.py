@@ -9,7 +9,7 @@ from keras_network import Network
 from keras_paths import path_of
 from keras_sequences import GATES, LIMITS
 from keras_updates import Updates
-from timetrial_adapter import BaseAdapter, ChannelsLast, is_recurrent, path_facts
+from timetrial_adapter import BaseAdapter, ChannelsLast, is_recurrent, path_facts, reads_lengths
 from timetrial_updates import OPTIMIZERS
 
 
@@ -83,7 +83,7 @@ class Adapter(BaseAdapter):
         layer, shapes = self._network.layers[node.name], [one.shape for one in read]
         path, is_fast = path_of(self.mode, layer, shapes)
         faster = None
-        if is_fast is False and len(read) > 1 and path_of(self.mode, layer, shapes[:1])[1]:
+        if is_fast is False and reads_lengths(node) and path_of(self.mode, layer, shapes[:1])[1]:
             faster = "without lengths Keras multiplies the inputs of all steps at once"
         return path_facts(self._job, node, path, faster)
 
