@@ -58,7 +58,8 @@ TEST_P(OneDnn, GoesAlongTime) {
 }
 TEST_P(OneDnn, ReadsMapsRowByRow) { expect_maps_as_sequences(make(), 1e-5); }
 TEST_P(OneDnn, CarriesStates) {
-    if (std::string(GetParam()) == "1") expect_carried_states(make());
+    if (std::string(GetParam()) == "1") return expect_carried_states(make());
+    expect_carried_states(make(), TT_F32, {7});  // threads meet often: of one width
 }
 TEST_P(OneDnn, EachKindIsRight) { expect_each_kind(make()); }
 

@@ -284,7 +284,7 @@ def test_an_encoder_and_its_decoder_are_proven(tmp_path: Path, backend: str, tas
     _prove(tmp_path, backend, TRANSLATION, "synthetic-pairs@6", **how)
 
 
-def test_a_learning_launch_goes_on_and_its_evaluations_begin_anew(tmp_path: Path) -> None:
+def test_a_network_that_goes_on_learns(tmp_path: Path) -> None:
     record = _launch(tmp_path, "eigen", CARRIED, "synthetic-language@6", 64, purpose="learning")
     assert record.evaluations[-1].loss < record.evaluations[0].loss < 9.2104
 
@@ -331,52 +331,31 @@ def test_the_recipe_of_the_proof_leads_no_further_than_half_of_the_loss(tmp_path
 
 @pytest.mark.attempt
 @pytest.mark.parametrize(
-    ("defect", "said"),
+    ("text", "defect", "said"),
     [
-        ("none", None),
-        ("mean_over_all", "loss"),
-        ("skipped_forward_only", "gradient "),
-        ("half_batch", "loss"),
+        (LANGUAGE, "none", None),
+        (LANGUAGE, "mean_over_all", "loss"),
+        (LANGUAGE, "skipped_forward_only", "gradient "),
+        (LANGUAGE, "half_batch", "loss"),
+        (TIED, "none", None),
+        (TIED, "tied_without_lookup", "gradient in.weight"),
+        (TIED, "tied_without_scores", "gradient in.weight"),
+        (TIED, "tied_to_initial", "output"),
+        (TIED, "tied_and_moved_twice", "in.weight"),
+        (CARRIED, "none", None),
+        (CARRIED, "only_hidden_goes_on", "activation one"),
+        (CARRIED, "states_unread", "activation one"),
+        (CARRIED, "inferred_from_states", "evaluation: output"),
+        (CARRIED, "samples_exchanged", "state one.hidden"),
+        (CARRIED, "cell_of_before", "state one.cell"),
+        (CARRIED, "carried_when_seen", "the way of 5 plain steps"),
     ],
 )
-def test_a_defect_of_a_loss_for_each_step_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
-    parity = Bench.of(network(tmp_path, LANGUAGE), "synthetic-language@6", batch_size=6).proof(defect)
-    assert parity.status == ("passed" if said is None else "failed"), parity.reason
-    assert (said or "") in (parity.reason or "")
-
-
-@pytest.mark.attempt
-@pytest.mark.parametrize(
-    ("defect", "said"),
-    [
-        ("none", None),
-        ("tied_without_lookup", "gradient in.weight"),
-        ("tied_without_scores", "gradient in.weight"),
-        ("tied_to_initial", "output"),
-        ("tied_and_moved_twice", "in.weight"),
-    ],
-)
-def test_a_defect_of_a_tied_weight_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
-    parity = Bench.of(network(tmp_path, TIED), "synthetic-language@6", batch_size=6).proof(defect)
-    assert parity.status == ("passed" if said is None else "failed"), parity.reason
-    assert (said or "") in (parity.reason or "")
-
-
-@pytest.mark.attempt
-@pytest.mark.parametrize(
-    ("defect", "said"),
-    [
-        ("none", None),
-        ("only_hidden_goes_on", "activation one"),
-        ("states_unread", "activation one"),
-        ("inferred_from_states", "evaluation: output"),
-        ("samples_exchanged", "state one.hidden"),
-        ("cell_of_before", "state one.cell"),
-        ("carried_when_seen", "the way of 5 plain steps"),
-    ],
-)
-def test_a_defect_of_a_carried_state_is_caught(tmp_path: Path, defect: str, said: str | None) -> None:
-    parity = Bench.of(network(tmp_path, CARRIED), "synthetic-language@6", batch_size=6).proof(defect)
+def test_a_defect_of_a_language_model_is_caught(
+    tmp_path: Path, text: str, defect: str, said: str | None
+) -> None:
+    """A loss for each step, a tied weight, a carried state."""
+    parity = Bench.of(network(tmp_path, text), "synthetic-language@6", batch_size=6).proof(defect)
     assert parity.status == ("passed" if said is None else "failed"), parity.reason
     assert (said or "") in (parity.reason or "")
 

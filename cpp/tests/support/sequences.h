@@ -180,10 +180,11 @@ inline void expect_sequences(const MakeTrainer& make, tt_dtype dtype, bool has_d
 
 // Layers that begin where the batch before ended, with a layer between them and without, of all states and of
 // the last; widths that fill no register, and one step.
-inline void expect_carried_states(const MakeTrainer& make, tt_dtype dtype = TT_F32) {
+inline void expect_carried_states(const MakeTrainer& make, tt_dtype dtype = TT_F32,
+                                  const std::vector<double>& widths = {1, 7, 16, 19}) {
     const double rounding = dtype == TT_F64 ? 1e-11 : 1e-5;
     const SgdSpec sgd{0.05, 0.9, 0.01};
-    for (const double units : {1.0, 7.0, 16.0, 19.0})
+    for (const double units : widths)
         for (const double biases : {0.0, 1.0, 2.0}) {
             const Problem problem(text_classifier(9, units, {{"biases", biases}}, {}, "stateful_lstm"),
                                   without_lengths(units > 1 ? 5 : 1), units > 7 ? 5 : 4, Numbers::kReal, 3);

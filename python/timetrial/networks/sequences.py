@@ -16,6 +16,18 @@ _LENGTHS = Input("lengths", (), "i64", "lengths")
 _LABELS = Input("labels", (), "i64", "target")
 
 
+# Of language models: the last layer with a weight of its own, their parameters and whence that number is.
+_UNTIED: tuple[tuple[str, dict[str, str]], int, str] = (
+    ("dense", {}),
+    4_651_600,
+    "2,000,000 + 2 x 320,800 + 2,010,000",
+)
+_ZAREMBA = (
+    "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
+    "without dropout"
+)
+
+
 def _texts(steps: int) -> tuple[Input, ...]:
     return Input("tokens", (steps,), "i64"), _LENGTHS, _LABELS
 
@@ -80,12 +92,9 @@ def lstm_lm() -> NetworkDefinition:
     """Two layers of 200 units over 35 words, the next word predicted at each."""
     return _language_model(
         "lstm-lm",
-        ("dense", {}),
-        4_651_600,
-        "2,000,000 + 2 x 320,800 + 2,010,000",
+        *_UNTIED,
         "embeddings of 200, two LSTMs of 200 units, the next word at each of 35 steps",
-        "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
-        "without dropout",
+        _ZAREMBA,
     )
 
 
@@ -93,12 +102,9 @@ def lstm_lm_carried() -> NetworkDefinition:
     """The same whose state goes on from batch to batch."""
     return _language_model(
         "lstm-lm-carried",
-        ("dense", {}),
-        4_651_600,
-        "2,000,000 + 2 x 320,800 + 2,010,000",
+        *_UNTIED,
         "lstm-lm with a state that is carried from batch to batch",
-        "Zaremba, Sutskever and Vinyals, Recurrent neural network regularization, 2014: the small model, "
-        "without dropout",
+        _ZAREMBA,
         layer="stateful_lstm",
         differs="",
     )

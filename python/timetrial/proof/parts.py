@@ -138,8 +138,9 @@ class PartJudge:
 def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
     """Where each different sample (image with label) comes first; and which of them each place has."""
     keys = [tuple(one[n].tobytes() for one in batch.values()) for n in range(sample_count(batch))]
-    known = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([keys.index(key) for key in known]), np.array([known[key] for key in keys])
+    known: dict[tuple[bytes, ...], int] = {}
+    place = np.array([known.setdefault(key, len(known)) for key in keys])
+    return np.unique(place, return_index=True)[1], place
 
 
 def evenly(batch: Tensors, *, whole: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:

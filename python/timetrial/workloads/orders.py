@@ -74,21 +74,14 @@ def check_buckets(workload: Workload, network: Network, samples: int) -> None:
 
 def check_goes_on(workload: Workload, network: Network, data: Entry) -> None:
     """InputError: the network goes on from batch to batch, and these samples do not."""
-    if not network.carries_state:
+    if not network.carries_state or data.table("dataset").get("goes_on"):
         return
-    if not data.table("dataset").get("goes_on"):
-        layer = next(one for one in network.nodes if layer_traits(one["kind"]).carries_state)
-        raise InputError(
-            f"layer '{layer['name']}' ({layer['kind']}) of the network '{workload.network}' goes on in each "
-            f"batch where the one before ended, but the samples of '{workload.dataset}' do not follow on "
-            "each other. Take a long text (austen, ptb, synthetic-language), or a layer that begins anew: "
-            "lstm."
-        )
-    if workload.buckets > 1:
-        raise InputError(
-            f"buckets is {workload.buckets}, but the network '{workload.network}' goes on from batch to "
-            "batch: its samples keep their order. Leave buckets out."
-        )
+    layer = next(one for one in network.nodes if layer_traits(one["kind"]).carries_state)
+    raise InputError(
+        f"layer '{layer['name']}' ({layer['kind']}) of the network '{workload.network}' goes on in each "
+        f"batch where the one before ended, but the samples of '{workload.dataset}' do not follow on each "
+        "other. Take a long text (austen, ptb, synthetic-language), or a layer that begins anew: lstm."
+    )
 
 
 def order_entry(
@@ -116,6 +109,7 @@ def order_entry(
         assert lengths is not None
         recipe |= {"buckets": buckets, "lengths": fingerprint(lengths.tolist())}
     if goes_on:
+        assert buckets == 1  # data that go on have no lengths to sort by: check_buckets()
         recipe |= {"goes_on": True}
 
     def epoch_order(epoch: int) -> Whole:

@@ -190,8 +190,8 @@ std::vector<LayerKind> sequences() {
          .formula =
              "An `lstm` whose `h` and `c` begin, while it learns, where the batch before ended: sample `n` "
              "goes on with what sample `n` left, in the states `NAME.hidden` and `NAME.cell`, `(N, units)`, "
-             "0 "
-             "at first. No gradient goes back beyond the batch (truncated back-propagation through time). In "
+             "0 at first. No gradient goes back beyond the batch (truncated back-propagation through time). "
+             "In "
              "inference they begin at 0, and what was left stays",
          .source = "Williams and Peng, Neural Computation 2, 1990; carried states: Zaremba, Sutskever and "
                    "Vinyals, arXiv 1409.2329",

@@ -228,11 +228,8 @@ class Adapter(BaseAdapter):
     def _values(self, learns):
         return Values(dict(self._weights, **self._moving), learns)
 
-    def _layers(self, inputs, learns):
-        return predict(tf, self._job, self._kinds, self._values(learns), inputs)
-
     def _predict(self, inputs):
-        return self._layers(inputs, learns=False)[self._job.output]
+        return predict(tf, self._job, self._kinds, self._values(learns=False), inputs)[self._job.output]
 
     def _operations(self, node):
         """The types of those that a layer is made of, by a trace of that layer alone."""
