@@ -96,6 +96,31 @@ def test_so_many_start_side_by_side_and_nobody_warms_up_meanwhile(starts: int, f
     assert seen.most == starts
 
 
+def test_who_times_something_starts_behind_the_others_and_alone() -> None:
+    """Side by side, oneDNN's trials of two threads chose kernels that were a third slower."""
+    seen = Starts()
+    order: list[int] = []
+    beside: dict[int, int] = {}
+
+    def launch(number: int) -> Any:
+        start = starter(seen, fails=True)
+
+        def noted(seat: Seat, cancel: threading.Event) -> Any:
+            order.append(number)
+            start(seat, cancel)
+            beside[number] = seen.now
+            return number
+
+        return noted
+
+    course = Course([(4, 2, 0, 1, 3)], SECOND, starts=2, alone=frozenset({0, 4}))
+    assert run_heat([launch(number) for number in range(5)], course) == list(range(5))
+    assert order[3:] == [4, 0]
+    assert set(order[:2]) == {2, 1}
+    assert [beside[number] for number in (4, 0)] == [0, 0]
+    assert seen.most == 2
+
+
 def test_each_rides_once_in_each_round_for_as_long_as_the_others() -> None:
     riders = Rider(MS), Rider(7 * MS), Rider(0.5 * MS)
     done = heat(*riders)

@@ -12,7 +12,7 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.cases.case import NO_NETWORK, Case, Workload
-from timetrial.heats.lengths import repeats_of
+from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
@@ -142,6 +142,19 @@ def test_one_that_prints_100_mb_does_not_hold_up_the_others(
     assert took_all_its_turns(quiet)
     assert took_all_its_turns(loud)
     assert 0 < len(loud.stdout) < 100_000  # the record keeps the end
+
+
+SLOW = "import time\ndef make():\n    return lambda: time.sleep(0.2)\n"
+
+
+def test_one_with_long_steps_warms_up_for_few_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for one in each of the pieces in which a warm-up is judged."""
+    plans = [own(tmp_path, "plain", monkeypatch, PLAIN), own(tmp_path, "slow", monkeypatch, SLOW)]
+    plain, slow = heat([replace(plan, measure=replace(SHORT, warmup_ns=100 * MS)) for plan in plans])
+    taken = [sum(one.steps for one in each.segments if one.kind == "warmup") for each in (plain, slow)]
+    assert taken[0] > FEWEST_WARMUP_STEPS
+    assert taken[1] == FEWEST_WARMUP_STEPS
+    assert slow.outcome == "ok", words(slow)
 
 
 MOVES = """

@@ -295,7 +295,7 @@ class OneDnn final : public Backend {
 
     static constexpr double least_gain = 0.03;
 
-    // Of a step without update on images that mean nothing; best of two, after one to warm up.
+    // Of a step without update on images that mean nothing.
     double time_step() {
         reset();
         std::vector<Tensor> inputs;
@@ -315,16 +315,13 @@ class OneDnn final : public Backend {
         targets_.clear();
         for (const Head& head : graph_.heads)
             targets_.push_back({labels.data(), values.data(), head.target.n});
-        double best = std::numeric_limits<double>::infinity();
-        for (int run = 0; run < 3; ++run) {
-            const layers::TrialClock clock(omp_get_max_threads() == 1);
+        const auto run = [&] {
             run_forward(learns_ ? Runs::kTraining : Runs::kInference);
             if (learns_) lose();
             for (const Operation& operation : graph_.backward)
                 if (operation.direction != TT_DIRECTION_UPDATE) operation.run();
-            if (run > 0) best = std::min(best, clock.elapsed_ns());
-        }
-        return best;
+        };
+        return layers::trial::time(run, omp_get_max_threads() == 1, 0);
     }
 
     void open_batch(const tt_batch& batch, bool needs_target) {

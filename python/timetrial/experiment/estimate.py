@@ -122,13 +122,12 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
 
 def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a launch in a heat, warm-up and turns."""
-    from timetrial.heats.lengths import TURN_NS, rides_of, turn_steps
+    from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, TURN_NS, rides_of, turn_steps
 
     step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
     turn_ns = turn_steps(step_ns) * step_ns
-    return (
-        WARMUP_SHARE * sizes.turns_warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns
-    ) / 1e9
+    warmup_ns = max(WARMUP_SHARE * sizes.turns_warmup_ns, FEWEST_WARMUP_STEPS * step_ns)
+    return (warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns) / 1e9
 
 
 def _learning_s(one: ReadyCase, train: Train) -> float:

@@ -241,7 +241,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
             ),
             heat=number,
             heat_size=len(cases),
-            at_once=starts,
+            at_once=starts if _is_framework(one) else 1,
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
@@ -250,10 +250,16 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, starts=starts)
+    # What is native may choose between kernels by the clock as it is built.
+    alone = frozenset(place for place, one in enumerate(cases) if not _is_framework(one))
+    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, starts=starts, alone=alone)
     for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
+
+
+def _is_framework(one: ReadyCase) -> bool:
+    return one.contender is not None and one.contender.kind == "framework"
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
 a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
-First all start, some of them side by side; then each warms up, one after the other; then come the rounds;
-then all end. A race is a heat whose sides take equal steps.
+First all start, some of them side by side, then those who choose between kernels by the clock as they start,
+one after the other; then each warms up; then come the rounds; then all end. A race is a heat whose sides take
+equal steps.
 """
 
 from __future__ import annotations
@@ -153,6 +154,7 @@ class Course:
     rounds: Sequence[Round]
     budget_ns: int | None = None
     starts: int = 1  # side by side
+    alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
 
     @property
     def is_race(self) -> bool:
@@ -189,7 +191,9 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
             for launch, seat in zip(launches, seats, strict=True):
                 futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
             # Who starts first is chance, as everything that could favor someone.
-            _start([seats[side] for side in course.rounds[0]], started, course.starts)
+            order = course.rounds[0]
+            _start([seats[side] for side in order if side not in course.alone], started, course.starts)
+            _start([seats[side] for side in order if side in course.alone], started, 1)
             _take_turns(seats, course)
         except BaseException:
             cancel.set()

@@ -10,6 +10,7 @@ import numpy as np
 
 from timetrial.cautions import Caution
 from timetrial.heats.heat import Report
+from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.processes.contender_process import ContenderProcess
@@ -43,12 +44,14 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     unsteady = False
     for stage in warmup_stages(measure):
         runner.run_stage(stage)
-        steady = find_steady(runner.durations_ns("warmup"))
+        warm = runner.durations_ns("warmup")
+        steady = find_steady(warm)
         # Where there are too few steps to tell, or too much noise, the rounds cancel what is left.
         unsteady = steady.label is not None and not steady.accepted
         if steady.accepted or (steady.label is None and steady.blocks >= ENOUGH_BLOCKS):
             break
-    warm = runner.durations_ns("warmup")
+        if len(warm) >= FEWEST_WARMUP_STEPS and np.sum(warm) >= measure.warmup_ns:
+            break  # a piece is one step at least: of steps of seconds, all pieces would take minutes
     step_ns = float(np.median(warm[len(warm) // 2 :]))
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
