@@ -46,6 +46,7 @@ def test_there_is_a_notebook() -> None:
         "first-race",
         "frameworks",
         "networks",
+        "sequences",
         "what-fits",
         "where-time-goes",
     ]

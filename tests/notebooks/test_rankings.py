@@ -1,4 +1,4 @@
-"""What the notebook that holds one ranking against another says of scripted results."""
+"""What the notebooks that hold one ranking against another say of scripted results."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from timetrial.experiment.runner import run_experiment
 def shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="machine: no matplotlib")
     monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
+    monkeypatch.setattr(FakeEngine, "validate_settings", lambda *_, **__: None)
+    monkeypatch.setattr("timetrial.experiment.validate.lengths_problem", lambda *_: None)
 
 
 def run(folder: Path, factor: Any, *words: str) -> Path:
@@ -51,3 +53,17 @@ def test_networks(
 def test_networks_that_nothing_tells_apart(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = run(results_folder, lambda plan: 1.0, "backend=fast,fast", "network=mlp,lenet5")
     assert "0 change places: undecided." in conclusion_of("networks", "TIMETRIAL_NETWORKS", path, monkeypatch)
+
+
+def test_sequences(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def factor(plan: Any) -> float:
+        return 0.25 if plan.case.settings.get("lengths") == "packed" and plan.case.backend == "slow" else 1.0
+
+    images = run(results_folder, factor, "backend=fast,slow", "network=lenet5")
+    monkeypatch.setenv("TIMETRIAL_FRAMEWORKS", str(images))
+    path = run(results_folder, factor, "backend=fast,slow,absent", "network=mlp", "lengths=padded,packed")
+    text = conclusion_of("sequences", "TIMETRIAL_LENGTHS", path, monkeypatch)
+    assert "On mlp, slow (packed) has the shortest step" in text
+    assert "the longest, slow (padded), takes 4.0 times that" in text
+    assert "The way through matters most to slow on mlp: padded takes 4.0" in text
+    assert "**absent** (packed, mlp) is unavailable: absent needs the module absent" in text

@@ -75,8 +75,10 @@ inline Facts path_facts(const tt_network& network, const Graph& graph, bool lear
             way == Way::kPacked ? "native loop over packed steps" : "native loop over the steps";
         const std::string path = kernel.empty() ? loop : "oneDNN's kernel (" + kernel + ")";
         facts.emplace_back(layer.name + " forward", path + ", " + computed_words(way, sequence[1]));
-        if (kernel.empty() && is_lstm && way != Way::kPacked)
-            facts.emplace_back(layer.name + " faster", "torch.mkldnn=true gives it to oneDNN's kernel");
+        if (kernel.empty() && is_lstm)
+            facts.emplace_back(layer.name + " faster",
+                               std::string(way == Way::kPacked ? "lengths=trimmed" : "torch.mkldnn=true") +
+                                   " gives it to oneDNN's kernel");
     }
     along_time().clear_counts();  // of what was tried here
     return facts;

@@ -5,7 +5,7 @@ from pytorch_lengths import WAYS
 from timetrial_adapter import is_recurrent, path_facts, reads_lengths, torch_operations
 
 # An LSTM's: torch calls no kernel of oneDNN's for other cells.
-_FASTER = "torch.mkldnn=true gives it to oneDNN's kernel, in PyTorch 2.1 and later"
+_FASTER = "{} gives it to oneDNN's kernel, in PyTorch 2.1 and later"
 
 
 def facts_of(torch, job, layers):
@@ -17,7 +17,7 @@ def facts_of(torch, job, layers):
             way = job.settings.get("lengths", WAYS[0])
             packs = way == "packed" and reads_lengths(node)
             path, faster = _path(torch, rnn, learns=job.task != "forward", packs=packs)
-            faster = faster if node.kind.endswith("lstm") and not packs else None
+            faster = faster if node.kind.endswith("lstm") else None
             found.update(path_facts(job, node, path, faster, way))
     return found
 
@@ -34,5 +34,5 @@ def _path(torch, rnn, learns, packs):
     if kernels:
         return "oneDNN's kernel ({})".format(", ".join(kernels)), None
     if packs:
-        return "native loop over packed steps", None
-    return "native loop over the steps", _FASTER
+        return "native loop over packed steps", _FASTER.format("lengths=trimmed")
+    return "native loop over the steps", _FASTER.format("torch.mkldnn=true")
