@@ -71,8 +71,6 @@ ONE_BIAS = ("keras@3",)
 PACKING = ("chainer",)
 # Of them, those whose dense layers have a weight of their own.
 UNTIED = ("keras",)
-# And those whose recurrent layers begin anew with every batch.
-FORGETTING = ("keras", "mxnet", "paddle")
 # Whose log_softmax, oneDNN's, is off by 2e-6 of a probability (1.6: 1e-7): of two classes that is more than
 # the gradient of a last bias, nearly a sum of opposites, may be off by.
 INEXACT = ("mxnet@1.9.1",)
@@ -364,7 +362,7 @@ def test_series_are_proven(tmp_path: Path, backend: str, mode: str, text: str) -
 @EVERYTHING
 @pytest.mark.parametrize(
     ("text", "lacking"),
-    [(LANGUAGE, ()), (TIED, UNTIED), (CARRIED, FORGETTING), (TRANSLATION, ())],
+    [(LANGUAGE, ()), (TIED, UNTIED), (CARRIED, ()), (TRANSLATION, ())],
     ids=["own", "tied", "carried", "translation"],
 )
 def test_a_loss_for_each_step_is_proven(

@@ -147,7 +147,9 @@ def test_one_that_prints_100_mb_does_not_hold_up_the_others(
 SLOW = "import time\ndef make():\n    return lambda: time.sleep(0.2)\n"
 
 
-def test_one_with_long_steps_warms_up_for_few_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_with_long_steps_warms_up_for_few_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not for one in each of the pieces in which a warm-up is judged."""
     plans = [own(tmp_path, "plain", monkeypatch, PLAIN), own(tmp_path, "slow", monkeypatch, SLOW)]
     plain, slow = heat([replace(plan, measure=replace(SHORT, warmup_ns=100 * MS)) for plan in plans])

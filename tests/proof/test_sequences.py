@@ -172,7 +172,12 @@ LOOP = "native loop over"
     ("text", "asked", "path", "faster"),
     [
         (texts(), {}, "oneDNN's kernel (mkldnn_rnn_layer), all 20 steps of every sample", None),
-        (texts(), {"torch.mkldnn": "false"}, f"{LOOP} the steps, all 20 steps of every sample", "torch.mkldnn=true"),
+        (
+            texts(),
+            {"torch.mkldnn": "false"},
+            f"{LOOP} the steps, all 20 steps of every sample",
+            "torch.mkldnn=true",
+        ),
         (texts(), {"lengths": "packed"}, f"{LOOP} packed steps, the steps that count", "lengths=trimmed"),
         pytest.param(
             gated(), {}, f"{LOOP} the steps, all 20 steps of every sample", None, marks=pytest.mark.full

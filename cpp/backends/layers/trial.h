@@ -46,26 +46,27 @@ namespace trial {
 inline constexpr double least_gain = 0.05;
 inline constexpr double too_short_ns = 2e4;
 inline constexpr double hopeless = 1.3;
-inline constexpr int runs = 2;
-// Several threads wait for each other: one that lost its processor makes a run look ten times as long. So short
-// runs are repeated for about as long as a scheduler lets somebody else go on.
-inline constexpr int most_runs = 16;
-inline constexpr double patience_ns = 2e7;
+inline constexpr int runs = 2;  // of one thread
+// Several threads wait for each other: one that lost its processor makes a run look ten times as long. So they
+// run until the two shortest agree.
+inline constexpr int fewest_runs = 4, most_runs = 16;
 
-// Best of some runs, in nanoseconds, or of one where that is hopeless against `rival_ns`.
+// The shortest of some runs, in nanoseconds; of fewer where that is hopeless against `rival_ns`.
 template <typename Run>
 double time(const Run& run, bool is_one_thread, double rival_ns) {
-    const int most = is_one_thread ? runs : most_runs;
-    double best = std::numeric_limits<double>::infinity();
-    double spent = 0;
+    constexpr double never = std::numeric_limits<double>::infinity();
+    const int fewest = is_one_thread ? 1 : fewest_runs;
+    double best = never, second = never;
     run();  // touches the memory; some kernels are compiled only now
-    for (int turn = 0; turn < most && (turn < runs || spent < patience_ns); ++turn) {
+    for (int done = 1; done <= (is_one_thread ? runs : most_runs); ++done) {
         const TrialClock clock(is_one_thread);
         run();
         const double taken = clock.elapsed_ns();
-        spent += taken;
+        second = std::min(second, std::max(best, taken));
         best = std::min(best, taken);
-        if (is_one_thread && rival_ns > 0 && best > hopeless * rival_ns) break;
+        if (done < fewest) continue;
+        if (rival_ns > 0 && best > hopeless * rival_ns) break;
+        if (!is_one_thread && second < (1 + least_gain) * best) break;
     }
     return best;
 }

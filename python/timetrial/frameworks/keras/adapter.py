@@ -175,6 +175,11 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch, by a model with all of them as outputs; states are as
         before."""
         before, outputs = self.layer_states(), self._network.outputs
+        for node in self._job.layers:
+            if is_recurrent(node) and node.states:
+                layer = self._network.layers[node.name]
+                for one, value in zip(layer.kept, layer.before):
+                    one.assign(value)
         given = self._given if isinstance(self._given, list) else [self._given]
         values = keras.models.Model(self._model.inputs, outputs)(given, training=True)
         for name, value in before.items():

@@ -59,10 +59,10 @@ LAYERS = {
 
 def tensors_of(node, layer):
     """(parameters, states) of a layer in the job's order."""
-    layer = getattr(layer, "first", layer)
-    if node.states:
-        return [layer.gamma, layer.beta], [layer.moving_mean, layer.moving_variance]
+    kept, layer = getattr(layer, "kept", []), getattr(layer, "first", layer)
     found = keras_sequences.parameters_of(node, layer)
     if found is not None:
-        return found, []
+        return found, kept
+    if node.states:
+        return [layer.gamma, layer.beta], [layer.moving_mean, layer.moving_variance]
     return [layer.kernel] + ([layer.bias] if len(node.parameters) > 1 else []), []

@@ -54,34 +54,78 @@ def _embedding(layers, node, _padding, _format):
     return layers.Embedding(node.attributes["vocabulary"], node.attributes["units"], name=node.name)
 
 
+def _of_direction(layers, node, part, **more):
+    return getattr(layers, _KINDS[node.kind])(
+        node.attributes["units"],
+        use_bias=len(part.parameters) > 2,
+        return_sequences=is_all(node),
+        zero_output_for_mask=is_all(node),
+        go_backwards=part.is_reverse,
+        name=part.name.replace(".", ">"),  # on torch no name has a dot
+        **more,
+    )
+
+
 def _recurrent(layers, node, _padding, _format):
-    gives_all, parts, more = is_all(node), directions(node), {}
+    parts, more = directions(node), {}
     if node.kind.endswith("gru"):
         more["reset_after"] = node.attributes["reset_after"]
-    made = [
-        getattr(layers, _KINDS[node.kind])(
-            node.attributes["units"],
-            use_bias=len(part.parameters) > 2,
-            return_sequences=gives_all,
-            zero_output_for_mask=gives_all,
-            go_backwards=part.is_reverse,
-            name=part.name.replace(".", ">"),  # on torch no name has a dot
-            **more,
-        )
-        for part in parts
-    ]
-    return Continued(*made) if node.kind.startswith("continued_") else Recurrent(made, parts, gives_all)
+    made = [_of_direction(layers, node, part, **more) for part in parts]
+    return Continued(*made) if node.kind.startswith("continued_") else Recurrent(made, parts, is_all(node))
+
+
+def _carried(layers, node, _padding, _format):
+    from keras import ops
+
+    class Carried(layers.Layer):
+        """It goes on from the states in `kept` while it learns, and leaves there what it comes to, and in
+        `before` what they were. Keras' own word, `stateful`, does so in inference too."""
+
+        def __init__(self):
+            super(Carried, self).__init__(name=node.name)
+            self.first = [_of_direction(layers, node, part, return_state=True) for part in directions(node)]
+            self.kept, self.before = (
+                [self._state(*one, when) for one in node.states] for when in ("", ">before")
+            )
+
+        def _state(self, name, shape, when):
+            name = name.replace(".", ">") + when
+            return self.add_weight(shape=shape, initializer="zeros", trainable=False, name=name)
+
+        def call(self, x, training=None):
+            """Of a sequence."""
+            if not training:
+                return self.first[0](x)[0]
+            # Copies: on torch the way back reads them when the states have moved.
+            start = [ops.copy(one) for one in self.kept]
+            found = self.first[0](x, initial_state=start)
+            for one, value in zip([*self.before, *self.kept], [*start, *found[1:]]):
+                one.assign(value)
+            return found[0]
+
+    return Carried()
 
 
 def _mean_over_time(layers, node, _padding, _format):
     return Masked(layers.GlobalAveragePooling1D(name=node.name))
 
 
-_KINDS = {"lstm": "LSTM", "gru": "GRU", "continued_gru": "GRU", "rnn": "SimpleRNN"}
+_KINDS = {
+    "lstm": "LSTM",
+    "stateful_lstm": "LSTM",
+    "gru": "GRU",
+    "continued_gru": "GRU",
+    "rnn": "SimpleRNN",
+}
 # Functions of (keras.layers, node, padding in Keras' word, data format) that make a layer.
-LAYERS = {"embedding": _embedding, **dict.fromkeys(_KINDS, _recurrent), "mean_over_time": _mean_over_time}
+LAYERS = {
+    "embedding": _embedding,
+    **dict.fromkeys(_KINDS, _recurrent),
+    "stateful_lstm": _carried,
+    "mean_over_time": _mean_over_time,
+}
 # Two biases are moved by their sum; only a GRU with its reset behind the product has both.
-LIMITS = {"lstm": ONE_BIAS, "rnn": ONE_BIAS}
+LIMITS = {"lstm": ONE_BIAS, "stateful_lstm": ONE_BIAS, "rnn": ONE_BIAS}
 _ZRN = (1, 0, 2)
 GATES = {"gru": _ZRN, "continued_gru": _ZRN}
 

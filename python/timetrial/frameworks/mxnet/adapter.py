@@ -3,7 +3,7 @@
 from mxnet_network import LAYERS, LOSSES, layer_values, mean_loss
 from mxnet_sequences import LIMITS, path_of
 from mxnet_updates import Updates
-from timetrial_adapter import BaseAdapter, is_recurrent, openmp_threads, path_facts
+from timetrial_adapter import BaseAdapter, carried, is_recurrent, openmp_threads, path_facts
 from timetrial_updates import OPTIMIZERS
 
 
@@ -117,9 +117,10 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch. Copies of the states move instead of them."""
         self._take_batch()
-        given = dict(self.model.weights, **{name: state.copy() for name, state in self.model.kept.items()})
+        states = dict(self.model.kept, **self.model.before)
+        given = dict(self.model.weights, **{name: state.copy() for name, state in states.items()})
         with mx.autograd.train_mode():
-            values = layer_values(mx.nd, self._job, self._inputs, given)
+            values, _ = layer_values(mx.nd, self._job, self._inputs, given, learns=True)
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
 
     def states(self):
@@ -143,6 +144,7 @@ class _Gluon(object):
         self._inputs, self._labels = list(inputs.values()), labels
         self._read = [array for name, array in inputs.items() if name not in job.masks]
         self._block, self._inference, self._loss = _make_blocks(job)
+        self.before = {name: self.kept[name].copy() for name in carried(job)}
         self._block.initialize(ctx=mx.cpu())
         for block in (self._block, self._inference, self._loss):
             if hybridize:
@@ -160,8 +162,10 @@ class _Gluon(object):
 
     def loss_and_gradients(self):
         with mx.autograd.record():
-            loss = self._loss(self._block(*self._inputs), self._labels)
+            prediction, *moved = _listed(self._block(*self._inputs))
+            loss = self._loss(prediction, self._labels)
         loss.backward()
+        _go_on(self, moved)
         return loss
 
     def update(self):
@@ -184,17 +188,20 @@ class _Bound(object):
         self.kept = {name: mx.nd.zeros(value.shape) for name, value in job.states.items()}
         variables = {name: mx.sym.Variable(name) for name in (*self.weights, *self.kept)}
         given = {name: mx.sym.Variable(name) for name in inputs}
-        prediction = layer_values(mx.sym, job, given, variables)[job.output]
+        values, moved = layer_values(mx.sym, job, given, variables, learns=True)
         target = given[job.target] if job.target in given else mx.sym.Variable(job.target)
-        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, prediction, target))
-        arguments = dict(self.weights, **inputs)
+        loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, values[job.output], target))
+        self.before = {name: self.kept[name].copy() for name in moved}
+        loss = mx.sym.Group([loss, *moved.values()]) if moved else loss
+        kept = {name: state for name, state in self.kept.items() if name not in moved}
+        arguments = dict(self.weights, **inputs, **{name: self.kept[name] for name in moved})
         arguments[job.target] = labels
         wanted = {name: "write" if name in self.gradients else "null" for name in arguments}
-        self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted, aux_states=self.kept)
+        self._training = loss.bind(mx.cpu(), arguments, self.gradients, wanted, aux_states=kept)
         read = {name: given[name] for name in inputs if name not in job.masks}
-        inferred = layer_values(mx.sym, job, read, variables)[job.output]
+        inferred, _ = layer_values(mx.sym, job, read, variables, learns=False)
         read = {name: arguments[name] for name in (*self.weights, *read)}
-        self._inference = inferred.bind(mx.cpu(), read, grad_req="null", aux_states=self.kept)
+        self._inference = inferred[job.output].bind(mx.cpu(), read, grad_req="null", aux_states=kept)
 
     def use_optimizer(self, optimizer):
         self._updater = mx.optimizer.get_updater(optimizer)
@@ -202,7 +209,9 @@ class _Bound(object):
     def loss_and_gradients(self):
         self._training.forward(is_train=True)
         self._training.backward()
-        return self._training.outputs[0]
+        loss, *moved = self._training.outputs
+        _go_on(self, moved)
+        return loss
 
     def update(self):
         for index, name in enumerate(self.weights):
@@ -222,27 +231,43 @@ def _array_on(memory):
 
 def _make_blocks(job):
     """The network with its parameters, the same as it infers, and the loss, as blocks. One that was compiled
-    for a batch with masks takes none without."""
+    for a batch with masks takes none without, and one that carries states gives them too."""
+    names = carried(job)
 
     class Network(mx.gluon.HybridBlock):
-        def __init__(self, names, params=None):
+        def __init__(self, names, learns, params=None):
             super(Network, self).__init__(params=params)
-            self._names = names
+            self._names, self._learns = names, learns
             self.named_parameters = {
                 name: self.params.get(name, shape=value.shape) for name, value in job.parameters.items()
             }
             for name, value in job.states.items():  # which no gradient is for
                 given = {"shape": value.shape, "grad_req": "null", "differentiable": False}
-                self.named_parameters[name] = self.params.get(name, **given)
+                if learns or name not in names:
+                    self.named_parameters[name] = self.params.get(name, **given)
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
 
         def hybrid_forward(self, ops, *inputs, **parameters):
-            return layer_values(ops, job, dict(zip(self._names, inputs)), parameters)[job.output]
+            given = dict(zip(self._names, inputs))
+            values, moved = layer_values(ops, job, given, parameters, self._learns)
+            return [values[job.output], *moved.values()] if moved else values[job.output]
 
     class Loss(mx.gluon.HybridBlock):
         def hybrid_forward(self, ops, prediction, labels):
             return mean_loss(ops, job, prediction, labels)
 
-    network, read = Network(job.sources), [name for name in job.sources if name not in job.masks]
-    return network, Network(read, network.params) if job.masks else network, Loss()
+    network, read = Network(job.sources, True), [name for name in job.sources if name not in job.masks]
+    return network, Network(read, False, network.params) if job.masks or names else network, Loss()
+
+
+def _go_on(model, moved):
+    """The states that a model carries: what they come to, and what they were."""
+    for name, value in zip(model.before, moved):
+        model.kept[name].copyto(model.before[name])
+        value.copyto(model.kept[name])
+
+
+def _listed(given):
+    """What a block gives: an array, or a list of them."""
+    return given if isinstance(given, (list, tuple)) else [given]

@@ -1,20 +1,26 @@
 """The network in MXNet's operators: `ops` is mx.nd or mx.sym, which have the same for arrays and symbols."""
 
 import mxnet_sequences
-from timetrial_adapter import borders, pair, response_alpha, weight_name
+from timetrial_adapter import borders, is_recurrent, pair, response_alpha, weight_name
 
 
-def layer_values(ops, job, inputs, parameters):
-    """Name of a layer -> what it gives, up to the loss. `inputs`: by name; without masks, in inference.
-    `parameters`: with the states of layers."""
-    values = dict(inputs)
+def layer_values(ops, job, inputs, parameters, learns):
+    """(name of a layer -> what it gives, up to the loss; name of a carried state -> what it comes to).
+    `inputs`: by name; without masks, in inference. `parameters`: with the states of layers. `learns`: whether
+    layers go on from states that they carry."""
+    values, moved = dict(inputs), {}
     for node in job.nodes:
         if node.name != job.loss:
             tied = [parameters[weight_name(node)]] if node.kind == "tied_dense" else []
-            given = tied + [parameters[name] for name, _ in node.parameters + node.states]
+            states = node.states if learns or not is_recurrent(node) else []
+            given = tied + [parameters[name] for name, _ in [*node.parameters, *states]]
             read = [values[name] for name in node.inputs if name in values]
-            values[node.name] = LAYERS[node.kind](ops, node, *read + given)
-    return values
+            found = LAYERS[node.kind](ops, node, *read + given)
+            if isinstance(found, list):
+                moved.update((name, value) for (name, _), value in zip(states, found[1:]))
+                found = found[0]
+            values[node.name] = found
+    return values, moved
 
 
 def mean_loss(ops, job, prediction, labels):

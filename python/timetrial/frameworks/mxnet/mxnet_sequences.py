@@ -34,28 +34,49 @@ def _continued(ops, node, x, state, *given):
     return _forward(ops, node, x, None, given, ops.expand_dims(state, axis=0))
 
 
+def _carried(ops, node, x, *given):
+    """Goes on from its states, which follow its parameters, and gives what they come to as well; without them
+    it begins at 0."""
+    given, before = given[: len(node.parameters)], given[len(node.parameters) :]
+    if not before:
+        return _forward(ops, node, x, None, given)
+    found = _rnn(ops, node, x, given, [ops.expand_dims(one, axis=0) for one in before], state_outputs=True)
+    moved = [ops.BlockGrad(ops.reshape(one, shape=(-3, 0))) for one in (found[1], found[2])]
+    return [_shown(ops, node, found[0], None), *moved]
+
+
 def _forward(ops, node, x, count, given, start=None):
-    """The gates have the job's order, and there are two biases; of one, the other is 0. `start`: the state in
-    front of the first step, if it isn't 0."""
-    units, absent = node.attributes["units"], 4 - len(node.parameters)
+    """`start`: the state in front of the first step, if it isn't 0."""
+    start = ops.zeros((1, node.shape[0], node.attributes["units"])) if start is None else start
+    states = _rnn(ops, node, x, given, [start] * (2 if _MODES[node.kind] == "lstm" else 1))
+    return _shown(ops, node, states, count)
+
+
+def _rnn(ops, node, x, given, start, state_outputs=False):
+    """The gates have the job's order, and there are two biases; of one, the other is 0."""
+    absent = 4 - len(node.parameters)
     flat = [ops.reshape(one, shape=(-1,)) for one in given]
     if absent:
         flat.append(ops.zeros((node.parameters[0][1][0] * absent,)))
-    start = ops.zeros((1, node.shape[0], units)) if start is None else start
-    states = ops.RNN(
+    return ops.RNN(
         ops.swapaxes(x, dim1=0, dim2=1),
         ops.concat(*flat, dim=0),
-        *([start] * (2 if node.kind == "lstm" else 1)),
-        state_size=units,
+        *start,
+        state_size=node.attributes["units"],
         num_layers=1,
         mode=_MODES[node.kind],
-        state_outputs=False,
+        state_outputs=state_outputs,
     )
+
+
+def _shown(ops, node, states, count):
+    """All of them, samples first, or the last."""
     if count is not None:
         pick = ops.SequenceMask if is_all(node) else ops.SequenceLast
         states = pick(states, count, use_sequence_length=True)
     elif not is_all(node):
-        states = ops.reshape(ops.slice_axis(states, axis=0, begin=-1, end=None), shape=(-1, units))
+        last = ops.slice_axis(states, axis=0, begin=-1, end=None)
+        states = ops.reshape(last, shape=(-1, node.attributes["units"]))
     return ops.swapaxes(states, dim1=0, dim2=1) if is_all(node) else states
 
 
@@ -76,11 +97,12 @@ def _count_of(ops, lengths):
     return ops.cast(lengths, dtype="float32")
 
 
-_MODES = {"lstm": "lstm", "gru": "gru", "continued_gru": "gru", "rnn": "rnn_tanh"}
+_MODES = {"lstm": "lstm", "stateful_lstm": "lstm", "gru": "gru", "continued_gru": "gru", "rnn": "rnn_tanh"}
 # Functions of (ops, node, the layer's inputs, its parameters).
 LAYERS = {
     "embedding": _embedding,
     **dict.fromkeys(_MODES, _recurrent),
+    "stateful_lstm": _carried,
     "continued_gru": _continued,
     "mean_over_time": _mean_over_time,
 }

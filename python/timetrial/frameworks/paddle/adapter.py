@@ -4,9 +4,9 @@ import contextlib
 
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
-from paddle_sequences import LIMITS, path_of
+from paddle_sequences import LIMITS, before, path_of
 from paddle_updates import OPTIMIZERS, POWERS, Updates
-from timetrial_adapter import BaseAdapter, is_recurrent, openmp_threads, path_facts, weight_name
+from timetrial_adapter import BaseAdapter, carried, is_recurrent, openmp_threads, path_facts, weight_name
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -74,8 +74,7 @@ class Adapter(BaseAdapter):
             return
         for name, value in self._job.parameters.items():
             self._named[name].set_value(self._turned(name, value))
-        for name, value in self._job.states.items():
-            self._kept[name].set_value(np.array(value))
+        self._set_states({name: np.array(value) for name, value in self._job.states.items()})
         self._updates = Updates(paddle, self._job, list(self._named.values()))
         self._optimizer = self._updates.optimizer
         self._optimizer.clear_grad()
@@ -149,24 +148,35 @@ class Adapter(BaseAdapter):
         """Name -> array."""
         if self._static:
             return {name: np.array(self._variable(name)) for name in self._job.states}
-        return {name: value.numpy().copy() for name, value in self._kept.items()}
+        return {name: self._kept[name].numpy().copy() for name in self._job.states}
 
     def activations(self):
         """Of every layer, on the current batch: a pass of its own, in no timed step. States are as before."""
         names = [node.name for node in self._job.nodes if node.name != self._job.loss]
-        before = self.layer_states()
+        now = self.layer_states()
+        self._set_states(self._states_before())
         if self._static:
             found = {name: np.array(value) for name, value in zip(names, self._run("activations"))}
         else:
             with paddle.no_grad():
                 values = self._forward(self._batch)
             found = {name: values[name].numpy() for name in names}
-        for name, value in before.items():
+        self._set_states(now)
+        return found
+
+    def _states_before(self):
+        """Of layers that go on from batch to batch: what their states were in front of the last step."""
+        names = carried(self._job)
+        if self._static:
+            return {name: np.array(self._variable(before(name))) for name in names}
+        return {name: self._kept[before(name)].numpy().copy() for name in names}
+
+    def _set_states(self, values):
+        for name, value in values.items():
             if self._static:
                 self._variable(name).set(value, paddle.CPUPlace())
             else:
                 self._kept[name].set_value(value)
-        return found
 
     def _run(self, verb):
         program, given, fetched = self._program(verb)
@@ -197,6 +207,7 @@ class Adapter(BaseAdapter):
             else:
                 fetched = [values[node.name] for node in job.nodes if node.name != job.loss]
         kept = dict(self.parameters(), **self.layer_states()) if self._programs else {}
+        kept.update((before(n), value) for n, value in (self._states_before() if kept else {}).items())
         self._executor.run(start)
         for name, value in kept.items():
             self._variable(name).set(self._turned(name, value), paddle.CPUPlace())
@@ -229,8 +240,7 @@ class Adapter(BaseAdapter):
         """Initial weights, empty optimizer: of the task train."""
         for name, value in self._job.parameters.items():
             self._variable(name).set(self._turned(name, value), paddle.CPUPlace())
-        for name, value in self._job.states.items():
-            self._variable(name).set(np.array(value), paddle.CPUPlace())
+        self._set_states({name: np.array(value) for name, value in self._job.states.items()})
         if "step" in self._programs:
             self._updates.reset()
             powers = POWERS if self._updates.has_powers else ()
@@ -252,8 +262,8 @@ class Adapter(BaseAdapter):
     def _tensors(self):
         """Parameters and states of the layers: name -> tensor."""
         found = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
-        job = self._job
-        return tuple({name: found[name] for name in names} for names in (job.parameters, job.states))
+        states = [*self._job.states, *map(before, carried(self._job))]
+        return tuple({name: found[name] for name in names} for names in (self._job.parameters, states))
 
     @contextlib.contextmanager
     def _inferring(self):

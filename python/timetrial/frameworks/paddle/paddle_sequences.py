@@ -76,6 +76,52 @@ def _recurrent(paddle, node):
     return Layer(states, *inner)
 
 
+class Carried(Layer):
+    """An LSTM that goes on from its two states while it learns, and leaves there what it comes to, and under
+    the names of before() what they were."""
+
+    def __init__(self, paddle, node):
+        rnn, zero = _forward(paddle, *directions(node)), paddle.nn.initializer.Constant(0.0)
+        super(Carried, self).__init__(self._states, rnn)
+        self._paddle, self._gives_all, self._learns = paddle, is_all(node), True
+
+        def state(name, shape):
+            given = paddle.ParamAttr(name=name, trainable=False, initializer=zero)
+            return rnn.create_parameter(list(shape), attr=given)
+
+        self._kept = [state(name, shape) for name, shape in node.states]
+        self._before = [state(before(name), shape) for name, shape in node.states]
+
+    def parameters(self):
+        """Those of the layer inside, and the states."""
+        return super(Carried, self).parameters() + self._kept + self._before
+
+    def train(self):
+        """From now on it goes on."""
+        self._learns = True
+
+    def eval(self):
+        """From now on it begins at 0 and leaves the states alone."""
+        self._learns = False
+
+    def _states(self, x):
+        if not self._learns:
+            found, (last, _) = self.inner[0](x)
+            return found if self._gives_all else last[0]
+        # Copies: the way back reads them when the states have moved.
+        start = [self._paddle.assign(one) for one in self._kept]
+        found, moved = self.inner[0](x, tuple(one.unsqueeze(0) for one in start))
+        with self._paddle.no_grad():
+            for one, value in zip(self._before + self._kept, [*start, *[each[0] for each in moved]]):
+                self._paddle.assign(value, output=one)
+        return found if self._gives_all else moved[0][0]
+
+
+def before(name):
+    """Of a carried state: the name of what it was in front of the last step."""
+    return name + ".before"
+
+
 def _continued(paddle, node):
     rnn = _forward(paddle, node)
 
@@ -97,11 +143,18 @@ def _mean_over_time(paddle, _):
     return Layer(mean)
 
 
-_KINDS = {"lstm": "LSTM", "gru": "GRU", "continued_gru": "GRU", "rnn": "SimpleRNN"}
+_KINDS = {
+    "lstm": "LSTM",
+    "stateful_lstm": "LSTM",
+    "gru": "GRU",
+    "continued_gru": "GRU",
+    "rnn": "SimpleRNN",
+}
 # Functions of (paddle, node) that make a layer.
 LAYERS = {
     "embedding": _embedding,
     **dict.fromkeys(_KINDS, _recurrent),
+    "stateful_lstm": Carried,
     "continued_gru": _continued,
     "mean_over_time": _mean_over_time,
 }
