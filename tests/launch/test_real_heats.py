@@ -13,7 +13,7 @@ from launching import MS, SHORT, make_plan, words
 from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
-from timetrial.launch import Course, LaunchPlan, heat_launches, schedule
+from timetrial.launch import Course, LaunchPlan, heat_launches, run_launch, schedule
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare
@@ -157,6 +157,17 @@ def test_one_with_long_steps_warms_up_for_few_of_them(
     assert taken[0] > FEWEST_WARMUP_STEPS
     assert taken[1] == FEWEST_WARMUP_STEPS
     assert slow.outcome == "ok", words(slow)
+
+
+def test_losses_behind_a_rewind_are_not_those_that_the_proof_went_on_to(tmp_path: Path) -> None:
+    """However few steps a launch takes before its turns: they begin again with the first."""
+    proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof")).parity
+    assert proof is not None
+    assert len(proof.losses) > 2
+    brief = replace(SHORT, warmup_ns=1, detailed_steps=0)
+    plans = [make_plan(tmp_path / str(number), "eigen", measure=brief, proof=proof) for number in range(2)]
+    for record in heat(plans):
+        assert took_all_its_turns(record)
 
 
 MOVES = """

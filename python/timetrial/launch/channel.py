@@ -79,6 +79,7 @@ class Channel:
     def rewind(self) -> None:
         """To the first step of a pass."""
         if self.runner.passes:
+            self.files.first_losses_end()  # the proof's went on
             self.ask("reset", Done)
             self.runner.passes.restarted()
 

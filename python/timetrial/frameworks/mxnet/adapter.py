@@ -144,7 +144,6 @@ class _Gluon(object):
         self._inputs, self._labels = list(inputs.values()), labels
         self._read = [array for name, array in inputs.items() if name not in job.masks]
         self._block, self._inference, self._loss = _make_blocks(job)
-        self.before = {name: self.kept[name].copy() for name in carried(job)}
         self._block.initialize(ctx=mx.cpu())
         for block in (self._block, self._inference, self._loss):
             if hybridize:
@@ -153,6 +152,7 @@ class _Gluon(object):
         self._parameters = {name: named[name] for name in job.parameters}
         self.weights = {name: p.data() for name, p in self._parameters.items()}
         self.kept = {name: named[name].data() for name in job.states}
+        self.before = {name: self.kept[name].copy() for name in carried(job)}
         self.gradients = {name: p.grad() for name, p in self._parameters.items()}
 
     def use_optimizer(self, optimizer):
