@@ -123,6 +123,7 @@ class FakeEngine:
     held: Callable[[Any], int] = lambda plan: 50 * 2**20  # bytes
     answers: Callable[[Any], Any] | None = None  # of a learning launch: (2, images), predicted and true class
     free_bytes: int = 10**9
+    frameworks: Collection[str] = ()  # all others are native
     parity: dict[str, Parity] = field(default_factory=dict)  # by backend: another than that it passed
     plain: Callable[[float], list[int]] | None = None  # step time -> the steps behind the first, if scripted
 
@@ -149,7 +150,8 @@ class FakeEngine:
             raise InputError(f"There is no backend '{case.backend}'.")
         if case.backend == "absent":
             raise Unavailable("absent needs the module absent: pip install absent")
-        return SimpleNamespace(kind="native", fingerprint="0", flags=FLAGS.get(case.backend, ()))
+        kind = "framework" if case.backend in self.frameworks else "native"
+        return SimpleNamespace(kind=kind, fingerprint="0", flags=FLAGS.get(case.backend, ()))
 
     def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
         for name in case.settings:
@@ -226,7 +228,8 @@ class FakeEngine:
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
     def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
-        assert all(plan.at_once == course.starts for plan in plans)
+        for place, plan in enumerate(plans):
+            assert plan.at_once == (1 if place in course.alone else course.starts)
         return [self.launch(plan) for plan in plans]
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:

@@ -35,7 +35,8 @@ TrialResult among(const std::vector<Run>& ways) {
 TEST(Trial, TakesTheFastest) { EXPECT_EQ(among({waits(9), waits(3), waits(6)}).chosen, 1U); }
 
 TEST(Trial, IsNotMisledByWhoeverTookTheProcessorForAWhile) {
-    EXPECT_EQ(among({waits(2, {60, 40, 50}), waits(20)}).chosen, 0U);
+    // Of the first four runs behind the one to warm up no two agree.
+    EXPECT_EQ(among({waits(2, {60, 40, 50, 45, 56}), waits(20)}).chosen, 0U);
 }
 
 TEST(Trial, HasNothingToChooseFromOne) { EXPECT_EQ(among({waits(1)}).report, ""); }

@@ -59,11 +59,17 @@ def test_equal_work_at_equal_threads_rides_together(run: Run, fake: FakeEngine) 
 def test_in_the_first_heats_they_start_one_by_one(
     run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which tells how long a start takes; then as many side by side as there is room for."""
-    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches: 2)
+    """Which tells how long a start takes; then frameworks start side by side, as many as there is room for.
+    What is native never does: it chooses between kernels by the clock."""
+    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches: min(launches, 3))
+    fake.frameworks = ("slow", "other")
     run("backend=fast,slow,other", "threads=1,2", "launches=3")
-    speed = [plan for plan in fake.log if plan.purpose == "speed"]
-    assert {(plan.block, plan.at_once) for plan in speed} == {(0, 1), (1, 2), (2, 2)}
+    seen = {(plan.block, plan.case.backend, plan.at_once) for plan in fake.log if plan.purpose == "speed"}
+    assert seen == {
+        *((0, backend, 1) for backend in ("fast", "slow", "other")),
+        *((block, "fast", 1) for block in (1, 2)),
+        *((block, backend, 2) for block in (1, 2) for backend in ("slow", "other")),
+    }
 
 
 def test_one_alone_and_isolated_launches_have_the_machine_to_themselves(run: Run, fake: FakeEngine) -> None:

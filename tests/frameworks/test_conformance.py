@@ -393,6 +393,22 @@ def test_maps_are_read_row_by_row(tmp_path: Path, backend: str, mode: str) -> No
 
 @pytest.mark.full
 @EVERYTHING
+@pytest.mark.parametrize(
+    ("purpose", "task"), [("proof", "gradient"), ("proof", "forward"), ("speed", "train")]
+)
+def test_carried_states_elsewhere(tmp_path: Path, backend: str, mode: str, purpose: str, task: str) -> None:
+    data = {"dataset": "synthetic-language@6", "settings": _settings(mode, threads="1"), "purpose": purpose}
+    record = _own_network(tmp_path, backend, mode, CARRIED, task, **data)
+    if _goes_along_time(backend, mode):
+        judged = record.end if purpose == "speed" else record.parity
+        assert judged is not None, words(record)
+        assert judged.status == "passed", judged
+    else:
+        assert record.outcome == "unavailable", words(record)
+
+
+@pytest.mark.full
+@EVERYTHING
 @pytest.mark.parametrize("task", ["gradient", "forward"])
 def test_states_of_layers_in_other_tasks(tmp_path: Path, backend: str, mode: str, task: str) -> None:
     record = _own_network(tmp_path, backend, mode, kind_networks.NORMALIZED, task)

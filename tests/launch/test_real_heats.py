@@ -166,7 +166,7 @@ def test_losses_behind_a_rewind_are_not_those_that_the_proof_went_on_to(tmp_path
     assert len(proof.losses) > 2
     brief = replace(SHORT, warmup_ns=1, detailed_steps=0)
     plans = [make_plan(tmp_path / str(number), "eigen", measure=brief, proof=proof) for number in range(2)]
-    for record in heat(plans):
+    for record in heat(plans, budget_ns=60_000 * MS):
         assert took_all_its_turns(record)
 
 

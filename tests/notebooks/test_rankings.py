@@ -10,6 +10,7 @@ import pytest
 from fakes import FakeEngine
 from test_notebooks import conclusion_of
 
+import timetrial
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 
@@ -18,8 +19,6 @@ from timetrial.experiment.runner import run_experiment
 def shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="machine: no matplotlib")
     monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
-    monkeypatch.setattr(FakeEngine, "validate_settings", lambda *_, **__: None)
-    monkeypatch.setattr("timetrial.experiment.validate.lengths_problem", lambda *_: None)
 
 
 def run(folder: Path, factor: Any, *words: str) -> Path:
@@ -59,11 +58,16 @@ def test_sequences(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def factor(plan: Any) -> float:
         return 0.25 if plan.case.settings.get("lengths") == "packed" and plan.case.backend == "slow" else 1.0
 
+    monkeypatch.setattr(FakeEngine, "validate_settings", lambda *_, **__: None)
+    monkeypatch.setattr("timetrial.experiment.validate.lengths_problem", lambda *_: None)
     images = run(results_folder, factor, "backend=fast,slow", "network=lenet5")
-    monkeypatch.setenv("TIMETRIAL_FRAMEWORKS", str(images))
+    monkeypatch.setenv("TIMETRIAL_NETWORKS", str(images))
+    monkeypatch.setattr(timetrial, "run", None)  # nothing is measured here
     path = run(results_folder, factor, "backend=fast,slow,absent", "network=mlp", "lengths=padded,packed")
     text = conclusion_of("sequences", "TIMETRIAL_LENGTHS", path, monkeypatch)
     assert "On mlp, slow (packed) has the shortest step" in text
     assert "the longest, slow (padded), takes 4.0 times that" in text
     assert "The way through matters most to slow on mlp: padded takes 4.0" in text
+    assert "2 stacks ran the LSTM and LeNet-5" in text
+    assert "change places by a tenth and more: slow and fast." in text
     assert "**absent** (packed, mlp) is unavailable: absent needs the module absent" in text

@@ -48,15 +48,17 @@ inline constexpr double too_short_ns = 2e4;
 inline constexpr double hopeless = 1.3;
 inline constexpr int runs = 2;  // of one thread
 // Several threads wait for each other: one that lost its processor makes a run look ten times as long. So they
-// run until the two shortest agree.
+// run until the two shortest agree; for no longer than a second, of which a lost slice is a small part.
 inline constexpr int fewest_runs = 4, most_runs = 16;
+inline constexpr double agreement = 0.02;
+inline constexpr double patience_ns = 1e9;
 
 // The shortest of some runs, in nanoseconds; of fewer where that is hopeless against `rival_ns`.
 template <typename Run>
 double time(const Run& run, bool is_one_thread, double rival_ns) {
     constexpr double never = std::numeric_limits<double>::infinity();
     const int fewest = is_one_thread ? 1 : fewest_runs;
-    double best = never, second = never;
+    double best = never, second = never, spent = 0;
     run();  // touches the memory; some kernels are compiled only now
     for (int done = 1; done <= (is_one_thread ? runs : most_runs); ++done) {
         const TrialClock clock(is_one_thread);
@@ -64,9 +66,10 @@ double time(const Run& run, bool is_one_thread, double rival_ns) {
         const double taken = clock.elapsed_ns();
         second = std::min(second, std::max(best, taken));
         best = std::min(best, taken);
-        if (done < fewest) continue;
+        spent += taken;
+        if (done < fewest && spent < patience_ns) continue;
         if (rival_ns > 0 && best > hopeless * rival_ns) break;
-        if (!is_one_thread && second < (1 + least_gain) * best) break;
+        if (!is_one_thread && (second < (1 + agreement) * best || spent > patience_ns)) break;
     }
     return best;
 }

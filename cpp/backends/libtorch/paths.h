@@ -77,7 +77,8 @@ inline Facts path_facts(const tt_network& network, const Graph& graph, bool lear
         facts.emplace_back(layer.name + " forward", path + ", " + computed_words(way, sequence[1]));
         if (kernel.empty() && is_lstm)
             facts.emplace_back(layer.name + " faster",
-                               std::string(way == Way::kPacked ? "lengths=trimmed" : "torch.mkldnn=true") +
+                               std::string(way == Way::kPacked ? "lengths=trimmed (with torch.mkldnn=true)"
+                                                               : "torch.mkldnn=true") +
                                    " gives it to oneDNN's kernel");
     }
     along_time().clear_counts();  // of what was tried here

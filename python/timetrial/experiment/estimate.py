@@ -12,6 +12,7 @@ from scipy import special
 from timetrial.cases.spec import Train
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.heats import is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
@@ -69,8 +70,9 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     timed_s = _plain_steps_s if isolated else _turns_s
     starts = sum(start_s(one) for one in live)
     first = starts + sum(timed_s(one, sizes) for one in live)
-    # Behind the first heats they start side by side.
-    each = first if isolated else first - starts + starts / side_by_side_at_most(len(live))
+    # Behind the first heats frameworks start side by side.
+    slow = [start_s(one) for one in live if is_framework(one)]
+    each = first if isolated else first - sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
     seconds += (first + (n - 1) * each) if n else 0
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
     for one in pupils:

@@ -35,6 +35,11 @@ def heats_of(
     return found
 
 
+def is_framework(one: ReadyCase) -> bool:
+    """Whether it runs in an adapter of the project's."""
+    return one.contender is not None and one.contender.kind == "framework"
+
+
 def largest_heat(cases: Sequence[ReadyCase], *, mixed: bool = False) -> int:
     """Cases in it at most, if memory holds them all; at least 1."""
     able = [one for one in cases if one.unavailable is None]

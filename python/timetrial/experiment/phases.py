@@ -24,7 +24,7 @@ from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.heats import heats_of
+from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
 from timetrial.experiment.order import shuffled_block
@@ -232,8 +232,10 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
-    # The first launches start one after the other, which tells how long it takes; the others save time.
-    starts = side_by_side_at_most(len(cases)) if block else 1
+    # The first launches start one after the other, which tells how long it takes; the others save time. Only
+    # frameworks do: what is native, or somebody's own, may choose between kernels by the clock as it starts.
+    alone = frozenset(place for place, one in enumerate(cases) if not is_framework(one))
+    starts = side_by_side_at_most(len(cases) - len(alone)) if block else 1
     plans = [
         replace(
             _plan(
@@ -241,7 +243,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
             ),
             heat=number,
             heat_size=len(cases),
-            at_once=starts if _is_framework(one) else 1,
+            at_once=1 if place in alone else starts,
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
@@ -250,16 +252,10 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    # What is native may choose between kernels by the clock as it is built.
-    alone = frozenset(place for place, one in enumerate(cases) if not _is_framework(one))
     course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, starts=starts, alone=alone)
     for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
-
-
-def _is_framework(one: ReadyCase) -> bool:
-    return one.contender is not None and one.contender.kind == "framework"
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:

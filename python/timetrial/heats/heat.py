@@ -190,10 +190,11 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
         try:
             for launch, seat in zip(launches, seats, strict=True):
                 futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
-            # Who starts first is chance, as everything that could favor someone.
+            # Who starts first is chance, as everything that could favor someone, as far as it may be.
             order = course.rounds[0]
-            _start([seats[side] for side in order if side not in course.alone], started, course.starts)
-            _start([seats[side] for side in order if side in course.alone], started, 1)
+            alone = course.alone if course.starts > 1 else frozenset[int]()
+            _start([seats[side] for side in order if side not in alone], started, course.starts)
+            _start([seats[side] for side in order if side in alone], started, 1)
             _take_turns(seats, course)
         except BaseException:
             cancel.set()

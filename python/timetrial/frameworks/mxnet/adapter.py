@@ -232,7 +232,7 @@ def _array_on(memory):
 def _make_blocks(job):
     """The network with its parameters, the same as it infers, and the loss, as blocks. One that was compiled
     for a batch with masks takes none without, and one that carries states gives them too."""
-    names = carried(job)
+    carries = carried(job)
 
     class Network(mx.gluon.HybridBlock):
         def __init__(self, names, learns, params=None):
@@ -243,7 +243,7 @@ def _make_blocks(job):
             }
             for name, value in job.states.items():  # which no gradient is for
                 given = {"shape": value.shape, "grad_req": "null", "differentiable": False}
-                if learns or name not in names:
+                if learns or name not in carries:
                     self.named_parameters[name] = self.params.get(name, **given)
             for name, parameter in self.named_parameters.items():
                 setattr(self, name, parameter)
@@ -258,7 +258,7 @@ def _make_blocks(job):
             return mean_loss(ops, job, prediction, labels)
 
     network, read = Network(job.sources, True), [name for name in job.sources if name not in job.masks]
-    return network, Network(read, False, network.params) if job.masks or names else network, Loss()
+    return network, Network(read, False, network.params) if job.masks or carries else network, Loss()
 
 
 def _go_on(model, moved):

@@ -206,8 +206,10 @@ class Adapter(BaseAdapter):
                 fetched = [values[job.output]]
             else:
                 fetched = [values[node.name] for node in job.nodes if node.name != job.loss]
-        kept = dict(self.parameters(), **self.layer_states()) if self._programs else {}
-        kept.update((before(n), value) for n, value in (self._states_before() if kept else {}).items())
+        kept = {}
+        if self._programs:
+            kept = dict(self.parameters(), **self.layer_states())
+            kept.update((before(name), value) for name, value in self._states_before().items())
         self._executor.run(start)
         for name, value in kept.items():
             self._variable(name).set(self._turned(name, value), paddle.CPUPlace())

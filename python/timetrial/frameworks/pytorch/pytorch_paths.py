@@ -34,5 +34,5 @@ def _path(torch, rnn, learns, packs):
     if kernels:
         return "oneDNN's kernel ({})".format(", ".join(kernels)), None
     if packs:
-        return "native loop over packed steps", _FASTER.format("lengths=trimmed")
+        return "native loop over packed steps", _FASTER.format("lengths=trimmed (with torch.mkldnn=true)")
     return "native loop over the steps", _FASTER.format("torch.mkldnn=true")
