@@ -47,8 +47,8 @@ inline constexpr double least_gain = 0.05;
 inline constexpr double too_short_ns = 2e4;
 inline constexpr double hopeless = 1.3;
 inline constexpr int runs = 2;  // of one thread
-// Several threads wait for each other: one that lost its processor makes a run look ten times as long. So they
-// run until the two shortest agree; for no longer than a second, of which a lost slice is a small part.
+// Several threads wait for each other: one that lost its processor makes a run look ten times as long. So
+// they run until the two shortest agree; for no longer than a second, of which a lost slice is a small part.
 inline constexpr int fewest_runs = 4, most_runs = 16;
 inline constexpr double agreement = 0.02;
 inline constexpr double patience_ns = 1e9;

@@ -68,10 +68,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
-    starts = sum(start_s(one) for one in live)
-    first = starts + sum(timed_s(one, sizes) for one in live)
-    # Behind the first heats frameworks start side by side.
-    slow = [start_s(one) for one in live if is_framework(one)]
+    first = sum(start_s(one) + timed_s(one, sizes) for one in live)
+    slow = [start_s(one) for one in live if is_framework(one)]  # side by side, behind the first heats
     each = first if isolated else first - sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
     seconds += (first + (n - 1) * each) if n else 0
     at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
