@@ -192,8 +192,8 @@ coverage: $(VENV)/.installed $(VENV)/.test frameworks  ## lines of C++ and Pytho
 	-$(COVER) -m "alone and full"
 	$(call COVERAGE_REPORT,test-all)
 
-# On a quiet machine, with PyTorch: the outputs are what readers see. The long notebook takes folders of earlier runs
-# from TIMETRIAL_FRAMEWORKS and TIMETRIAL_OVERHEAD. NOTEBOOKS=notebooks/first-race.ipynb: only that one.
+# On a quiet machine, with PyTorch: the outputs are what readers see. Long notebooks take folders of earlier runs from
+# variables that their parameters name. NOTEBOOKS=notebooks/first-race.ipynb: only that one.
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
 notebooks-outputs: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## execute the notebooks for real and keep their outputs
 	$(BIN)/python tools/notebooks.py run $(NOTEBOOKS)
