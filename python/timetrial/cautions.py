@@ -109,7 +109,8 @@ class Caution(Enum):
     )
     BEYOND_PEAK = (
         "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "
-        "(Winograd, FFT), it multiplies in a shorter type, or something ran while the peak was measured",
+        "(Winograd, FFT; no steps behind the end of a sequence), it multiplies in a shorter type, or "
+        "something ran while the peak was measured",
         "Do not read it as a share of what the machine can do.",
     )
     SUBNORMAL = (
