@@ -14,6 +14,7 @@ from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, run_launch, schedule
+from timetrial.launch.segments import FIRST_LOSSES
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare
@@ -156,6 +157,7 @@ def test_one_with_long_steps_warms_up_for_few_of_them(
     taken = [sum(one.steps for one in each.segments if one.kind == "warmup") for each in (plain, slow)]
     assert taken[0] > FEWEST_WARMUP_STEPS
     assert taken[1] == FEWEST_WARMUP_STEPS
+    assert 1 + taken[1] == FIRST_LOSSES  # all that a launch's beginning is judged by
     assert slow.outcome == "ok", words(slow)
 
 

@@ -17,9 +17,8 @@ TURN_NS = 35_000_000
 FEWEST_TURN_STEPS = 4
 LONG_TURN_NS = 250_000_000  # unless two steps take longer
 LONG_STEP_NS = 1_000_000_000
-FEWEST_WARMUP_STEPS = (
-    4  # before the turns, however long they take: with the first, what a proof's losses judge
-)
+# Before the turns, however long they take: with the first step, all that are compared with the proof.
+FEWEST_WARMUP_STEPS = 4
 FEWEST_RIDES = 3  # rounds in which even the slowest rides
 REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others disturbed them
 REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again in the next round
