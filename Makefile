@@ -205,7 +205,7 @@ stubs: $(VENV)/.installed $(VENV)/.test  ## write python/timetrial/core/_core.py
 	$(BIN)/python tools/stubs.py
 
 self: $(VENV)/.installed $(VENV)/.demo $(VENV)/.test  ## timetrial measuring itself: the figures of the docs
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/editable --target stamp_cost
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/editable --target self_programs
 	$(BIN)/python benchmarks/self/run.py
 
 dist: | $(VENV)/.build-tools  ## manylinux wheel and source distribution in dist/, for machines without a compiler

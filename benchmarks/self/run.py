@@ -11,6 +11,7 @@ import sys
 from clock import clock_figures
 from contender import contender_figures
 from figures import Figure
+from gates import gates_figures
 from heats import heats_figures
 from product import product_figures
 from proof import proof_figures
@@ -25,6 +26,7 @@ GROUPS = {
     "clock": clock_figures,
     "contender": contender_figures,
     "product": product_figures,
+    "gates": gates_figures,
     "proof": proof_figures,
     "speed": speed_figures,
     "scaling": scaling_figures,

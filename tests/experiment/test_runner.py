@@ -214,7 +214,13 @@ def test_unavailable_rows_only(run: Run, fake: FakeEngine) -> None:
 def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     experiment = load("backend=fast,absent", "threads=1,2", "epochs=12", "launches=5")
     expected = forecast(experiment, validate(experiment.cases, fake.engine()))
-    assert (expected.proof, expected.speed, expected.learning, expected.unavailable) == (2, 10, 3, 2)
+    assert {stage: planned.launches for stage, planned in expected.stages.items()} == {
+        "proof": 2,
+        "speed": 10,
+        "learning": 3,
+        "resources": 0,
+    }
+    assert expected.unavailable == 2
     assert 10 < expected.seconds < 60
     assert expected.most_seconds == expected.seconds, "so many launches were asked for, no more follow"
     assert 0.02 < expected.visible_difference < 0.04
@@ -223,7 +229,7 @@ def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
 def test_forecast_of_launches_that_follow(load: Callable[..., Experiment], fake: FakeEngine) -> None:
     experiment = load("backend=fast,slow,other", "threads=1,2")
     expected = forecast(experiment, validate(experiment.cases, fake.engine()))
-    assert (expected.speed, expected.most_launches) == (24, 8)
+    assert (expected.stages["speed"].launches, expected.most_launches) == (24, 8)
     assert 1.5 * expected.seconds < expected.most_seconds < 2 * expected.seconds, "one proof, twice"
 
 

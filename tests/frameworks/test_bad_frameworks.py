@@ -116,8 +116,9 @@ def test_threads_that_sleep_do_no_harm(tmp_path: Path) -> None:
 @pytest.mark.attempt
 def test_one_that_would_hang_when_it_is_taken_apart(tmp_path: Path) -> None:
     """It is not: it leaves at once, with what it had said into the buffers of Python and C."""
-    slow = "import atexit; atexit.register(time.sleep, 1000); import ctypes; ctypes.CDLL(None).printf(b'of C\\n'); "
-    record = launch(tmp_path, at_import=slow + "print('of Python')", progress_timeout_s=10)
+    slow = "import atexit, ctypes; atexit.register(time.sleep, 1000); "
+    said = "ctypes.CDLL(None).printf(b'of C\\n'); print('of Python')"
+    record = launch(tmp_path, at_import=slow + said, progress_timeout_s=10)
     assert record.outcome == "ok", words(record)
     assert set(record.stdout.split("\n")) >= {"of C", "of Python"}
 

@@ -91,15 +91,22 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
     expected = forecast(experiment, ready)
     if as_json:
         facts = {**asdict(expected), "cases": len(ready), "launches": expected.launches}
+        del facts["stages"]
+        facts |= {stage: planned.launches for stage, planned in expected.stages.items()}
+        facts["seconds"] = expected.seconds
+        facts["seconds_of"] = {stage: planned.seconds for stage, planned in expected.stages.items()}
         if expected.visible_difference == float("inf"):
             facts["visible_difference"] = None
         typer.echo(json.dumps(facts, indent=1, allow_nan=False))
         return
+    kinds = ", ".join(
+        f"{planned.launches} {stage}"
+        for stage, planned in expected.stages.items()
+        if planned.launches or stage != "resources"
+    )
     typer.echo(
         f"{experiment.spec.name}: {len(ready)} cases, {expected.launches} launches "
-        f"({expected.proof} proof, {expected.speed} speed, {expected.learning} learning"
-        f"{f', {expected.resources} resources' if expected.resources else ''}), "
-        f"about {seconds(expected.seconds)}."
+        f"({kinds}), about {seconds(expected.seconds)}."
     )
     sizes = experiment.sizes
     if experiment.spec.measure.isolated:

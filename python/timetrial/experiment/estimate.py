@@ -16,7 +16,9 @@ from timetrial.experiment.heats import is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
+from timetrial.progress import Stage
 from timetrial.proof.parts import part_of
+from timetrial.records.model import Purpose
 from timetrial.statistics.scatter import degrees_of
 
 # Rough by nature: only for the estimate, never for a result.
@@ -39,12 +41,8 @@ WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
 class Forecast:
     """How many launches, how long, and which difference they can show."""
 
-    proof: int
-    speed: int
-    learning: int
-    resources: int
+    stages: dict[Purpose, Stage]  # of what is launched, in order: how many, how long
     unavailable: int
-    seconds: float
     most_seconds: float  # if every case gets its most launches
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
     half_width: float | None  # of the median ratio, if launches are added until it is reached
@@ -53,7 +51,12 @@ class Forecast:
     @property
     def launches(self) -> int:
         """All of them."""
-        return self.proof + self.speed + self.learning + self.resources
+        return sum(stage.launches for stage in self.stages.values())
+
+    @property
+    def seconds(self) -> float:
+        """Of all of them."""
+        return sum(stage.seconds or 0.0 for stage in self.stages.values())
 
 
 def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
@@ -62,8 +65,8 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
-    seconds = sum(proof_s(one) for one in proofs.values()) / side_by_side_at_most(len(proofs))
-    seconds += sum(judging_s(one) for one in proofs.values())  # one after the other
+    proving = sum(proof_s(one) for one in proofs.values()) / side_by_side_at_most(len(proofs))
+    proving += sum(judging_s(one) for one in proofs.values())  # one after the other
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
@@ -71,23 +74,25 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     first = sum(start_s(one) + timed_s(one, sizes) for one in live)
     slow = [start_s(one) for one in live if is_framework(one)]  # side by side, behind the first heats
     each = first if isolated else first - sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
-    seconds += (first + (n - 1) * each) if n else 0
-    at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
-    for one in pupils:
-        assert train is not None
-        seconds += sizes.learning_seeds * (start_s(one) + _learning_s(one, train)) / at_once
+    learning = 0.0
+    if train is not None:
+        at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
+        learning = sum(start_s(one) + _learning_s(one, train) for one in pupils) / at_once
     resources = experiment.spec.measure.resource_launches
-    seconds += resources * sum(start_s(one) + _RESOURCES_S for one in live)
     scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
+    stages: dict[Purpose, Stage] = {
+        "proof": Stage(len(proofs), proving),
+        "speed": Stage(len(live) * n, first + (n - 1) * each if n else 0.0),
+        "learning": Stage(len(pupils) * sizes.learning_seeds, learning * sizes.learning_seeds),
+        "resources": Stage(
+            len(live) * resources, resources * sum(start_s(one) + _RESOURCES_S for one in live)
+        ),
+    }
     return Forecast(
-        proof=len(proofs),
-        speed=len(live) * n,
-        learning=len(pupils) * sizes.learning_seeds,
-        resources=len(live) * resources,
+        stages=stages,
         unavailable=len(ready) - len(live),
-        seconds=seconds,
-        most_seconds=seconds + (speed.most - n) * each,
+        most_seconds=sum(stage.seconds or 0.0 for stage in stages.values()) + (speed.most - n) * each,
         visible_difference=visible,
         half_width=speed.half_width,
         most_launches=speed.most,

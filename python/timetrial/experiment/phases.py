@@ -23,15 +23,16 @@ from timetrial.errors import InputError
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine
+from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
 from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
-from timetrial.experiment.progress import QuietProgress
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
+from timetrial.progress import QuietProgress
 from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.results.results import LaunchFiles, analyzed
@@ -86,31 +87,29 @@ def _distinct(live: Sequence[ReadyCase]) -> list[ReadyCase]:
 def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     """Proofs, blocks of speed until the rows are known as finely as was asked, and learning."""
     sizes, train = run.experiment.sizes, run.experiment.spec.train
-    distinct = _distinct(live)
-    learning_seeds = sizes.learning_seeds if train else 0
-    learning = len(learners(run.experiment, live)) * learning_seeds
     speed = _planned(run, live)
-    blocks = speed.fewest
-    resources = run.record.resource_launches
-    run.progress.total(len(distinct) + len(live) * (blocks + resources) + learning)
+    run.progress.stages(forecast(run.experiment, live).stages)
     budget = Budget(run.experiment.spec.measure.budget)
-    _prove(run, distinct)
+    _prove(run, _distinct(live))
     budget.begin()
+    run.progress.begin("speed")
     done = 0
-    for block in range(blocks):
+    for block in range(speed.fewest):
         if done and not budget.allows_another():
             break
         _speed(run, live, block)
         done += 1
-    while live and blocks <= done < speed.most and _is_too_wide(run) and budget.allows_another():
+    while live and speed.fewest <= done < speed.most and _is_too_wide(run) and budget.allows_another():
         run.progress.more(len(live))
         _speed(run, live, done)
         done += 1
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
-    for block in range(learning_seeds):
+    run.progress.begin("learning")
+    for block in range(sizes.learning_seeds if train else 0):
         _learn(run, pupils, block)
-    for block in range(resources):
+    run.progress.begin("resources")
+    for block in range(run.record.resource_launches):
         _block(run, live, "resources", block, run.experiment.spec.seed)
 
 
@@ -186,8 +185,7 @@ def _together(
     """Each case with its record: of an earlier session, or of a launch. `plan`: of a place and a case."""
     recorded = {one.case.id: run.recorded.find(purpose, one.case.id, block) for one in cases}
     plans = [plan(place, one) for place, one in enumerate(cases) if recorded[one.case.id] is None]
-    for _ in range(len(cases) - len(plans)):
-        run.progress.done(None)
+    run.progress.left_out(len(cases) - len(plans))
     made = iter(run.engine.together(plans, at_once, done))
     return [(one, recorded[one.case.id] or next(made)) for one in cases]
 
@@ -201,18 +199,17 @@ def _block(run: Run, cases: Sequence[ReadyCase], purpose: Purpose, block: int, s
         if _can_run(run, one, limit):
             _noted(run, one, _launch(run, one, purpose, seed, block, position))
         else:
-            run.progress.done(None)
+            run.progress.left_out()
 
 
 def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     """Each case once, beside those of the same work; without cases that lack a proof or failed too often."""
     able = [one for one in cases if _can_run(run, one, PATIENCE)]
-    for _ in range(len(cases) - len(able)):
-        run.progress.done(None)
+    run.progress.left_out(len(cases) - len(able))
     spec, by_id = run.experiment.spec, {one.case.id: one for one in cases}
     ridden = run.recorded.heats.get(block, [])
     for record in ridden:
-        run.progress.done(None)
+        run.progress.left_out()
         _noted(run, by_id[record.case], record)
     needed = partial(needed_bytes, run.folder)
     done = {record.case for record in ridden}
@@ -267,8 +264,7 @@ def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
 def _learn(run: Run, pupils: Sequence[ReadyCase], block: int) -> None:
     """One seed of each, without those that failed with another. Nothing is timed: several learn at once."""
     able = [one for one in pupils if _can_run(run, one, 1)]
-    for _ in range(len(pupils) - len(able)):
-        run.progress.done(None)
+    run.progress.left_out(len(pupils) - len(able))
     largest = max((needed_bytes(run.folder, one) for one in able), default=0)
     at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
     seed = run.experiment.spec.seed
@@ -298,7 +294,7 @@ def _launch(run: Run, one: ReadyCase, purpose: Purpose, seed: int, block: int, p
     """Or the record of one in an earlier session."""
     recorded = run.recorded.find(purpose, one.case.id, block)
     if recorded is not None:
-        run.progress.done(None)
+        run.progress.left_out()
         return recorded
     run.progress.next(_words(purpose, one, block))
     record = run.engine.launch(_plan(run, one, purpose, run.next_folder(), seed, block, position))

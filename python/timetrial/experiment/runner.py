@@ -14,7 +14,6 @@ from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import largest_heat
 from timetrial.experiment.open_files import ensure_open_files
-from timetrial.experiment.progress import progress, say
 from timetrial.experiment.resume import (
     Recorded,
     as_begun,
@@ -26,6 +25,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.progress import progress, say
 from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord

@@ -13,8 +13,8 @@ from timetrial.errors import InputError
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.progress import QuietProgress, progress
 from timetrial.experiment.validate import ReadyCase
+from timetrial.progress import QuietProgress, progress
 from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.model import LaunchRecord

@@ -19,7 +19,6 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.memory import room_for_all, side_by_side_at_most
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
-from timetrial.experiment.progress import QuietProgress, progress, say
 from timetrial.experiment.resume import (
     as_begun,
     begin_again,
@@ -29,6 +28,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.progress import QuietProgress, progress, say
 from timetrial.races.side import check_sides
 from timetrial.records import race as records
 from timetrial.records import sessions, store

@@ -189,8 +189,8 @@ def flush():
 
 
 def leave_at_once():
-    """Without taking apart what a framework made: nobody asks how long that takes, and it is up to two seconds.
-    A step of somebody's own ends as Python does, with what it asked to be called at exit."""
+    """Without taking apart what a framework made, for up to two seconds that nobody asks for. A step of
+    somebody's own ends as Python does, with what it asked to be called at exit."""
     flush()
     os._exit(0)
 

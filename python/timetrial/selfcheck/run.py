@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from timetrial.cases.cases import usable_cpus
 from timetrial.errors import InputError, TimetrialError
 from timetrial.experiment.engine import Engine, real_engine
-from timetrial.experiment.progress import progress
 from timetrial.paths import user_path
+from timetrial.progress import progress
 from timetrial.races import Race, Side, run_race
 from timetrial.races.side import experiment_of
 from timetrial.records import store

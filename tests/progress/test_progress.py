@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from timetrial.experiment import progress as shown
-from timetrial.experiment.progress import LineProgress, NotebookProgress, TerminalProgress, progress
+from timetrial.progress import QuietProgress, Stage, left, lines, progress
+from timetrial.progress.lines import LineProgress, NotebookProgress
+from timetrial.progress.terminal import TerminalProgress
 
 
 class _Terminal(io.StringIO):
@@ -68,7 +69,8 @@ def log_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     own = _Clock()
-    monkeypatch.setattr(shown, "time", own)
+    for module in (left, lines):
+        monkeypatch.setattr(module, "time", own)
     return own
 
 
@@ -88,6 +90,47 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, clock: 
         "timetrial: 4 of 6 · 80 s, about 40 s left · launch 4",
         "timetrial: 6 of 8 · 2 min, about 40 s left · one more",
     ]
+
+
+def test_each_stage_has_its_own_pace(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with LineProgress() as bar:
+        bar.stages({"proof": Stage(2, 20.0), "learning": Stage(4, 4_000.0)})
+        clock.now += 31
+        bar.next("proof 1")  # as was thought
+        bar.done(None)
+        clock.now += 31
+        bar.done(None)
+        bar.next("proofs are judged")
+        bar.begin("learning")
+        bar.left_out()  # takes no time, and says nothing of what the others take
+        clock.now += 100
+        bar.done(None)
+        bar.next("seed 2")
+    assert log.getvalue().splitlines() == [
+        "timetrial: 0 of 6 · 31 s, about 67 min left · proof 1",
+        "timetrial: 2 of 6 · 62 s, about 67 min left · proofs are judged",
+        "timetrial: 4 of 6 · 3 min, about 3 min left · seed 2",
+    ]
+
+
+def test_nobody_knows_how_long_the_first_takes(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
+    log = log_of(monkeypatch)
+    with LineProgress() as bar:
+        bar.total(3)
+        clock.now += 31
+        bar.next("first")
+    assert log.getvalue() == "timetrial: 0 of 3 · 31 s · first\n"
+
+
+def test_what_follows_takes_as_long_each(clock: _Clock) -> None:
+    bar = QuietProgress()
+    bar.stages({"speed": Stage(4, 40.0)})
+    bar.more(2)
+    assert bar.plan.left_s() == 60
+    clock.now += 5
+    bar.done(None)
+    assert bar.plan.left_s() == 25
 
 
 def test_short_work_leaves_no_line(monkeypatch: pytest.MonkeyPatch, clock: _Clock) -> None:
@@ -126,7 +169,7 @@ def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch, cloc
 
 def test_each_place_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     log_of(monkeypatch)
-    assert type(progress(quiet=True)) is shown.QuietProgress
+    assert type(progress(quiet=True)) is QuietProgress
     assert type(progress(quiet=False)) is LineProgress
     kernel = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
     monkeypatch.setattr(sys, "stderr", kernel())
