@@ -266,6 +266,29 @@ TEST_P(OneDnn, RefusesBadInput) {
     EXPECT_TRUE(std::isnan(trainer.step(TT_FORWARD)));  // labels are not looked at
 }
 
+// An embedding's weight is rows of numbers; over images oneDNN wants channels, rows and columns.
+TEST_P(OneDnn, RefusesATiedWeightOverImages) {
+    const std::vector<InputSpec> inputs{{"tokens", TT_I64, {4}, TT_INPUT},
+                                        {"images", TT_F32, {2, 6, 5}, TT_INPUT},
+                                        {"labels", TT_I64, {}, TT_TARGET}};
+    const Problem problem(
+        {node_of("embed", "embedding", {"tokens"}, {{"vocabulary", 7.0}, {"units", 36.0}}),
+         node_of("mean", "mean_over_time", {"embed"}), node_of("own", "dense", {"mean"}, {{"units", 7.0}}),
+         node_of("conv", "conv2d", {"images"}, {{"channels", 3.0}, {"kernel", 3.0}}),
+         node_of("flat", "flatten", {"conv"}),
+         node_of("scores", "tied_dense", {"flat"}, {{"units", 7.0}, {"tied", std::string("embed")}}),
+         node_of("both", "add", {"own", "scores"}), loss_of("both")},
+        inputs, 4, Numbers::kReal);
+    try {
+        make()(problem, {});
+        FAIL() << "built";
+    } catch (const BackendError& error) {
+        EXPECT_EQ(
+            std::string(error.what()),
+            "layer 'scores' has the weight of an embedding and reads images: the backend has none such");
+    }
+}
+
 // ---- what it says about itself
 
 TEST(OneDnnFacts, NameTheImplementations) {

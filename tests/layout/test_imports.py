@@ -139,7 +139,7 @@ def test_a_door_is_one_only_for_a_call() -> None:
     ("lowest", "may_import"),
     [
         ("statistics", set()),
-        ("records", {"cautions", "errors", "optimizers", "paths"}),
+        ("records", {"cautions", "errors", "npy", "optimizers", "paths"}),
         ("cases", {"errors", "optimizers", "paths", "records", "toml", "workloads"}),
         ("errors", set()),
     ],

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
 from timetrial.agreement.sizes import UNIT, Doubles, norm, pieces, wide
 from timetrial.errors import InputError
 from timetrial.optimizers import OPTIMIZERS, Optimizer, kept_states
@@ -38,7 +39,7 @@ class Rule:
         if optimizer["name"] not in OPTIMIZERS:
             raise InputError(f"no update rule is known for the optimizer {optimizer['name']!r}")
         file = optimizer.get("rates")
-        return cls(optimizer, np.load(file, allow_pickle=False) if file else np.empty(0), undecayed)
+        return cls(optimizer, npy.load(file) if file else np.empty(0), undecayed)
 
     def for_parameter(self, name: str) -> Rule:
         """As it is for this one."""

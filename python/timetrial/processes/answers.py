@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from timetrial import npy
 from timetrial.cautions import Caution
 from timetrial.processes.events import broken
 from timetrial.processes.left import read_array
@@ -24,7 +25,7 @@ def answers_of(file: Path, labels: Path, said: Evaluation, classes: int) -> npt.
     `file`: predictions (images, classes) that the contender has written, or the classes that they are for
     (sequences, steps). LaunchError: there are none, or the accuracy that it said does not follow from them.
     """
-    truth = np.load(labels, allow_pickle=False)
+    truth = npy.load(labels)
     of_steps = truth.ndim > 1
     expected = truth.shape if of_steps else (len(truth), classes)
     predictions = read_array(file, 8 * math.prod(expected))

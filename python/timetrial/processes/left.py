@@ -6,7 +6,6 @@ import contextlib
 import math
 import mmap
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -15,17 +14,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from timetrial.npy import HEADER_BYTES, read_header
 from timetrial.processes.events import broken
 from timetrial.records.files import open_regular
 
-HEADER_BYTES = 10_000  # of a .npy file, at most
-# As numpy writes it; its own reader takes any Python literal, with what that may raise, take or warn of.
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|=]?[fiub]\d{1,2})', 'fortran_order': (False|True), 'shape': \(([0-9, ]*)\), \} *\n"
-)
 IN_MEMORY_BYTES = 1 << 20  # larger arrays are mapped from a copy
 MOST_FILES = 100_000  # that are looked at in a folder
 
@@ -49,27 +43,17 @@ def _read(file: IO[bytes], folder: Path, most_bytes: int) -> NDArray[Any]:
     length = os.fstat(file.fileno()).st_size
     if length > most_bytes:
         raise ValueError(f"it has {length} bytes, {most_bytes} at most have a use")
-    version = npy.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"it has the version {version} of the npy format")
-    header_bytes = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
-    header = _HEADER.fullmatch(file.read(min(header_bytes, HEADER_BYTES)))
-    if header is None:
-        raise ValueError("its header is not that of an array of numbers")
-    dtype, is_fortran = np.dtype(header[1].decode()), header[2] == b"True"
-    shape = tuple(int(word) for word in header[3].split(b",") if word.strip())
-    size, place = math.prod(shape), file.tell()
-    if size * dtype.itemsize != length - place:
-        raise ValueError(f"its shape {shape} and its {length} bytes do not go together")
+    header = read_header(file)
+    size, place = header.size * header.dtype.itemsize, header.begins
     if length <= IN_MEMORY_BYTES:
-        content: bytes | mmap.mmap = file.read(size * dtype.itemsize)
+        content: bytes | mmap.mmap = file.read(size)
         place = 0
     else:
         content = _copied(file, folder, length)
-    if len(content) < place + size * dtype.itemsize:
+    if len(content) < place + size:
         raise ValueError("it became shorter while it was read")
-    flat = np.frombuffer(content, dtype, size, place)
-    return flat.reshape(shape, order="F" if is_fortran else "C")
+    flat = np.frombuffer(content, header.dtype, header.size, place)
+    return flat.reshape(header.shape, order=header.order)
 
 
 def _copied(file: IO[bytes], folder: Path, size: int) -> mmap.mmap:

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
+
 Tensors = dict[str, NDArray[Any]]
 
 
 def samples_of(stream: Mapping[str, Any]) -> Tensors:
     """The arrays of a stream of the job, mapped."""
-    return {
-        name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in stream["tensors"].items()
-    }
+    return {name: npy.mapped(file) for name, file in stream["tensors"].items()}
 
 
 def rows_of(samples: Tensors, rows: Any) -> Tensors:
@@ -121,7 +121,7 @@ class Batches:
         """The batch of step `row` of a stream, from 0: by the names of the network's inputs."""
         if stream not in self._open:
             files = self._files[stream]
-            order = np.load(files["order"], mmap_mode="r", allow_pickle=False)
+            order = npy.mapped(files["order"])
             drawn = samples_of({"tensors": files.get("drawn", {})})
             self._open[stream] = samples_of(files), drawn, order
         samples, drawn, order = self._open[stream]

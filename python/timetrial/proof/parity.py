@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of_batch, may_magnify
@@ -66,14 +67,10 @@ class Expected:
 def expected_of(prepared: Prepared) -> Expected:
     """What a prepared workload says."""
     nodes = prepared.job["network"]["nodes"]
+    of_nodes = [one for node in nodes for one in node["parameters"]]
 
     def initial(role: str) -> Tensors:
-        return {
-            one["name"]: np.load(one["file"], mmap_mode="r", allow_pickle=False)
-            for node in nodes
-            for one in node["parameters"]
-            if one["role"] == role
-        }
+        return {one["name"]: npy.mapped(one["file"]) for one in of_nodes if one["role"] == role}
 
     return Expected(
         initial=initial("parameter"),
@@ -81,7 +78,7 @@ def expected_of(prepared: Prepared) -> Expected:
         optimizer=prepared.job["optimizer"],
         batches=Batches(prepared.job["streams"]),
         states=initial("state"),
-        undecayed=frozenset(one["name"] for node in nodes for one in node["parameters"] if not one["decays"]),
+        undecayed=frozenset(one["name"] for one in of_nodes if not one["decays"]),
         couples_batch=prepared.network is not None and prepared.network.couples_batch,
         carries_state=prepared.network is not None and prepared.network.carries_state,
     )

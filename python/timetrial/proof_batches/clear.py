@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
 from timetrial.proof.flips import CLEAR_MARGIN, edges_of
 from timetrial.proof.judge import Judge
 from timetrial.proof.observed import Tensors, rows_of, sample_count, samples_of
@@ -50,10 +51,10 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
     }
 
     def make() -> Mapping[str, Any]:
-        parameters = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
+        parameters = {name: npy.load(file) for name, file in files.items()}
         is_clear = _clear(judge, parameters, samples) if is_chosen else np.ones(count, bool)
         return {
-            word: repeated(_chosen(np.load(streams[name]["order"], allow_pickle=False), is_clear), part)
+            word: repeated(_chosen(npy.load(streams[name]["order"]), is_clear), part)
             for name, word in PROOF_ORDERS.items()
         }
 

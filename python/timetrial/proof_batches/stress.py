@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from timetrial import npy
 from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.optimizers import OPTIMIZERS
@@ -84,7 +85,7 @@ def other_size(batch_size: int, samples: int, part: int, images: int) -> int:
 def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     """With the rate and the decay that move these weights by some percent, as the judge's gradient says."""
     parameters: Tensors = {
-        parameter["name"]: np.load(parameter["file"])
+        parameter["name"]: npy.load(parameter["file"])
         for node in prepared.job["network"]["nodes"]
         for parameter in node["parameters"]
     }
@@ -159,7 +160,7 @@ def _shaken(nodes: list[Mapping[str, Any]], seed: int) -> Entry:
         content = {}
         for one in all_of:
             noise = random.uniform(seed, f"stress/{one['name']}", tuple(one["shape"]), -1.0, 1.0)
-            values = np.load(one["file"], allow_pickle=False)
+            values = npy.load(one["file"])
             if one["role"] == "state":  # a variance stays above 0
                 shaken = values * (1 + SHAKE * noise) + BIAS * np.abs(noise)
             elif len(one["shape"]) < 2:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from timetrial import npy
 from timetrial.errors import InputError
 from timetrial.paths import user_path
 from timetrial.records.files import explained, mark_of, read_regular, write_once
@@ -182,7 +183,7 @@ def read_answers(folder: Path) -> npt.NDArray[np.int32] | None:
     if not file.is_file():
         return None
     try:
-        answers: npt.NDArray[np.int32] = np.load(file, allow_pickle=False)
+        answers: npt.NDArray[np.int32] = npy.load(file)
     except ValueError as error:
         raise InputError(f"'{file}' is damaged: {error}.") from None
     if answers.ndim != 2 or answers.shape[0] != 2:

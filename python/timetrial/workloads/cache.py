@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from timetrial import npy
 from timetrial.errors import InputError
 from timetrial.paths import user_path
 
@@ -48,8 +49,7 @@ class Entry:
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """An array, mapped and not read."""
-        loaded: npt.NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-        return loaded
+        return npy.mapped(self.folder / f"{name}.npy")
 
     def table(self, name: str) -> dict[str, Any]:
         """A JSON object."""

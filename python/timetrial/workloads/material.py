@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
 from timetrial.core import Input, random
 from timetrial.datasets import dataset_source, load_dataset
 from timetrial.datasets.facts import facts_of
@@ -69,7 +70,7 @@ def channels_last(file: Path) -> Path:
     starts."""
 
     def make() -> Content:
-        images = np.load(file, mmap_mode="r", allow_pickle=False)
+        images = npy.mapped(file)
         return {file.stem: images.transpose(0, 2, 3, 1)}
 
     # A file of the cache never changes.

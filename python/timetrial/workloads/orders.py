@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial import npy
 from timetrial.cases.case import Workload
 from timetrial.core import Network, layer_traits, random
 from timetrial.errors import InputError
@@ -27,7 +28,7 @@ class Durations:
 
     def of_batches(self, first: int) -> Whole:
         """(steps, batch size): lengths in the first so many training steps, or in all that the order has."""
-        order = np.load(self.order_file, mmap_mode="r", allow_pickle=False)
+        order = npy.mapped(self.order_file)
         found: Whole = self.lengths[order[:first]]
         return found
 
