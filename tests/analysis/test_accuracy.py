@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, most_untrained, pooled
+from timetrial.statistics.accuracy import (
+    accuracy_of,
+    accuracy_of_shares,
+    discordance,
+    most_untrained,
+    over_seeds,
+    pooled,
+)
 
 
 @given(st.integers(1, 6), st.integers(2, 400), st.floats(0, 1), st.integers(0, 2**32 - 1))
@@ -97,6 +104,35 @@ def test_rows_that_are_equal_are_seldom_set_apart() -> None:
         rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(4)]
         apart += not all(pooled(rows)[1])
     assert apart <= stats.binom.ppf(0.999, 200, 0.01)
+
+
+def test_trainings_that_part_by_rounding_are_no_difference() -> None:
+    """A row is better or worse with each seed, on all images at once: the sign test alone names nearly all."""
+    rng = np.random.default_rng(3)
+    apart = found = 0
+    for _ in range(200):
+        level = 2 + rng.standard_normal(1112)
+        skills = 0.15 * rng.standard_normal((5, 5, 1))
+        rows = level + skills + 0.3 * rng.standard_normal((5, 5, 1112))
+        apart += not all(pooled(list(rows > 0))[1])
+        rows[0] -= 0.5
+        found += not pooled(list(rows > 0))[1][0]
+    assert apart <= stats.binom.ppf(0.999, 200, 0.01)
+    assert found >= 190, "one that learned less is found all the same"
+
+
+def test_rows_that_do_not_part_are_told_apart_by_images() -> None:
+    base = np.ones((3, 100), bool)
+    other = base.copy()
+    other[:, :9] = False
+    assert discordance(base, other).p_value == pytest.approx(2 / 2**9)
+
+
+def test_over_seeds_is_the_paired_t_test_of_two() -> None:
+    rng = np.random.default_rng(4)
+    one, other = (rng.random((6, 50)) < share for share in (0.9, 0.7))
+    expected = stats.ttest_rel(one.mean(axis=1), other.mean(axis=1)).pvalue
+    assert over_seeds([one, other]) == pytest.approx([expected] * 2, rel=1e-9)
 
 
 def test_untrained_weights_have_a_bound() -> None:

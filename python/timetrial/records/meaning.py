@@ -69,7 +69,7 @@ _CASE = {
     "accuracy_against_reference": "null: one of both did not learn",
     "accuracy_against_reference.only_first": "test images that this row alone had right in more seeds",
     "accuracy_against_reference.only_second": "test images that the reference alone had right in more seeds",
-    "accuracy_against_reference.p_value": "of the exact sign test of the two (McNemar)",
+    "accuracy_against_reference.p_value": "of the exact sign test (McNemar), or over seeds: the larger",
     "parity.status": "what the proof said: `passed`, `failed`, `unproven`",
     "parity.max_error": "the largest error, relative; null: unproven",
     "parity.tensor": "where it is",

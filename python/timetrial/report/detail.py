@@ -165,7 +165,7 @@ class CaseDetail:
             yield (
                 "against the reference",
                 f"more often right on {found.only_first} test images, less often on {found.only_second}: "
-                f"exact sign test (McNemar), p = {found.p_value:.2g}",
+                f"exact sign test (McNemar) and over seeds, p = {found.p_value:.2g}",
             )
 
     def _steps(self) -> Iterator[tuple[str, str]]:
