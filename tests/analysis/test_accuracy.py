@@ -107,7 +107,7 @@ def test_rows_that_are_equal_are_seldom_set_apart() -> None:
 
 
 def test_trainings_that_part_by_rounding_are_no_difference() -> None:
-    """A row is better or worse with each seed, on all images at once: the sign test alone names nearly all."""
+    """A row is better or worse with each seed, on all images: the sign test alone names nearly all."""
     rng = np.random.default_rng(3)
     apart = found = 0
     for _ in range(200):
