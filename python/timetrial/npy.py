@@ -50,7 +50,11 @@ def read_header(file: IO[bytes]) -> Header:
     if found is None:
         raise ValueError("its header is not that of an array of numbers")
     shape = tuple(int(word) for word in found[3].split(b",") if word.strip())
-    header = Header(np.dtype(found[1].decode()), "F" if found[2] == b"True" else "C", shape, file.tell())
+    try:
+        dtype = np.dtype(found[1].decode())
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    header = Header(dtype, "F" if found[2] == b"True" else "C", shape, file.tell())
     length = os.fstat(file.fileno()).st_size
     if header.size * header.dtype.itemsize != length - header.begins:
         raise ValueError(f"its shape {shape} and its {length} bytes do not go together")

@@ -47,6 +47,10 @@ def test_what_numpy_saved_is_read(tmp_path: Path, name: str) -> None:
         (b"text, no array at all", "magic string is not correct"),
         (b"\x93NUMPY\x03\x00" + bytes(100), "version (3, 0)"),
         (b"\x93NUMPY\x01\x00\x05\x00{'a':", "header is not that of an array of numbers"),
+        (
+            b"\x93NUMPY\x01\x00\x3b\x00{'descr': '<f3', 'fortran_order': False, 'shape': (1,), } \n",
+            "data type '<f3' not understood",
+        ),
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

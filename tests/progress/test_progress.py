@@ -123,6 +123,20 @@ def test_nobody_knows_how_long_the_first_takes(monkeypatch: pytest.MonkeyPatch, 
     assert log.getvalue() == "timetrial: 0 of 3 · 31 s · first\n"
 
 
+def test_a_stage_that_ends_short_leaves_nothing(clock: _Clock) -> None:
+    """A budget was spent, or who should learn has no proof."""
+    bar = QuietProgress()
+    bar.stages({"speed": Stage(60, 60.0), "learning": Stage(3, 30.0)})
+    for _ in range(10):
+        clock.now += 2
+        bar.done(None)
+    assert bar.plan.left_s() == 50 * 2 + 30
+    bar.begin("learning", 2)
+    assert (bar.plan.launches, bar.plan.done, bar.plan.left_s()) == (12, 10, 20)
+    bar.left_out(2)
+    assert bar.plan.left_s() == 0
+
+
 def test_what_follows_takes_as_long_each(clock: _Clock) -> None:
     bar = QuietProgress()
     bar.stages({"speed": Stage(4, 40.0)})

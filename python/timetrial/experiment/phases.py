@@ -32,7 +32,7 @@ from timetrial.experiment.order import shuffled_block
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
-from timetrial.progress import QuietProgress
+from timetrial.progress import QuietProgress, Stage
 from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.results.results import LaunchFiles, analyzed
@@ -74,8 +74,9 @@ class Run:
 def profile(run: Run, live: Sequence[ReadyCase]) -> None:
     """Each case is proven, then takes its steps layer by layer."""
     distinct = _distinct(live)
-    run.progress.total(len(distinct) + len(live))
+    run.progress.stages({"proof": Stage(len(distinct)), "profile": Stage(len(live))})
     _prove(run, distinct)
+    run.progress.begin("profile")
     _block(run, live, "profile", 0, run.experiment.spec.seed)
 
 
@@ -105,8 +106,9 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
         done += 1
     able = [one for one in live if _can_run(run, one, 1)]
     pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
-    run.progress.begin("learning")
-    for block in range(sizes.learning_seeds if train else 0):
+    seeds = sizes.learning_seeds if train else 0
+    run.progress.begin("learning", len(pupils) * seeds)
+    for block in range(seeds):
         _learn(run, pupils, block)
     run.progress.begin("resources")
     for block in range(run.record.resource_launches):

@@ -329,7 +329,7 @@ class ContenderProcess:
             write_line(self._control, "kill")
 
     def finish(self, timeout_s: float) -> None:
-        """The orderly end: the contender closes its backend and exits."""
+        """The orderly end: the contender says goodbye and exits."""
         self.send("finish", Finished)
         self.wait(Finished, "finish", timeout_s)
         deadline = time.monotonic() + timeout_s

@@ -19,6 +19,12 @@ class Stage:
     began_s: float | None = None  # by the monotonic clock
     took_s: float = 0.0  # until the last of them ended
 
+    def scale(self, launches: int) -> None:
+        """To so many launches, each as long as was thought."""
+        if self.seconds is not None and self.launches:
+            self.seconds *= launches / self.launches
+        self.launches = launches
+
     def left_s(self) -> float | None:
         """At the pace of those that were made, or else as was thought. None: nobody knows."""
         left = max(self.launches - self.ended, 0)
@@ -43,17 +49,18 @@ class Plan:
         self._current = next(iter(self._stages.values()))
         self._begin(self._current)
 
-    def begin(self, name: str) -> None:
-        """This stage follows."""
+    def begin(self, name: str, launches: int | None = None) -> None:
+        """This stage follows, with as many launches as were planned or as it turned out. What is left of the
+        one before is not to come any more."""
+        self._current.launches = self._current.ended
         self._current = self._stages.setdefault(name, Stage(0))
+        if launches is not None:
+            self._current.scale(launches)
         self._begin(self._current)
 
     def more(self, launches: int) -> None:
         """So many beyond those that were planned, of the stage that is under way."""
-        stage = self._current
-        if stage.seconds is not None and stage.launches:
-            stage.seconds *= 1 + launches / stage.launches
-        stage.launches += launches
+        self._current.scale(self._current.launches + launches)
 
     def ended(self, *, made: bool) -> None:
         """One more; not made: it was left out."""

@@ -33,9 +33,9 @@ class QuietProgress:
         """These are planned, by name, in this order."""
         self.plan.set(stages)
 
-    def begin(self, stage: str) -> None:
-        """This stage follows, and what is said from here on is of its launches."""
-        self.plan.begin(stage)
+    def begin(self, stage: str, launches: int | None = None) -> None:
+        """This stage follows, and what is said from here on is of its launches: so many, or as planned."""
+        self.plan.begin(stage, launches)
 
     def more(self, launches: int) -> None:
         """So many beyond those that were planned, of the stage that is under way."""

@@ -5,6 +5,7 @@ Reads commands from descriptor 3, answers on 4, stamps into 5; processes/PROTOCO
 agree on. Syntax and modules of Python 3.6, NumPy, and the C module of the recorder.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -18,7 +19,6 @@ def _now_ns():
 
 START_NS = _now_ns()
 
-import ctypes  # noqa: E402
 import json  # noqa: E402
 
 import contender as contender_module  # noqa: E402
@@ -182,10 +182,16 @@ def serve(job_path, doing):
 
 
 def flush():
-    """What Python and what C has not written yet."""
+    """What Python and C have not written yet, as far as it can be: a framework may have closed a stream."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    ctypes.CDLL(None).fflush(None)
+        with contextlib.suppress(Exception):
+            stream.flush()
+    with contextlib.suppress(Exception):  # a Python without ctypes
+        import ctypes
+
+        process = ctypes.CDLL(None)
+        for name in ("stdout", "stderr"):
+            process.fflush(ctypes.c_void_p.in_dll(process, name))
 
 
 def leave_at_once():
@@ -208,12 +214,13 @@ def main():
     except BaseException as error:
         import traceback
 
-        traceback.print_exc()  # into the launch's stderr.txt
-        flush()
+        with contextlib.suppress(Exception):
+            traceback.print_exc()  # into the launch's stderr.txt
         outcome, text = failures.describe(error)
         if doing.own:
             outcome = own_step.outcome_of(error, outcome, doing.own)
             text += own_step.place_of(error)
+        flush()
         send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors
 

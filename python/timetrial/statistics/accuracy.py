@@ -42,6 +42,7 @@ DIFFERENT = 0.01  # chance that any of the rows that compute the same is set apa
 # digits8, lenet5 over digits28, MNIST and Fashion-MNIST scatter by 0.03 to 0.042 from seed to seed.
 ANSWERS_OF_A_CLASS = 4
 NEVER = 1e-6
+_EQUAL = 1e-12  # shares of right answers that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -104,28 +105,43 @@ def _sign_test(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> 
 
 def over_seeds(rows: Sequence[Right]) -> list[float]:
     """For each of two or more rows with the same seeds: the two-sided p-value of its distance from the mean
-    of all, if each row's training ends a little elsewhere with each seed. 0 with one seed: nobody knows."""
-    shares = np.array([np.mean(one, axis=1) for one in rows])
+    of the others, if each row's training ends a little elsewhere with each seed. How far, the others tell: a
+    row that collapses with one seed is no excuse for itself. 0 with one seed: nobody knows."""
+    shares = np.array([np.mean(one, axis=1) if one.size else np.zeros(len(one)) for one in rows])
     count, seeds = shares.shape
     if seeds < 2:
         return [0.0] * count
-    of_rows = shares.mean(axis=1) - shares.mean()
-    rest = shares - shares.mean(axis=1, keepdims=True) - shares.mean(axis=0) + shares.mean()
-    df = (count - 1) * (seeds - 1)
-    error = math.sqrt(float(np.sum(rest**2)) / df / seeds * (count - 1) / count)
-    # Where all rows scatter alike over seeds, any distance between them is one.
-    least = 1e-12
-    return [
-        1.0 if abs(one) < least else 2 * float(special.stdtr(df, -abs(one) / max(error, least)))
-        for one in of_rows
-    ]
+    if count == 2:
+        return [_of_mean(shares[0] - shares[1])] * 2
+    found = []
+    for place in range(count):
+        others = np.delete(shares, place, axis=0)
+        rest = others - others.mean(axis=1, keepdims=True) - others.mean(axis=0) + others.mean()
+        df = (count - 2) * (seeds - 1)
+        variance = float(np.sum(rest**2)) / df * (1 + 1 / (count - 1)) / seeds
+        found.append(_student(float(shares[place].mean() - others.mean()), variance, df))
+    return found
+
+
+def _of_mean(differences: npt.NDArray[np.float64]) -> float:
+    return _student(
+        float(differences.mean()), float(differences.var(ddof=1)) / len(differences), len(differences) - 1
+    )
+
+
+def _student(distance: float, variance: float, df: int) -> float:
+    # Where seeds do not scatter at all, any distance is one.
+    if abs(distance) < _EQUAL:
+        return 1.0
+    return 2 * float(special.stdtr(df, -abs(distance) / max(math.sqrt(variance), _EQUAL)))
 
 
 def pooled(rows: Sequence[Right]) -> tuple[Estimate | None, list[bool]]:
     """One figure for rows that compute the same, with the same seeds and images, and which rows it is of.
 
     A row whose answers differ beyond chance (Holm over rows) from the majority's, and over seeds from the
-    mean of all, is set apart. With two rows nobody could say which of them is off, so neither is pooled.
+    mean of the others, is set apart. With two rows nobody could say which of them is off, so neither is
+    pooled.
     """
     data = [np.asarray(one, np.float64) for one in rows]
     alike = [True] * len(data)
