@@ -12,7 +12,7 @@ from timetrial.cases.case import Case
 from timetrial.contenders.registry import resolve
 from timetrial.contenders.settings import job_settings
 from timetrial.core import Backend
-from timetrial.proof.observed import Batches, Tensors
+from timetrial.questions.observed import Batches, Tensors
 from timetrial.workloads import Prepared
 
 

@@ -13,8 +13,8 @@ from timetrial.agreement.rounding import Doubt, doubt_of_batch, may_magnify, shi
 from timetrial.agreement.sizes import norm
 from timetrial.core import Input, Network
 from timetrial.proof.judge import SMALL, NativeJudge
-from timetrial.proof.observed import Batches, Look, Observation, Tensors
 from timetrial.proof.parity import Expected, compare
+from timetrial.questions.observed import Batches, Look, Observation, Tensors
 from timetrial.records.model import Parity
 
 N, STEPS, FEATURES = 8, 40, 3

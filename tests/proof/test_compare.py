@@ -11,8 +11,8 @@ import pytest
 
 from timetrial.agreement.update import Rule, Walk
 from timetrial.proof.judge import Answer, Ties, Witness
-from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.parity import Expected, compare, compare_losses, merged, unproven
+from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.records.model import Parity
 
 SGD = {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}

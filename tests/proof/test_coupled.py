@@ -21,9 +21,9 @@ from timetrial.proof import coupled, flips, parts
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import Edge
 from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge
-from timetrial.proof.observed import Batches, Look, Observation, Tensors, rows_of
 from timetrial.proof.parity import Expected, compare
 from timetrial.proof.parts import FEWEST, PartJudge, part_of
+from timetrial.questions.observed import Batches, Look, Observation, Tensors, rows_of
 from timetrial.records.model import Parity
 
 NODES = [

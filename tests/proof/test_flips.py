@@ -14,9 +14,9 @@ from timetrial.agreement.update import Rule
 from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.proof.judge import SMALL, Answer, NativeJudge, NativeWitness
-from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.proof.parity import Expected, compare
 from timetrial.proof.ways import Guide
+from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.records.model import Parity
 
 NODES = [

@@ -13,7 +13,7 @@ from timetrial.launch import run_launch
 from timetrial.launch.divergence import check_bounded, check_finite
 from timetrial.observing.accounts import remembers
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.observed import Look, Observation
+from timetrial.questions.observed import Look, Observation
 from timetrial.records.model import Segment, SegmentKind
 
 STEPS = dataclasses.replace(SHORT, min_ns=60_000 * MS, budget_ns=60_000 * MS, max_steps=60)

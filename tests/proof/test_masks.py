@@ -17,7 +17,7 @@ from ways import PURPOSES_AND_TASKS
 
 from timetrial.cases.case import Workload
 from timetrial.launch.run import run_launch
-from timetrial.proof.observed import Batches
+from timetrial.questions.observed import Batches
 from timetrial.workloads import prepare
 
 PLANTED = str(Path(__file__).parents[1] / "frameworks" / "planted")

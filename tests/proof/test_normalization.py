@@ -15,8 +15,8 @@ from timetrial.agreement.rounding import TIMES, doubt_of
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
-from timetrial.proof.observed import Batches, Tensors, rows_of
 from timetrial.proof.parts import PartJudge, different, part_of
+from timetrial.questions.observed import Batches, Tensors, rows_of
 from timetrial.records.model import Parity
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from timetrial.agreement import sizes
 from timetrial.agreement.update import Rule
 from timetrial.optimizers import OPTIMIZERS, check_optimizer
-from timetrial.proof.observed import Look, Observation, Tensors
 from timetrial.proof.rule import Change, changes, lacking
+from timetrial.questions.observed import Look, Observation, Tensors
 
 F32 = NDArray[np.float32]
 TOLERANCE = 2e-5

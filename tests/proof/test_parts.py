@@ -15,9 +15,9 @@ from twins import Bench
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
-from timetrial.proof.observed import Batches, rows_of
 from timetrial.proof.parts import FEWEST, PartJudge, part_of, repeated
 from timetrial.proof_batches.stress import ENOUGH, other_size, stressed
+from timetrial.questions.observed import Batches, rows_of
 from timetrial.workloads import prepare
 
 BATCH = 16

@@ -12,7 +12,7 @@ from test_coupled import N, Stage
 
 from timetrial.agreement.statistics import PLACES, sum_places
 from timetrial.proof.judge import LARGE, SMALL, JudgingBackend
-from timetrial.proof.observed import Tensors
+from timetrial.questions.observed import Tensors
 
 SIDE = 30
 NODES: list[dict[str, Any]] = [

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from timetrial.agreement import sizes
 from timetrial.agreement.update import Rule, Walk
 from timetrial.errors import InputError
-from timetrial.proof.observed import Look, Observation
 from timetrial.proof.rule import changes, implied_gradient
+from timetrial.questions.observed import Look, Observation
 
 TOLERANCE = 2e-5
 

@@ -31,7 +31,7 @@ from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
 from timetrial.proof.coupled import _Search
 from timetrial.proof.judge import judge_of
-from timetrial.proof.observed import Batches
+from timetrial.questions.observed import Batches
 from timetrial.records.model import LaunchRecord
 from timetrial.records.store import read_answers
 from timetrial.workloads import prepare

@@ -11,8 +11,8 @@ from launching import make_plan, workload
 from native_twin import NativeTwin
 
 from timetrial.launch import run_launch
-from timetrial.proof.observed import Tensors
-from timetrial.proof.sequence import LARGE_BYTES, run_proof
+from timetrial.questions.observed import Tensors
+from timetrial.questions.sequence import LARGE_BYTES, run_proof
 from timetrial.workloads import prepare
 
 MOST_BYTES = 200_000_000

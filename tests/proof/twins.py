@@ -14,11 +14,11 @@ from launching import workload
 from numpy.typing import NDArray
 
 from timetrial.proof.judge import judge_of
-from timetrial.proof.observed import Batches, Tensors
 from timetrial.proof.parity import compare, expected_of, merged
-from timetrial.proof.sequence import end_observations, run_proof
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe
+from timetrial.questions.observed import Batches, Tensors
+from timetrial.questions.sequence import end_observations, run_proof
 from timetrial.records.model import Parity
 from timetrial.workloads import Prepared, prepare
 

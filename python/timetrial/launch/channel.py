@@ -13,7 +13,7 @@ from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.observing.observe import Watch
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.processes.events import AnswerType, Description, Done
-from timetrial.proof.sequence import FIRST_CALLS
+from timetrial.questions.sequence import FIRST_CALLS
 from timetrial.records.model import SegmentKind
 
 

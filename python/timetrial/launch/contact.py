@@ -15,7 +15,7 @@ from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.segments import SampleFiles, SegmentRunner
 from timetrial.processes.events import Ask, Done, DumpDone, GradientDone, broken
 from timetrial.processes.left import empty, largest_array_bytes, read_array, remove
-from timetrial.proof.observed import Tensors
+from timetrial.questions.observed import Tensors
 from timetrial.records.model import SegmentKind
 
 

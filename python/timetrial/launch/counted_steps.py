@@ -8,7 +8,7 @@ from timetrial.core import recurs
 from timetrial.lengths.ways import SETTING, steps_by
 from timetrial.processes.events import Ready
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.observed import Batches
+from timetrial.questions.observed import Batches
 from timetrial.records.model import Segment
 from timetrial.workloads import Prepared
 from timetrial.workloads.orders import lengths_name, longest_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.observed import Look, Observation
+from timetrial.questions.observed import Look, Observation
 
 DIVERGED = 1e3  # times the first loss
 

@@ -18,12 +18,12 @@ from timetrial.launch.divergence import check_bounded, check_finite
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.judge import Judge, NoJudge, judge_of
-from timetrial.proof.observed import Observation
 from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
 from timetrial.proof.parts import part_of
-from timetrial.proof.sequence import Proof, end_observations, run_proof
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe
+from timetrial.questions.observed import Observation
+from timetrial.questions.sequence import Proof, end_observations, run_proof
 from timetrial.records.model import Parity
 
 STRESS = "stress: "

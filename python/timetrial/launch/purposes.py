@@ -24,7 +24,7 @@ from timetrial.observing.accounts import Accounts, remembers
 from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import compare_losses, unproven
-from timetrial.proof.sequence import Proof
+from timetrial.questions.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
 
 

@@ -45,7 +45,7 @@ from timetrial.processes.left import remove
 from timetrial.processes.orphans import subreaper
 from timetrial.processes.outcome import LaunchError
 from timetrial.processes.own_memory import give_back_freed
-from timetrial.proof.sequence import Proof
+from timetrial.questions.sequence import Proof
 from timetrial.records.model import LaunchRecord
 from timetrial.records.samples import sample_marks
 

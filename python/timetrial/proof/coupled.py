@@ -31,8 +31,8 @@ from timetrial.agreement.shares import Shares, along
 from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import layer_traits
 from timetrial.proof.flips import NEARER, TURNED_MARGIN, Edge, edges_of, nudges_of
-from timetrial.proof.observed import Tensors, rows_of
 from timetrial.proof.parts import evenly
+from timetrial.questions.observed import Tensors, rows_of
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties, Witness

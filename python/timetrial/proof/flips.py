@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import inner, norm
 from timetrial.core import layer_traits
-from timetrial.proof.observed import Tensors, rows_of, sample_count
 from timetrial.proof.parts import different
+from timetrial.questions.observed import Tensors, rows_of, sample_count
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Judge, Ties

@@ -6,8 +6,8 @@ import numpy as np
 
 from timetrial.agreement.update import Rule
 from timetrial.proof.judge import Answer
-from timetrial.proof.observed import Observation, Tensors
 from timetrial.proof.rule import implied_gradient
+from timetrial.questions.observed import Observation, Tensors
 from timetrial.records.model import Comparison
 
 ALIKE = 1e-3

@@ -27,8 +27,8 @@ from timetrial.contenders.settings import job_settings
 from timetrial.control.cpus import allowed_cpus
 from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
-from timetrial.proof.observed import Tensors
 from timetrial.proof.parts import PartJudge, part_of
+from timetrial.questions.observed import Tensors
 from timetrial.workloads import Prepared
 
 # Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.

@@ -25,15 +25,15 @@ from timetrial.agreement.sizes import UNIT, distance, norm, size_of
 from timetrial.agreement.update import Rule
 from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.optimizers import state_names
-from timetrial.proof.cancelling import Terms, only_biases, sizes_of_terms
+from timetrial.proof.cancelling import Terms, may_cancel, nothing_else, sizes_of_terms
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import FIRST_TURNED, every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import JUDGING, TIES, Answer, Judge, Ties
-from timetrial.proof.observed import Batches, Look, Observation, Plain, Tensors, rows_of
 from timetrial.proof.parts import evenly
 from timetrial.proof.rule import changes, implied_gradient, lacking
 from timetrial.proof.ways import Guide, relative_distance
+from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors, rows_of
 from timetrial.records.model import Comparison, Parity
 from timetrial.workloads import Prepared
 
@@ -52,7 +52,7 @@ class Expected:
     """What the workload says: parameters and states of layers with their initial values, and layers with
     their shapes, in the network's order; the optimizer as in the job file; the batches of its streams.
     `undecayed`: parameters that its weight decay is not for. `couples_batch`: what becomes of a sample
-    depends on the others of its batch."""
+    depends on the others of its batch. `output`: the node that the loss reads."""
 
     initial: Tensors
     nodes: Mapping[str, tuple[int, ...]]
@@ -62,6 +62,12 @@ class Expected:
     undecayed: frozenset[str] = frozenset()
     couples_batch: bool = False
     carries_state: bool = False
+    output: str = ""
+
+    @functools.cached_property
+    def cancelling(self) -> frozenset[str]:
+        """Parameters whose gradients may cancel."""
+        return may_cancel(self.initial, self.output)
 
 
 def expected_of(prepared: Prepared) -> Expected:
@@ -81,6 +87,7 @@ def expected_of(prepared: Prepared) -> Expected:
         undecayed=frozenset(one["name"] for one in of_nodes if not one["decays"]),
         couples_batch=prepared.network is not None and prepared.network.couples_batch,
         carries_state=prepared.network is not None and prepared.network.carries_state,
+        output=prepared.job["network"]["output"],
     )
 
 
@@ -209,7 +216,7 @@ class _Court:
     ) -> tuple[Answer, list[Comparison]]:
         """The judge's answer with the decisions turned that explain everything, and what is left of `found`
         then; or both as they are. Where images depend on each other rounding makes more of them besides."""
-        named = self._judge, parameters, batch, self._expected.initial
+        named = self._judge, parameters, batch, self._expected.cancelling
         terms = functools.cache(functools.partial(sizes_of_terms, *named))
         measured = self._by_terms(seen, answer, terms, found)
         if measured is not found:
@@ -242,9 +249,9 @@ class _Court:
     def _by_terms(
         self, seen: Observation, answer: Answer, terms: Terms, found: list[Comparison]
     ) -> list[Comparison]:
-        """The same, or, if nothing but biases failed, with those measured by what the samples add to them, if
-        that is all there is to it."""
-        if self._expected.couples_batch or not only_biases(found, self._expected.initial):
+        """The same, or, if nothing failed but what may cancel, with that measured by what the samples add to
+        it, if that is all there is to it."""
+        if self._expected.couples_batch or not nothing_else(found, self._expected.cancelling):
             return found
         again = self._gradient_comparisons(seen, answer, terms=terms())
         return again if all(one.passed for one in again) else found

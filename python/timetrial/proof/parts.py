@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.core import Network
-from timetrial.proof.observed import Tensors, rows_of, sample_count
+from timetrial.questions.observed import Tensors, rows_of, sample_count
 
 if TYPE_CHECKING:
     from timetrial.proof.judge import Answer, Judge, Ties, Witness

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import UNIT, VANISHING, Doubles, norm, pieces, size_of, wide
 from timetrial.agreement.update import Rule, Update
-from timetrial.proof.observed import Look, Observation, Tensors
+from timetrial.questions.observed import Look, Observation, Tensors
 
 SMALLEST = 2.0**-126  # what a processor that flushes subnormals may lose, absolute
 

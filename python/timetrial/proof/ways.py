@@ -25,7 +25,7 @@ from timetrial.agreement.sizes import norm
 from timetrial.agreement.update import Rule, Walk
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
-from timetrial.proof.observed import Batches, Tensors
+from timetrial.questions.observed import Batches, Tensors
 
 TURNED = 1e-3  # of the loss behind a step in which decisions of coupled images may have turned
 MOST_DOUBT = 0.01  # of a loss: beyond it a way says nothing, and each step is judged by itself besides

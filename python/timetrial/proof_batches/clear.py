@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from timetrial import npy
 from timetrial.proof.flips import CLEAR_MARGIN, edges_of
 from timetrial.proof.judge import Judge
-from timetrial.proof.observed import Tensors, rows_of, sample_count, samples_of
 from timetrial.proof.parts import part_of, repeated
+from timetrial.questions.observed import Tensors, rows_of, sample_count, samples_of
 from timetrial.workloads import Prepared
 from timetrial.workloads.cache import cached
 from timetrial.workloads.material import PROOF_ORDERS

@@ -23,8 +23,8 @@ from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.optimizers import OPTIMIZERS
 from timetrial.proof.judge import JUDGING, Judge, reference_images
-from timetrial.proof.observed import Batches, Tensors, rows_of
 from timetrial.proof.parts import part_of
+from timetrial.questions.observed import Batches, Tensors, rows_of
 from timetrial.workloads import Prepared, prepare
 from timetrial.workloads.cache import Entry, cached
 from timetrial.workloads.material import rates_file

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from timetrial.proof.observed import Contact, Look, Observation, Plain, Tensors, look
+from timetrial.questions.observed import Contact, Look, Observation, Plain, Tensors, look
 
 FIRST_CALLS = ("gradient", "outputs")  # the first of these is the first that computes: it compiles
 # Batches of which the gradient is taken at the initial values; the names say how they differ.

@@ -1,0 +1,1 @@
+"""What is asked of a contender to prove it, and what it showed then."""
