@@ -41,7 +41,7 @@ class Header:
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """Of an open file, ValueError: it has no array of numbers, or another length than it says."""
+    """Of a file that was just opened. ValueError: it has no array of numbers, or another length than that."""
     version = read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it has the version {version} of the npy format")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from image_worlds import IMAGE_WORLDS, accuracy_coverage
+from image_worlds import ALIKE_WORLDS, IMAGE_WORLDS, accuracy_coverage, alike_rates
 from launch_worlds import WORLDS, coverage, stopped
 
 LAUNCHES = (3, 5, 6, 8, 12, 24)
@@ -59,8 +59,24 @@ def print_accuracy(trials: int) -> None:
             )
 
 
+def print_alike(trials: int) -> None:
+    columns = ("trainings part by", "rows", "seeds", "sign test: named", "found", "both: named", "found")
+    print(f"\n| {' | '.join(columns)} |\n{'|---' * 7}|")
+    for world in ALIKE_WORLDS.values():
+        for rows in (2, 3, 5, 13):
+            for seeds in (3, 5):
+                found = alike_rates(world, rows, seeds, trials, seed=rows)
+                print(
+                    f"| {100 * found.parted:.1f} % | {rows} | {seeds} | {100 * found.named_by_images:.0f} % "
+                    f"| {100 * found.found_by_images:.0f} % | {100 * found.named:.1f} % "
+                    f"| {100 * found.found:.0f} % |",
+                    flush=True,
+                )
+
+
 if __name__ == "__main__":
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     print_launches(number)
     print_stopping(max(number // 4, 1))
     print_accuracy(number)
+    print_alike(number)

@@ -132,7 +132,7 @@ def test_a_stage_that_ends_short_leaves_nothing(clock: _Clock) -> None:
         bar.done(None)
     assert bar.plan.left_s() == 50 * 2 + 30
     bar.begin("learning", 2)
-    assert (bar.plan.launches, bar.plan.done, bar.plan.left_s()) == (12, 10, 20)
+    assert (bar.plan.launches, bar.plan.ended, bar.plan.left_s()) == (12, 10, 20)
     bar.left_out(2)
     assert bar.plan.left_s() == 0
 

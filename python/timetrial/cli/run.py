@@ -91,10 +91,9 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
     expected = forecast(experiment, ready)
     if as_json:
         facts = {**asdict(expected), "cases": len(ready), "launches": expected.launches}
-        del facts["stages"]
-        facts |= {stage: planned.launches for stage, planned in expected.stages.items()}
-        facts["seconds"] = expected.seconds
-        facts["seconds_of"] = {stage: planned.seconds for stage, planned in expected.stages.items()}
+        stages = facts.pop("stages")
+        facts |= {name: stage["launches"] for name, stage in stages.items()}
+        facts["seconds_of"] = {name: stage["seconds"] for name, stage in stages.items()}
         if expected.visible_difference == float("inf"):
             facts["visible_difference"] = None
         typer.echo(json.dumps(facts, indent=1, allow_nan=False))

@@ -43,6 +43,7 @@ class Forecast:
 
     stages: dict[Purpose, Stage]  # of what is launched, in order: how many, how long
     unavailable: int
+    seconds: float
     most_seconds: float  # if every case gets its most launches
     visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
     half_width: float | None  # of the median ratio, if launches are added until it is reached
@@ -52,11 +53,6 @@ class Forecast:
     def launches(self) -> int:
         """All of them."""
         return sum(stage.launches for stage in self.stages.values())
-
-    @property
-    def seconds(self) -> float:
-        """Of all of them."""
-        return sum(stage.seconds or 0.0 for stage in self.stages.values())
 
 
 def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
@@ -89,10 +85,12 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
             len(live) * resources, resources * sum(start_s(one) + _RESOURCES_S for one in live)
         ),
     }
+    seconds = sum(stage.seconds or 0.0 for stage in stages.values())
     return Forecast(
         stages=stages,
         unavailable=len(ready) - len(live),
-        most_seconds=sum(stage.seconds or 0.0 for stage in stages.values()) + (speed.most - n) * each,
+        seconds=seconds,
+        most_seconds=seconds + (speed.most - n) * each,
         visible_difference=visible,
         half_width=speed.half_width,
         most_launches=speed.most,

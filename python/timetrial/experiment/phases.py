@@ -145,7 +145,7 @@ def check(run: Run, live: Sequence[ReadyCase]) -> None:
     """Proofs and learning; whoever has no proof shows in one short launch that its steps run."""
     measure(run, live)  # without speed launches
     unproven = [one for one in _distinct(live) if not _is_proven(run, one)]
-    run.progress.more(len(unproven))
+    run.progress.begin("brief", len(unproven))
     run.measure = replace(run.measure, min_ns=BRIEF_NS, budget_ns=BRIEF_NS)
     _block(run, unproven, "speed", 0, run.experiment.spec.seed)
 
@@ -210,8 +210,8 @@ def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     run.progress.left_out(len(cases) - len(able))
     spec, by_id = run.experiment.spec, {one.case.id: one for one in cases}
     ridden = run.recorded.heats.get(block, [])
+    run.progress.left_out(len(ridden))
     for record in ridden:
-        run.progress.left_out()
         _noted(run, by_id[record.case], record)
     needed = partial(needed_bytes, run.folder)
     done = {record.case for record in ridden}

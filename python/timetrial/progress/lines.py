@@ -31,7 +31,7 @@ class LineProgress(QuietProgress):
         self._said = now
         spent = seconds(now - self._began)
         if self.plan.launches:
-            spent = f"{self.plan.done} of {self.plan.launches} · {spent}"
+            spent = f"{self.plan.ended} of {self.plan.launches} · {spent}"
         self._draw(f"timetrial: {spent}{self.left()} · {words}")
 
     def done(self, record: LaunchRecord | None) -> None:

@@ -46,12 +46,11 @@ class QuietProgress:
 
     def done(self, record: LaunchRecord | None) -> None:
         """It ended; None: there is no record of it."""
-        self.plan.ended(made=True)
+        self.plan.made()
 
     def left_out(self, launches: int = 1) -> None:
         """These are not launched: there is a record of an earlier session, or their case failed."""
-        for _ in range(launches):
-            self.plan.ended(made=False)
+        self.plan.left_out(launches)
 
     def left(self) -> str:
         """`, about 4 min left`; "" where nobody knows, or nothing is."""

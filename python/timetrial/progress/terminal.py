@@ -73,5 +73,5 @@ class TerminalProgress(QuietProgress):
         left = self.left().removeprefix(", ")
         plan = self.plan
         self._progress.update(
-            self._task, total=plan.launches or None, completed=plan.done, left=left, refresh=True
+            self._task, total=plan.launches or None, completed=plan.ended, left=left, refresh=True
         )

@@ -112,7 +112,8 @@ def over_seeds(rows: Sequence[Right]) -> list[float]:
     if seeds < 2:
         return [0.0] * count
     if count == 2:
-        return [_of_mean(shares[0] - shares[1])] * 2
+        apart = shares[0] - shares[1]
+        return [_student(float(apart.mean()), float(apart.var(ddof=1)) / seeds, seeds - 1)] * 2
     found = []
     for place in range(count):
         others = np.delete(shares, place, axis=0)
@@ -121,12 +122,6 @@ def over_seeds(rows: Sequence[Right]) -> list[float]:
         variance = float(np.sum(rest**2)) / df * (1 + 1 / (count - 1)) / seeds
         found.append(_student(float(shares[place].mean() - others.mean()), variance, df))
     return found
-
-
-def _of_mean(differences: npt.NDArray[np.float64]) -> float:
-    return _student(
-        float(differences.mean()), float(differences.var(ddof=1)) / len(differences), len(differences) - 1
-    )
 
 
 def _student(distance: float, variance: float, df: int) -> float:
