@@ -59,6 +59,26 @@ TEST(Sequences, HaveShapesParametersAndWork) {
     EXPECT_EQ(network.values_below(network.index_of("lengths")), 7);
 }
 
+// Without this the share of a machine's peak was counted a fifth too low where nothing before the layer learns.
+TEST(Sequences, CountTheGradientThroughTimeThoughNothingBeforeThemLearns) {
+    const std::int64_t of_inputs = 3 * 6 * 32 * 5, of_states = 3 * 6 * 32 * 8;
+    const auto work = [](bool learns) {
+        std::vector<NodeSpec> specs = {
+            node_of("lstm", "lstm", {learns ? "first" : "series", "lengths"}, {{"units", 8.0}}),
+            node_of("last", "dense", {"lstm"}, {{"units", 2.0}}),
+            node_of("loss", "softmax_cross_entropy", {"last", "labels"})};
+        if (learns) specs.insert(specs.begin(), node_of("first", "dense", {"series"}, {{"units", 5.0}}));
+        const Network network(specs, 3, series_and_labels({6, 5}));
+        return network.multiply_accumulates(network.index_of("lstm"));
+    };
+    const PassWork first = work(false), later = work(true);
+    EXPECT_EQ(first.forward, of_inputs + of_states);
+    EXPECT_EQ(first.backward_data, 0);
+    EXPECT_EQ(first.backward_weights, of_inputs + 2 * of_states);
+    EXPECT_EQ(later.backward_data, of_inputs);
+    EXPECT_EQ(later.of(TT_TRAIN), 3 * later.forward);
+}
+
 TEST(Sequences, HaveTheBiasesOfTheirKind) {
     const auto layer = [](const std::string& kind, const AttributeSpecs& attributes) {
         const Network network(text_classifier(50, 8, attributes, {"lengths"}, kind), 3, tokens_and_labels(6));

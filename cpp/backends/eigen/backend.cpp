@@ -2,6 +2,7 @@
 // for an ISA is this file compiled for it.
 #include <Eigen/Core>
 
+#include "eigen/prepacked.h"
 #include "layers/engine.h"
 #include "timetrial/backend.hpp"
 
@@ -10,6 +11,9 @@ namespace {
 using timetrial::layers::Matrix;
 
 struct EigenProduct {
+    template <typename T>
+    using Prepacked = timetrial::eigen::Prepacked<T>;
+
     template <typename T>
     using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     template <typename T>

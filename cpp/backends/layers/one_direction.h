@@ -9,9 +9,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "layers/cell.h"
 #include "layers/layer.h"
@@ -42,7 +44,8 @@ class OneDirection {
           column_(column) {}
 
     // `has_cell`: a start has one.
-    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, bool has_cell) {
+    void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, bool has_cell,
+                 int threads) {
         const Shape& in = input.shape;
         parameters_ = parameters;
         steps_ = in.steps;
@@ -57,11 +60,20 @@ class OneDirection {
         for (Buffer<T>* one : {&of_state_, &of_more_}) *one = Buffer<T>(in.batch * units_);
         if (has_cell) start_ = Buffer<T>(in.batch * units_);
         batch_ = output.shape.batch;
+        onward_.resize(static_cast<std::size_t>(threads));
+        back_.resize(onward_.size());
+        const int64_t most = (batch_ + threads - 1) / threads;
+        for (std::size_t thread = 0; thread < onward_.size(); ++thread)
+            for (std::size_t i = 0; i < Cell::of_state.size(); ++i) {
+                const int64_t width = Cell::of_state[i].count * units_;
+                onward_[thread][i].prepare(units_, width, most);
+                back_[thread][i].prepare(width, units_, most);
+            }
     }
 
-    // `packing`: of these images, here as in what follows.
-    void forward(const Edge<T>& input, const Edge<T>& output, Share images, const Packing<T>& packing,
-                 const Start<T>& start) {
+    // `packing`: of these images, the thread's, here as in what follows.
+    void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
+                 const Packing<T>& packing, const Start<T>& start) {
         const Rows at = rows_of(images.begin, start.cell != nullptr);
         packing.gather(input.value, at.x, features_, direction_);
         start_sums(at.sums, packing.rows());
@@ -69,15 +81,19 @@ class OneDirection {
             multiply(matrix<const T>(at.x, packing.rows(), features_), !weight(0, part, features_),
                      columns_of(at.sums, packing.rows(), part), true);
         begin(at, images, start);
+        Weights& weights = onward_[static_cast<std::size_t>(thread)];
+        if (packing.steps() > 1 || start.hidden != nullptr)
+            for (std::size_t i = 0; i < weights.size(); ++i)
+                weights[i].pack(!weight(1, Cell::of_state[i], units_));
         for (int64_t t = 0; t < packing.steps(); ++t) {
-            for (const Gates& part : Cell::of_state) {
+            for (std::size_t i = 0; i < weights.size(); ++i) {
+                const Gates& part = Cell::of_state[i];
                 if constexpr (Cell::resets)
                     if (part.of_reset)
                         for_each_row(at, packing, t,
                                      [](const CellRow<T>& row, int64_t) { Cell::reset(row); });
                 if (t > 0 || start.hidden != nullptr)
-                    multiply(states(at, packing, t, part), !weight(1, part, units_),
-                             sums_at(at, packing, t, part), true);
+                    weights[i].multiply(states(at, packing, t, part), sums_at(at, packing, t, part), true);
             }
             for_each_row(at, packing, t, [&](const CellRow<T>& row, int64_t r) {
                 T* const shown = shown_at(packing, output.value, r, t);
@@ -104,12 +120,17 @@ class OneDirection {
 
     // Back through time: sums become their gradients. `to_start`: as far as the state in front of the first
     // step.
-    void backward_weights(const Edge<T>& output, Share images, const Packing<T>& packing, bool to_start) {
+    void backward_weights(const Edge<T>& output, Share images, int thread, const Packing<T>& packing,
+                          bool to_start) {
         const Rows at = rows_of(images.begin, true);
         T* const of_state = of_state_.data() + images.begin * units_;
         T* const of_more = of_more_.data() + images.begin * units_;
         std::fill_n(of_state, packing.samples() * units_, T(0));
         std::fill_n(of_more, packing.samples() * units_, T(0));
+        Weights& weights = back_[static_cast<std::size_t>(thread)];
+        if (packing.steps() > 1 || to_start)
+            for (std::size_t i = 0; i < weights.size(); ++i)
+                weights[i].pack(weight(1, Cell::of_state[i], units_));
         for (int64_t t = packing.steps(); t-- > 0;) {
             for_each_row(at, packing, t, [&](const CellRow<T>& row, int64_t r) {
                 T* const of_h = of_state + r * units_;
@@ -117,18 +138,18 @@ class OneDirection {
                     for (int64_t u = 0; u < units_; ++u) of_h[u] += dy[u];
                 Cell::backward(row, of_h, of_more + r * units_);
             });
-            const auto go_back = [&](const Gates& part, T* to, bool add) {
+            const auto go_back = [&](std::size_t i, T* to, bool add) {
                 if (t > 0 || to_start)
-                    multiply(sums_at<const T>(at, packing, t, part), weight(1, part, units_),
-                             matrix(to, packing.active(t), units_), add);
+                    weights[i].multiply(sums_at<const T>(at, packing, t, Cell::of_state[i]),
+                                        matrix(to, packing.active(t), units_), add);
             };
             if constexpr (Cell::resets) {
-                go_back(Cell::of_state.back(), of_more, false);
+                go_back(weights.size() - 1, of_more, false);
                 for_each_row(at, packing, t, [&](const CellRow<T>& row, int64_t r) {
                     Cell::reset_back(row, of_state + r * units_, of_more + r * units_);
                 });
             }
-            go_back(Cell::of_state.front(), of_state, Cell::adds_to_state);
+            go_back(0, of_state, Cell::adds_to_state);
         }
     }
 
@@ -171,7 +192,9 @@ class OneDirection {
 
   private:
     // Rows of weights per product: gradient, velocity and weights of a block stay in L2.
-    static constexpr int64_t block = 128;
+    static constexpr int64_t block = 256;
+    // The recurrent weight as a thread's products in one way through time read it, by Cell::of_state.
+    using Weights = std::array<typename Product::template Prepacked<T>, Cell::of_state.size()>;
 
     struct Rows {
         int64_t first;
@@ -319,6 +342,7 @@ class OneDirection {
     int64_t column_, width_ = 0;
     int64_t steps_ = 0, features_ = 0, batch_ = 0;
     Parameters parameters_;
+    std::vector<Weights> onward_, back_;  // of each thread
     Buffer<T> start_;  // c in front of the first step, which the way back reads when the state has moved
     // Of every row: its input, its sums (then what the cell leaves there, then their gradients), h behind the
     // step before, what the cell keeps.

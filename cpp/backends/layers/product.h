@@ -1,4 +1,4 @@
-// What a backend supplies: the matrix product, and nothing else.
+// What a backend supplies: the matrix product, once and over and over by the same matrix, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,9 @@ Matrix<T> matrix(T* data, int64_t rows, int64_t columns, int64_t stride) {
 // A Product has:
 //   template <typename T> static void multiply(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, bool add);
 // c = a b, or c = c + a b where `add`. c is never transposed. Called from several threads at once.
+//   template <typename T> Prepacked: a right matrix of many products, laid out for them once. One thread's.
+//     void prepare(int64_t rows, int64_t columns, int64_t most)      room; products have up to `most` rows
+//     void pack(Matrix<const T> b)                                   which stays until the last product
+//     void multiply(Matrix<const T> a, Matrix<T> c, bool add)        as above; neither is transposed
 
 }  // namespace timetrial::layers

@@ -34,7 +34,7 @@ class Recurrent final : public Layer<T> {
         const std::size_t each = all.size() / directions_.size();
         for (std::size_t i = 0; i < directions_.size(); ++i)
             directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each),
-                                   begins == Begins::kAtState);
+                                   begins == Begins::kAtState, threads);
     }
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
@@ -52,7 +52,7 @@ class Recurrent final : public Layer<T> {
 
     void backward_weights(Inputs<T>, const Edge<T>& output, Share images, int thread) override {
         for (auto& one : directions_)
-            one.backward_weights(output, images, packing_of(thread), begins == Begins::kAtInput);
+            one.backward_weights(output, images, thread, packing_of(thread), begins == Begins::kAtInput);
     }
 
     void backward_data(Inputs<T> inputs, const Edge<T>&, Share images, int thread) override {
@@ -91,7 +91,7 @@ class Recurrent final : public Layer<T> {
         Packing<T>& packing = packing_of(thread);
         const bool has_lengths = begins == Begins::kAtZero && inputs.size() > 1;
         packing.arrange(images, has_lengths ? inputs[1].edge->value : nullptr, cut_);
-        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, packing, start);
+        for (auto& one : directions_) one.forward(*inputs[0].edge, output, images, thread, packing, start);
         if (gives_all_) packing.clear_rest(output.value, output.shape.step_features());
     }
 

@@ -56,6 +56,9 @@ struct LayerKind {
     // Of the forward pass over the whole batch. Backward, the product with the weights and the product with
     // the data each take as many.
     std::function<std::int64_t(const LayerView&)> multiply_accumulates = no_products;
+    // Those of them that take a state to the next step: their product with the weights is part of the
+    // gradient of the weights, of all earlier steps, whether or not anything before the layer learns.
+    std::function<std::int64_t(const LayerView&)> products_through_time = no_products;
 
     // For people: what it computes, and whence the definition. x is the input, y the output, N the batch, C
     // channels, F features of flat values, w and b weight and bias.

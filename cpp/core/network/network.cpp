@@ -462,7 +462,9 @@ PassWork Network::multiply_accumulates(std::uint32_t index) const {
     if (kind == nullptr) return {};  // an input
     const std::vector<const Node*> inputs = inputs_of(nodes_, node);
     const std::int64_t products = kind->multiply_accumulates({node, inputs});
-    return {products, needs_data_gradient(index) ? products : 0, weight_elements(node) == 0 ? 0 : products};
+    const std::int64_t through_time = kind->products_through_time({node, inputs});
+    return {products, needs_data_gradient(index) ? products - through_time : 0,
+            weight_elements(node) == 0 ? 0 : products + through_time};
 }
 
 PassWork Network::bytes(std::uint32_t index) const {

@@ -256,8 +256,8 @@ class Network:
         """Multiply-accumulates of one step of a task on the whole batch; of one layer if named.
 
         `train` is forward + gradients of the weights + gradients of the data, these only where
-        something before the layer has parameters. Products with padded zeros count, additions of
-        biases do not.
+        something before the layer has parameters. What goes back through the states of a recurrent layer is
+        part of the gradients of its weights. Products with padded zeros count, additions of biases do not.
         """
         return sum(
             self._native.multiply_accumulates(name)[p] for name in self._names(layer) for p in _passes(task)

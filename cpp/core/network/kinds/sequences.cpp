@@ -98,12 +98,18 @@ std::vector<Parameter> gru_parameters(const LayerView& layer) {
     return recurrent_parameters(layer, 3, layer.node.whole("bias") != 0 ? biases : 0);
 }
 
-// Of all steps, as if every sample were of full length.
+// Of all steps, as if every sample were of full length and had a state in front of its first one.
 template <std::int64_t gates>
-std::int64_t recurrent_products(const LayerView& layer) {
+std::int64_t state_products(const LayerView& layer) {
     const Shape& input = layer.input_shape();
     const std::int64_t units = layer.node.whole("units");
-    return directions(layer) * input[0] * input[1] * gates * units * (input[2] + units);
+    return directions(layer) * input[0] * input[1] * gates * units * units;
+}
+
+template <std::int64_t gates>
+std::int64_t recurrent_products(const LayerView& layer) {
+    const std::int64_t units = layer.node.whole("units");
+    return state_products<gates>(layer) / units * (layer.input_shape()[2] + units);
 }
 
 Shape infer_mean_over_time(const LayerView& layer) {
@@ -165,6 +171,7 @@ std::vector<LayerKind> sequences() {
          .infer_shape = infer_with_biases,
          .parameters = lstm_parameters,
          .multiply_accumulates = recurrent_products<4>,
+         .products_through_time = state_products<4>,
          .formula =
              std::string("`z = w x[t] + u h[t-1] + b`, in the order of the gates `i, f, g, o`; `c[t] = "
                          "s(f) c[t-1] + s(i) tanh(g)`, `h[t] = s(o) tanh(c[t])`, where `s` is the "
@@ -187,6 +194,7 @@ std::vector<LayerKind> sequences() {
          .infer_shape = infer_with_biases,
          .parameters = stateful_lstm_parameters,
          .multiply_accumulates = recurrent_products<4>,
+         .products_through_time = state_products<4>,
          .formula =
              "An `lstm` whose `h` and `c` begin, while it learns, where the batch before ended: sample `n` "
              "goes on with what sample `n` left, in the states `NAME.hidden` and `NAME.cell`, `(N, units)`, "
@@ -203,6 +211,7 @@ std::vector<LayerKind> sequences() {
          .infer_shape = infer_recurrent,
          .parameters = gru_parameters,
          .multiply_accumulates = recurrent_products<3>,
+         .products_through_time = state_products<3>,
          .formula =
              std::string("In the order of the gates `r, z, n`: `r` and `z` are `s(w x[t] + b + u h[t-1] + "
                          "c)`, `n = tanh(w x[t] + b + r (u h[t-1] + c))`, `h[t] = (1 - z) n + z h[t-1]`, "
@@ -224,6 +233,7 @@ std::vector<LayerKind> sequences() {
          .infer_shape = infer_continued,
          .parameters = gru_parameters,
          .multiply_accumulates = recurrent_products<3>,
+         .products_through_time = state_products<3>,
          .formula =
              "A `gru` that reads a sequence and, as its second input, the `h` in front of its first step "
              "`(N, units)`, which gets its gradient: a decoder, which goes on where its encoder ended",
@@ -234,6 +244,7 @@ std::vector<LayerKind> sequences() {
          .infer_shape = infer_with_biases,
          .parameters = rnn_parameters,
          .multiply_accumulates = recurrent_products<1>,
+         .products_through_time = state_products<1>,
          .formula =
              std::string("`h[t] = tanh(w x[t] + u h[t-1] + b)`; `h` begins at 0 in every batch. `u` is the "
                          "`recurrent_weight`; with `biases = 2` there is a `recurrent_bias` to be added, "
