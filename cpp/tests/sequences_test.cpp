@@ -59,7 +59,7 @@ TEST(Sequences, HaveShapesParametersAndWork) {
     EXPECT_EQ(network.values_below(network.index_of("lengths")), 7);
 }
 
-// Without this the share of a machine's peak was counted a fifth too low where nothing before the layer learns.
+// The share of a machine's peak was a fifth too low where nothing before the layer learns.
 TEST(Sequences, CountTheGradientThroughTimeThoughNothingBeforeThemLearns) {
     const std::int64_t of_inputs = 3 * 6 * 32 * 5, of_states = 3 * 6 * 32 * 8;
     const auto work = [](bool learns) {

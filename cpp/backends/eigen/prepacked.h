@@ -2,8 +2,8 @@
 // kernel reads. Eigen packs both operands in each product; beside 20 rows that is a third of its time.
 //
 // Eigen has no public door to this: gemm_pack_lhs, gemm_pack_rhs and gebp_kernel are what its own
-// general_matrix_matrix_product is made of (GeneralMatrixMatrix.h, 3.4), whose loops these are. The version of
-// Eigen is pinned in pyproject.toml.
+// general_matrix_matrix_product is made of (GeneralMatrixMatrix.h, 3.4), whose loops these are. The version
+// of Eigen is pinned in pyproject.toml.
 #pragma once
 
 #include <Eigen/Core>
