@@ -20,7 +20,7 @@ from timetrial.core import Network, images_and_labels
 from timetrial.proof import coupled, flips, parts
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.flips import Edge
-from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge
+from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge, Ties
 from timetrial.proof.parity import Expected, compare
 from timetrial.proof.parts import FEWEST, PartJudge, part_of
 from timetrial.questions.observed import Batches, Look, Observation, Tensors, rows_of
@@ -289,6 +289,29 @@ def test_one_look_is_at_a_decision_of_each_channel() -> None:
     rivals = len([edge for edge in stage.edges if edge.node == "relu"])
     assert len(asked) < rivals, "fewer looks than decisions"
     assert asked[1] > 1, "several at once"
+
+
+def test_reference_is_not_asked_where_equal_maxima_pass_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs minutes for an answer of a large network. Behind a relu equal maxima are 0, unless images have
+    even areas."""
+    stage = Stage(nodes=POOLED, judge=LARGE, side=16)
+    assert any(edge.node == "pool" and edge.margin == 0 for edge in stage.edges)
+    asked: list[str] = []
+
+    def witness(ties: Ties = "first", images: int = 1) -> Any:
+        asked.append(ties)
+        return NativeJudge.witness(stage.judge, ties, images)
+
+    monkeypatch.setattr(stage.judge, "witness", witness)
+    contender = {name: 1.5 * values for name, values in stage.gradient.items()}
+    judged = stage.judge, stage.parameters
+    assert explain_coupled(*judged, stage.batch, contender, TOLERANCE, "all") == ({}, [])
+    assert asked == ["first"]
+    stage.batch["images"][:] = 0.5
+    monkeypatch.setattr(coupled, "FEWEST_ASKED", 1)
+    monkeypatch.setattr(coupled, "MOST_WORK", {True: 0, False: 0})
+    explain_coupled(*judged, stage.batch, contender, TOLERANCE, "all")
+    assert asked == ["first", "first", "all"]
 
 
 def test_windows_of_equal_values_do_not_keep_it_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,15 +78,32 @@ def explain_coupled(
     each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubted`:
     what rounding makes of each, absolute, which no decision is searched for."""
     first, place = evenly(batch, whole=whole)
-    witness = judge.witness(ties, images=len(first))
-    # Who takes equal maxima otherwise does so where maxima are picked.
-    if ties != "first" and not any(layer_traits(node["kind"]).picks_largest for node in witness.nodes):
+    images = rows_of(batch, first)
+    if ties != "first" and not _may_tie(judge.witness(images=len(first)), parameters, images):
         return {}, []
+    witness = judge.witness(ties, images=len(first))
     again = parameters if whole else {}
-    search = _Search(witness, parameters, rows_of(batch, first), len(place) // len(first), again)
+    search = _Search(witness, parameters, images, len(place) // len(first), again)
     for together in reversed(search.groups):
         search.settle(together, mine, tolerance, doubted or {})
     return search.gradient, [search.words_of(one, first) for one in search.turned]
+
+
+def _may_tie(witness: Witness, parameters: Tensors, images: Tensors) -> bool:
+    """Whether taking equal maxima otherwise gives other gradients. A large judge is asked beforehand, since
+    `reference`, who alone can take them otherwise, needs up to minutes for each of its answers. Through a
+    maximum of 0 behind a rectifier goes no gradient."""
+    picking = [node for node in witness.nodes if layer_traits(node["kind"]).picks_largest]
+    if not picking or not witness.is_large:
+        return bool(picking)
+    witness.load(parameters)
+    activation = witness.gradient(images, {}).activation
+    cut_off = {node["name"] for node in witness.nodes if node["kind"] in ("relu", "relu6")}
+    return any(
+        (edge.margin == 0 or edge.is_equal)
+        and not (edge.source in cut_off and activation[edge.node].reshape(-1)[edge.unit] == 0)
+        for edge in edges_of(picking, activation, limit=TURNED_MARGIN, ties="first")
+    )
 
 
 class _Search:
