@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ TEST(Sequences, HaveShapesParametersAndWork) {
     EXPECT_EQ(network.values_below(network.index_of("lengths")), 7);
 }
 
-// The share of a machine's peak was a fifth too low where nothing before the layer learns.
+// The share of a machine's peak was too low, by up to a third, where nothing before the layer learns.
 TEST(Sequences, CountTheGradientThroughTimeThoughNothingBeforeThemLearns) {
     const std::int64_t of_inputs = 3 * 6 * 32 * 5, of_states = 3 * 6 * 32 * 8;
     const auto work = [](bool learns) {
@@ -77,6 +78,33 @@ TEST(Sequences, CountTheGradientThroughTimeThoughNothingBeforeThemLearns) {
     EXPECT_EQ(first.backward_weights, of_inputs + 2 * of_states);
     EXPECT_EQ(later.backward_data, of_inputs);
     EXPECT_EQ(later.of(TT_TRAIN), 3 * later.forward);
+    // Of other kinds: as many gates, in each direction.
+    const auto of = [](const std::string& kind, const AttributeSpecs& attributes) {
+        const Network network(text_classifier(50, 8, attributes, {"lengths"}, kind), 3, tokens_and_labels(6));
+        const PassWork found = network.multiply_accumulates(network.index_of("first"));
+        return std::array{found.forward, found.backward_data, found.backward_weights};
+    };
+    const std::int64_t of_gate = 3 * 6 * 8, both = 2;
+    const auto expected = [&](std::int64_t gates) {
+        return std::array{gates * of_gate * (5 + 8), gates * of_gate * 5, gates * of_gate * (5 + both * 8)};
+    };
+    EXPECT_EQ(of("gru", {}), expected(3));
+    EXPECT_EQ(of("rnn", {}), expected(1));
+    EXPECT_EQ(of("lstm", {{"direction", std::string("bidirectional")}}), expected(both * 4));
+}
+
+// The state that it begins with gets its gradient through time; its sequence needs none.
+TEST(Sequences, ADecoderOverWhatNobodyLearnsCountsNoGradientOfIt) {
+    const Network network(
+        {node_of("mean", "mean_over_time", {"series"}), node_of("few", "dense", {"mean"}, {{"units", 4.0}}),
+         node_of("decoder", "continued_gru", {"series", "few"},
+                 {{"units", 4.0}, {"output", std::string("last")}}),
+         node_of("last", "dense", {"decoder"}, {{"units", 4.0}}), loss_of("last")},
+        2, {InputSpec{"series", TT_F32, {6, 5}, TT_INPUT}, InputSpec{"labels", TT_I64, {}, TT_TARGET}});
+    const PassWork found = network.multiply_accumulates(network.index_of("decoder"));
+    EXPECT_EQ(found.forward, 2 * 6 * 12 * (5 + 4));
+    EXPECT_EQ(found.backward_data, 0);
+    EXPECT_EQ(found.backward_weights, 2 * 6 * 12 * (5 + 2 * 4));
 }
 
 TEST(Sequences, HaveTheBiasesOfTheirKind) {

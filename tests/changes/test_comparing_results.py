@@ -222,6 +222,33 @@ def test_other_work_is_not_compared(old: tt.Results, run: Run) -> None:
     assert found.exit_code == 3
 
 
+def test_work_that_was_counted_otherwise_is_no_other_work(old: tt.Results, run: Run) -> None:
+    """An earlier version left out what goes back through the states of a first recurrent layer."""
+    new = run(*WORDS)
+
+    def count(backward: int, forward: int = 100) -> tt.Results:
+        file = new.path / "experiment.json"
+        document = json.loads(file.read_text())
+        products = {"forward": forward, "backward_data": 0, "backward_weights": backward}
+        layer = {
+            "name": "lstm",
+            "kind": "lstm",
+            "parameters": 10,
+            "multiply_accumulates": products,
+            "bytes": {},
+        }
+        for case in document["cases"]:
+            case |= {"layers": [layer], "multiply_accumulates": forward + backward}
+        file.write_text(json.dumps(document))
+        return tt.load(new.path)
+
+    before = Path(shutil.copytree(count(backward=100).path, new.path.parent / "before"))
+    found = tt.compare(before, count(backward=150))
+    assert "other work" not in {one.state for one in found.rows}
+    found = tt.compare(before, count(backward=100, forward=101))
+    assert {one.state for one in found.rows} == {"other work"}
+
+
 def test_what_a_row_stands_on(old: tt.Results, fake: FakeEngine, run: Run) -> None:
     """A library of another version is named, and no race is promised that cannot be."""
     fake.factor = slower("slow", 1.2)

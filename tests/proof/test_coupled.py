@@ -314,6 +314,29 @@ def test_reference_is_not_asked_where_equal_maxima_pass_no_gradient(monkeypatch:
     assert asked == ["first", "first", "all"]
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "may_tie"),
+    [
+        ((1.0, 1 - 4 * 2.0**-24), "relu", True),  # equal, perhaps, for who adds up in f32
+        ((1.0, 1 - 5e-6), "relu", False),
+        ((0.0, 0.0), "relu", False),
+        ((0.0, 0.0), "conv2d", True),
+        ((-2.0, -2.0), "conv2d", True),
+    ],
+)
+def test_which_maxima_may_be_equal(values: tuple[float, float], kind: str, may_tie: bool) -> None:
+    shape = {"kernel_h": 1, "kernel_w": 2, "stride_h": 1, "stride_w": 2, "padding_h": 0, "padding_w": 0}
+    pool = {"name": "pool", "kind": "max_pool2d", "inputs": ["x"], "attributes": shape, "shape": (1, 1, 1, 1)}
+    shown = {"x": np.array(values).reshape(1, 1, 1, 2), "pool": np.full((1, 1, 1, 1), max(values))}
+    witness: Any = SimpleNamespace(
+        nodes=[{"name": "x", "kind": kind}, pool],
+        is_large=True,
+        load=lambda parameters: None,
+        gradient=lambda images, nudges: SimpleNamespace(activation=shown),
+    )
+    assert coupled._may_tie(witness, {}, {}) is may_tie
+
+
 def test_windows_of_equal_values_do_not_keep_it_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a relu windows hold nothing but 0: which of those is the largest changes nothing."""
     monkeypatch.setattr(coupled, "FEWEST_ASKED", 3)

@@ -2,15 +2,14 @@
 // kernel reads. Eigen packs both operands in each product; beside 20 rows that is a third of its time.
 //
 // Eigen has no public door to this: gemm_pack_lhs, gemm_pack_rhs and gebp_kernel are what its own
-// general_matrix_matrix_product is made of (GeneralMatrixMatrix.h, 3.4), whose loops these are. The version
-// of Eigen is pinned in pyproject.toml.
+// general_matrix_matrix_product is made of (GeneralMatrixMatrix.h, 3.4), called here in another order, since
+// one operand is packed already. The version of Eigen is pinned in pyproject.toml.
 #pragma once
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
 
-#include "layers/buffer.h"
 #include "layers/product.h"
 
 namespace timetrial::eigen {
@@ -18,21 +17,15 @@ namespace timetrial::eigen {
 template <typename T>
 class Prepacked {
   public:
-    // For matrices of so many rows and columns, and at most `most` rows on the left.
-    void prepare(int64_t rows, int64_t columns, int64_t most) {
-        depth_ = depth_block_ = rows;
-        extent_ = extent_block_ = columns;
-        Eigen::Index left = most;
-        Eigen::internal::computeProductBlockingSizes<T, T, 1>(depth_block_, extent_block_, left,
-                                                              Eigen::Index{1});
-        left_block_ = left;
-        int64_t size = 0;
-        for_each_block([&](Block block) { size = block.place + room(block.depth * block.extent); });
-        packed_ = layers::Buffer<T>(size);
-        left_ = layers::Buffer<T>(depth_block_ * left_block_);
+    // Numbers that it takes, beside at most `most` rows on the left.
+    static int64_t room(layers::Matrix<const T> b, int64_t most) {
+        const Blocks blocks(b, most);
+        return blocks.size + blocks.depth * blocks.left;
     }
 
-    void pack(layers::Matrix<const T> b) {
+    void pack(layers::Matrix<const T> b, int64_t most, T* room) {
+        blocks_ = Blocks(b, most);
+        packed_ = room, left_ = room + blocks_.size;
         if (b.transposed) return pack_as<Eigen::RowMajor>(b);
         pack_as<Eigen::ColMajor>(b);
     }
@@ -47,13 +40,12 @@ class Prepacked {
         Eigen::internal::gebp_kernel<T, T, Eigen::Index, Writes, Traits::mr, Traits::nr, false, false> kernel;
         const Reads<Eigen::ColMajor> from(a.data, a.stride);
         const Writes to(c.data, c.stride);
-        for (int64_t n = 0; n < a.rows; n += left_block_) {
-            const int64_t rows = std::min(left_block_, a.rows - n);
-            for_each_block([&](Block block) {
-                if (block.first == 0)
-                    pack_left(left_.data(), from.getSubMapper(block.from, n), block.depth, rows);
-                kernel(to.getSubMapper(block.first, n), packed_.data() + block.place, left_.data(),
-                       block.extent, block.depth, rows, T(1));
+        for (int64_t n = 0; n < a.rows; n += blocks_.left) {
+            const int64_t rows = std::min(blocks_.left, a.rows - n);
+            blocks_.for_each([&](const Block& block) {
+                if (block.first == 0) pack_left(left_, from.getSubMapper(block.from, n), block.depth, rows);
+                kernel(to.getSubMapper(block.first, n), packed_ + block.place, left_, block.extent,
+                       block.depth, rows, T(1));
             });
         }
     }
@@ -69,23 +61,40 @@ class Prepacked {
         int64_t from, depth, first, extent, place;
     };
 
-    // The kernel loads whole registers from each block's begin.
-    static int64_t room(int64_t numbers) {
-        constexpr int64_t line = 64 / sizeof(T);
-        return (numbers + line - 1) / line * line;
-    }
+    // As large as Eigen would take them, by the caches.
+    struct Blocks {
+        int64_t rows = 0, columns = 0, size = 0;
+        Eigen::Index depth = 0, extent = 0, left = 0;
 
-    template <typename F>
-    void for_each_block(F&& f) const {
-        int64_t place = 0;
-        for (int64_t k = 0; k < depth_; k += depth_block_)
-            for (int64_t i = 0; i < extent_; i += extent_block_) {
-                const Block block{k, std::min<int64_t>(depth_block_, depth_ - k), i,
-                                  std::min<int64_t>(extent_block_, extent_ - i), place};
-                f(block);
-                place += room(block.depth * block.extent);
-            }
-    }
+        Blocks() = default;
+        Blocks(layers::Matrix<const T> b, int64_t most)
+            : rows(b.transposed ? b.columns : b.rows),
+              columns(b.transposed ? b.rows : b.columns),
+              depth(rows),
+              extent(columns),
+              left(most) {
+            Eigen::internal::computeProductBlockingSizes<T, T, 1>(depth, extent, left, Eigen::Index{1});
+            for_each([&](const Block& block) { size = block.place + whole_lines(block); });
+        }
+
+        template <typename F>
+        void for_each(F&& f) const {
+            int64_t place = 0;
+            for (int64_t k = 0; k < rows; k += depth)
+                for (int64_t i = 0; i < columns; i += extent) {
+                    const Block block{k, std::min<int64_t>(depth, rows - k), i,
+                                      std::min<int64_t>(extent, columns - i), place};
+                    f(block);
+                    place += whole_lines(block);
+                }
+        }
+
+        // The kernel loads whole registers from each block's begin.
+        static int64_t whole_lines(const Block& block) {
+            constexpr int64_t line = 64 / sizeof(T);
+            return (block.depth * block.extent + line - 1) / line * line;
+        }
+    };
 
     template <int order>
     void pack_as(layers::Matrix<const T> b) {
@@ -93,15 +102,14 @@ class Prepacked {
                                        typename Traits::LhsPacket4Packing, order>
             pack;
         const Reads<order> from(b.data, b.stride);
-        for_each_block([&](Block block) {
-            pack(packed_.data() + block.place, from.getSubMapper(block.first, block.from), block.depth,
+        blocks_.for_each([&](const Block& block) {
+            pack(packed_ + block.place, from.getSubMapper(block.first, block.from), block.depth,
                  block.extent);
         });
     }
 
-    int64_t depth_ = 0, extent_ = 0, left_block_ = 0;
-    Eigen::Index depth_block_ = 0, extent_block_ = 0;
-    layers::Buffer<T> packed_, left_;
+    Blocks blocks_;
+    T *packed_ = nullptr, *left_ = nullptr;
 };
 
 }  // namespace timetrial::eigen

@@ -8,17 +8,19 @@
 // what the batch before or another layer left: then every sample has all steps.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "layers/cell.h"
 #include "layers/layer.h"
 #include "layers/packing.h"
 #include "layers/product.h"
+#include "layers/room.h"
 #include "timetrial/backend.hpp"
 #include "timetrial/directions.hpp"
 
@@ -45,7 +47,7 @@ class OneDirection {
 
     // `has_cell`: a start has one.
     void prepare(const Edge<T>& input, const Edge<T>& output, Parameters parameters, bool has_cell,
-                 int threads) {
+                 int threads, Room<T>& room) {
         const Shape& in = input.shape;
         parameters_ = parameters;
         steps_ = in.steps;
@@ -60,15 +62,14 @@ class OneDirection {
         for (Buffer<T>* one : {&of_state_, &of_more_}) *one = Buffer<T>(in.batch * units_);
         if (has_cell) start_ = Buffer<T>(in.batch * units_);
         batch_ = output.shape.batch;
-        onward_.resize(static_cast<std::size_t>(threads));
-        back_.resize(onward_.size());
-        const int64_t most = (batch_ + threads - 1) / threads;
-        for (std::size_t thread = 0; thread < onward_.size(); ++thread)
-            for (std::size_t i = 0; i < Cell::of_state.size(); ++i) {
-                const int64_t width = Cell::of_state[i].count * units_;
-                onward_[thread][i].prepare(units_, width, most);
-                back_[thread][i].prepare(width, units_, most);
-            }
+        most_ = (batch_ + threads - 1) / threads;
+        room_ = &room;
+        for (const bool onward : {true, false}) {
+            Cutter<T> cutter(nullptr);
+            for (const Gates& part : Cell::of_state)
+                cutter.cut(Prepacked::room(recurrent_weight(part, onward), most_));
+            room.ask(cutter.taken());
+        }
     }
 
     // `packing`: of these images, the thread's, here as in what follows.
@@ -81,10 +82,8 @@ class OneDirection {
             multiply(matrix<const T>(at.x, packing.rows(), features_), !weight(0, part, features_),
                      columns_of(at.sums, packing.rows(), part), true);
         begin(at, images, start);
-        Weights& weights = onward_[static_cast<std::size_t>(thread)];
-        if (packing.steps() > 1 || start.hidden != nullptr)
-            for (std::size_t i = 0; i < weights.size(); ++i)
-                weights[i].pack(!weight(1, Cell::of_state[i], units_));
+        const bool has_states = packing.steps() > 1 || start.hidden != nullptr;
+        Weights weights = has_states && packing.samples() > 0 ? packed(thread, true) : Weights{};
         for (int64_t t = 0; t < packing.steps(); ++t) {
             for (std::size_t i = 0; i < weights.size(); ++i) {
                 const Gates& part = Cell::of_state[i];
@@ -127,10 +126,8 @@ class OneDirection {
         T* const of_more = of_more_.data() + images.begin * units_;
         std::fill_n(of_state, packing.samples() * units_, T(0));
         std::fill_n(of_more, packing.samples() * units_, T(0));
-        Weights& weights = back_[static_cast<std::size_t>(thread)];
-        if (packing.steps() > 1 || to_start)
-            for (std::size_t i = 0; i < weights.size(); ++i)
-                weights[i].pack(weight(1, Cell::of_state[i], units_));
+        const bool has_states = packing.steps() > 1 || to_start;
+        Weights weights = has_states && packing.samples() > 0 ? packed(thread, false) : Weights{};
         for (int64_t t = packing.steps(); t-- > 0;) {
             for_each_row(at, packing, t, [&](const CellRow<T>& row, int64_t r) {
                 T* const of_h = of_state + r * units_;
@@ -178,7 +175,7 @@ class OneDirection {
                              const typename Layer<T>::Each& each) {
         const Share mine = share_of(Cell::gates * units_, thread, threads);
         for (Share some{mine.begin, mine.begin}; some.begin < mine.end; some.begin = some.end) {
-            some.end = std::min(some.begin + block, mine.end);
+            some.end = std::min(some.begin + rows_of_block(std::max(features_, units_)), mine.end);
             for_each_part(Cell::of_input, some, [&](Share rows, int64_t column, const Gates&) {
                 add_up(packings, rows, column, 0, x_.data(), features_, each);
             });
@@ -191,10 +188,28 @@ class OneDirection {
     }
 
   private:
-    // Rows of weights per product: gradient, velocity and weights of a block stay in L2.
-    static constexpr int64_t block = 256;
+    using Prepacked = typename Product::template Prepacked<T>;
     // The recurrent weight as a thread's products in one way through time read it, by Cell::of_state.
-    using Weights = std::array<typename Product::template Prepacked<T>, Cell::of_state.size()>;
+    using Weights = std::array<Prepacked, Cell::of_state.size()>;
+
+    Matrix<const T> recurrent_weight(const Gates& part, bool onward) const {
+        return onward ? !weight(1, part, units_) : weight(1, part, units_);
+    }
+    Weights packed(int thread, bool onward) const {
+        Cutter<T> cutter(room_->of(thread));
+        Weights weights;
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            const Matrix<const T> one = recurrent_weight(Cell::of_state[i], onward);
+            weights[i].pack(one, most_, cutter.cut(Prepacked::room(one, most_)));
+        }
+        return weights;
+    }
+
+    // Rows of weights per product: gradient, velocity and weights of a block stay in L2.
+    static int64_t rows_of_block(int64_t width) {
+        const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1: the system does not say
+        return std::clamp<int64_t>(l2 / (4 * width * int64_t{sizeof(T)}), 128, 512);
+    }
 
     struct Rows {
         int64_t first;
@@ -340,9 +355,9 @@ class OneDirection {
     bool gives_all_;
     TimeDirection direction_;
     int64_t column_, width_ = 0;
-    int64_t steps_ = 0, features_ = 0, batch_ = 0;
+    int64_t steps_ = 0, features_ = 0, batch_ = 0, most_ = 0;  // `most_`: samples of a thread
+    Room<T>* room_ = nullptr;
     Parameters parameters_;
-    std::vector<Weights> onward_, back_;  // of each thread
     Buffer<T> start_;  // c in front of the first step, which the way back reads when the state has moved
     // Of every row: its input, its sums (then what the cell leaves there, then their gradients), h behind the
     // step before, what the cell keeps.

@@ -31,9 +31,9 @@ Matrix<T> matrix(T* data, int64_t rows, int64_t columns, int64_t stride) {
 // A Product has:
 //   template <typename T> static void multiply(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, bool add);
 // c = a b, or c = c + a b where `add`. c is never transposed. Called from several threads at once.
-//   template <typename T> Prepacked: a right matrix of many products, laid out for them once. One thread's.
-//     void prepare(int64_t rows, int64_t columns, int64_t most)      room; products have up to `most` rows
-//     void pack(Matrix<const T> b)                                   which stays until the last product
-//     void multiply(Matrix<const T> a, Matrix<T> c, bool add)        as above; neither is transposed
+//   template <typename T> Prepacked: a right matrix of many products, laid out for them once, for one thread.
+//     static int64_t room(Matrix<const T> b, int64_t most)          numbers; products have up to `most` rows
+//     void pack(Matrix<const T> b, int64_t most, T* room)           both stay until the last product
+//     void multiply(Matrix<const T> a, Matrix<T> c, bool add)       as above; neither is transposed
 
 }  // namespace timetrial::layers

@@ -27,6 +27,8 @@ class Recurrent final : public Layer<T> {
                                      static_cast<int64_t>(directions_.size()) * attributes.integer("units"));
     }
 
+    void equip(Algorithm, Room<T>& room) override { room_ = &room; }
+
     void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) override {
         packings_.resize(static_cast<std::size_t>(threads));
         for (auto& packing : packings_) packing.prepare(output.shape.batch, inputs[0].edge->shape.steps);
@@ -34,7 +36,7 @@ class Recurrent final : public Layer<T> {
         const std::size_t each = all.size() / directions_.size();
         for (std::size_t i = 0; i < directions_.size(); ++i)
             directions_[i].prepare(*inputs[0].edge, output, all.subspan(i * each, each),
-                                   begins == Begins::kAtState, threads);
+                                   begins == Begins::kAtState, threads, *room_);
     }
 
     void forward(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) override {
@@ -97,6 +99,7 @@ class Recurrent final : public Layer<T> {
 
     const bool gives_all_;
     int64_t cut_ = 0;
+    Room<T>* room_ = nullptr;
     std::vector<OneDirection<T, Product, Cell>> directions_;
     std::vector<Packing<T>> packings_;  // of each thread
 };

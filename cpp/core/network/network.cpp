@@ -463,7 +463,9 @@ PassWork Network::multiply_accumulates(std::uint32_t index) const {
     const std::vector<const Node*> inputs = inputs_of(nodes_, node);
     const std::int64_t products = kind->multiply_accumulates({node, inputs});
     const std::int64_t through_time = kind->products_through_time({node, inputs});
-    return {products, needs_data_gradient(index) ? products - through_time : 0,
+    // What the weights multiply is the first input; a state to begin with gets its gradient through time.
+    const bool needs_data = through_time > 0 ? trains_[node.inputs.front()] : needs_data_gradient(index);
+    return {products, needs_data ? products - through_time : 0,
             weight_elements(node) == 0 ? 0 : products + through_time};
 }
 

@@ -17,7 +17,7 @@ struct LayerView;
 struct PassWork {
     std::int64_t forward = 0;
     std::int64_t backward_data = 0;     // gradients with respect to its inputs; 0 where nobody needs them
-    std::int64_t backward_weights = 0;  // gradients of its parameters
+    std::int64_t backward_weights = 0;  // gradients of its parameters, with what goes back through its states
 
     // What a step of that task takes of it.
     std::int64_t of(tt_task task) const {

@@ -192,7 +192,7 @@ typedef enum tt_direction {
     TT_DIRECTION_LOSS = 2,             /* loss and its gradient */
     TT_DIRECTION_BACKWARD = 3,         /* both of the next two, where they cannot be told apart */
     TT_DIRECTION_BACKWARD_DATA = 4,    /* the gradient of the layer's input */
-    TT_DIRECTION_BACKWARD_WEIGHTS = 5, /* the gradients of its parameters */
+    TT_DIRECTION_BACKWARD_WEIGHTS = 5, /* of its parameters, and through the states of a recurrent layer */
     TT_DIRECTION_UPDATE = 6,  /* the optimizer; the node is "*" where it updates all layers at once */
     TT_DIRECTION_REORDER = 7, /* moving data from one memory format to another for this layer */
 } tt_direction;

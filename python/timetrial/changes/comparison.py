@@ -270,13 +270,18 @@ def _failure(old: Finding, new: Finding) -> tuple[State | None, str | None]:
         return (state if known else "not known"), _why(one)  # type: ignore[return-value]
     if old.level is None:
         return "not known", _why(new)
-    work = [(one.case.parameters, one.case.multiply_accumulates) for one in (old, new)]
+    work = [(one.case.parameters, _forward_products(one.case)) for one in (old, new)]
     if None not in (*work[0], *work[1]) and work[0] != work[1]:
         return "other work", (
-            f"its network had {work[0][0]} parameters and {work[0][1]} multiply-accumulates, and has "
-            f"{work[1][0]} and {work[1][1]}"
+            f"its network had {work[0][0]} parameters and {work[0][1]} multiply-accumulates in its forward "
+            f"pass, and has {work[1][0]} and {work[1][1]}"
         )
     return None, None
+
+
+def _forward_products(case: CaseRecord) -> int | None:
+    """None: an older record. What counts as work on the way back has changed between versions."""
+    return sum(one.multiply_accumulates.get("forward", 0) for one in case.layers) if case.layers else None
 
 
 def _why(one: Finding) -> str:

@@ -29,6 +29,7 @@ from timetrial.agreement.rounding import margins_of
 from timetrial.agreement.rows import is_apart, off_rows, standing_out
 from timetrial.agreement.shares import Shares, along
 from timetrial.agreement.sizes import norm, size_of
+from timetrial.agreement.statistics import PLACES
 from timetrial.core import layer_traits
 from timetrial.proof.flips import NEARER, TURNED_MARGIN, Edge, edges_of, nudges_of
 from timetrial.proof.parts import evenly
@@ -91,19 +92,21 @@ def explain_coupled(
 
 def _may_tie(witness: Witness, parameters: Tensors, images: Tensors) -> bool:
     """Whether taking equal maxima otherwise gives other gradients. A large judge is asked beforehand, since
-    `reference`, who alone can take them otherwise, needs up to minutes for each of its answers. Through a
-    maximum of 0 behind a rectifier goes no gradient."""
+    `reference`, who alone can take them otherwise, needs up to minutes for each of its answers. Who adds up
+    in f32 may find rivals equal that are some last places apart. Through a maximum of 0 behind a rectifier
+    goes no gradient."""
     picking = [node for node in witness.nodes if layer_traits(node["kind"]).picks_largest]
     if not picking or not witness.is_large:
         return bool(picking)
     witness.load(parameters)
     activation = witness.gradient(images, {}).activation
     cut_off = {node["name"] for node in witness.nodes if node["kind"] in ("relu", "relu6")}
-    return any(
-        (edge.margin == 0 or edge.is_equal)
-        and not (edge.source in cut_off and activation[edge.node].reshape(-1)[edge.unit] == 0)
-        for edge in edges_of(picking, activation, limit=TURNED_MARGIN, ties="first")
-    )
+    for edge in edges_of(picking, activation, limit=TURNED_MARGIN, ties="first"):
+        largest = abs(float(activation[edge.node].reshape(-1)[edge.unit]))
+        gap = edge.nudge + edge.back  # a nudge leads a little beyond the edge
+        if gap <= PLACES * largest and not (edge.source in cut_off and largest == 0):
+            return True
+    return False
 
 
 class _Search:
