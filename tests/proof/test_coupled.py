@@ -54,6 +54,19 @@ MIXED = [
     {"name": "pool", "kind": "max_pool2d", "attributes": {"kernel": 2}},
     *NODES[6:],
 ]
+# Behind both sums stand all layers before them.
+RESIDUAL = [
+    *NODES[:3],
+    {"name": "conv2", "kind": "conv2d", "attributes": {"channels": 3, "kernel": 3, "padding": 1}},
+    {"name": "bn2", "kind": "batch_norm"},
+    {"name": "sum2", "kind": "add", "inputs": ["bn2", "relu"]},
+    {"name": "relu2", "kind": "relu"},
+    {"name": "conv3", "kind": "conv2d", "attributes": {"channels": 3, "kernel": 3, "padding": 1}},
+    {"name": "bn3", "kind": "batch_norm"},
+    {"name": "sum3", "kind": "add", "inputs": ["bn3", "relu2"]},
+    {"name": "relu3", "kind": "relu"},
+    *NODES[6:],
+]
 OWNERS = {"relu": "bn", "relu2": "bn2"}
 LIMIT = 4e-3  # wider than rounding's, so that so few values have edges
 TOLERANCE = 1e-3  # and turning a decision that far from its edge changes values a little
@@ -335,6 +348,24 @@ def test_which_maxima_may_be_equal(values: tuple[float, float], kind: str, may_t
         gradient=lambda images, nudges: SimpleNamespace(activation=shown),
     )
     assert coupled._may_tie(witness, {}, {}) is may_tie
+
+
+def test_around_a_sum_nothing_is_looked_at_that_was_near_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turned behind the first sum; what decides behind the second shows in all rows in front of the first,
+    and would be looked at one by one."""
+    stage = Stage(nodes=RESIDUAL, judge=LARGE, side=16)
+    edge = next(one for one in stage.edges if one.node == "relu2" and stage.matters(one))
+    later = sum(one.node == "relu3" for one in stage.edges)
+    asked: list[Any] = []
+    gradient = coupled._Search._gradient
+    monkeypatch.setattr(
+        coupled._Search, "_gradient", lambda self, nudges: asked.append(nudges) or gradient(self, nudges)
+    )
+    contender = stage.turned(edge)
+    corrected, words = stage.explained(contender)
+    assert off(contender, corrected) < TOLERANCE
+    assert any(one.startswith(f"relu2 unit {edge.unit} ") for one in words), words
+    assert len(asked) < later / 2, "fewer looks than decisions behind the second sum"
 
 
 def test_windows_of_equal_values_do_not_keep_it_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

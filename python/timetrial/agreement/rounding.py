@@ -37,10 +37,11 @@ WORDS = "within what rounding makes of the judge's own numbers"
 @dataclass
 class Doubt:
     """Of a step, absolute: of the loss, and of each tensor by kind and name, in the Euclidean norm. `least`:
-    of a gradient's own size."""
+    of a gradient's own size. `turning`: with what comes of decisions that last places turn."""
 
     loss: float = 0.0
     least: float = 0.0
+    turning: bool = False
     of: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def allowed(self, kind: str, name: str) -> float:
@@ -95,6 +96,7 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     found = normalizations(witness.nodes, plain.activation, times)
     sizes = weights_off(found, trained)
     doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY, sizes=sizes)
+    doubt.turning = decisions > MANY
     for kind, name in doubt.of:
         if kind == "activation":  # of the whole batch
             doubt.of[kind, name] *= math.sqrt(times)

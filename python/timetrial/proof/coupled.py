@@ -20,7 +20,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ FEWEST_ASKED = 12
 CLEARLY = 0.5  # what a turn must make of the distance of a row where a layer as a whole is near enough
 
 Layers = tuple[str, ...]
+Stage = Literal["new", "all", "tied"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,7 @@ class _Search:
         self._nudges: Tensors = {}  # of what has turned wherever its image comes
         self._parts: Tensors = {}  # what those make different that have not everywhere
         self._mixed: set[Layers] = set()  # those whose rows are not what a channel decides
+        self._settled: set[str] = set()  # layers
         witness.load(parameters)
         plain = witness.gradient(images, {})
         self._now = plain.gradient
@@ -144,25 +146,38 @@ class _Search:
         scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] in layers}
         limits = {name: max(tolerance, doubted.get(name, 0.0) / size) for name, size in scale.items()}
         looks: dict[_Chance, _Look] = {}
-        are_tied = False
-        while True:
+        # Around a sum a decision is behind the layers of all blocks before it. It shows best in the nearest,
+        # so those that were near others come later; and equal rivals, which hardly ever matter, at last.
+        stages: list[Stage] = ["new", "all", "tied"]
+        while stages:
             rest = {name: (mine[name] - self._now[name]) / size for name, size in scale.items()}
             for name in scale if self._parts else ():
                 rest[name] -= self._parts[name] / scale[name]
             is_near = all(norm(values) <= limits[name] for name, values in rest.items())
-            off = None if layers in self._mixed or are_tied else off_rows(rest)
+            off = None if layers in self._mixed or stages[0] == "tied" else off_rows(rest)
             if is_near:
                 off = None if off is None else standing_out(rest, max(limits.values()))
                 if off is None or not np.any(off):
-                    return
-            self._look(layers, rest, scale, looks, off, are_tied=are_tied)
+                    break
+            self._look(self._candidates(layers, stages[0]), layers, rest, scale, looks, off)
             chosen = _nearest(rest, looks, CLEARLY if is_near else NEARER)
             if chosen:
                 self._turn(chosen)
-            elif is_near or are_tied or self._asks_left <= 0:
-                return
+            elif self._asks_left <= 0:
+                break
             else:
-                are_tied = True  # equal rivals, which hardly ever matter, at last
+                del stages[0]
+        self._settled.update(layers)
+
+    def _candidates(self, layers: Layers, stage: Stage) -> list[_Chance]:
+        """Those behind these layers that may have turned, by what is looked at now."""
+        found = []
+        for one in self._left:
+            owners = self._owners[one.edges[0].source]
+            is_new = stage != "new" or owners.isdisjoint(self._settled)
+            if is_new and (one.channel < 0) == (stage == "tied") and not owners.isdisjoint(layers):
+                found.append(one)
+        return found
 
     def words_of(self, chance: _Chance, numbers: NDArray[Any]) -> str:
         """As a record has them."""
@@ -194,22 +209,18 @@ class _Search:
 
     def _look(
         self,
+        candidates: Sequence[_Chance],
         layers: Layers,
         rest: Tensors,
         scale: Mapping[str, float],
         looks: dict[_Chance, _Look],
         off: NDArray[np.bool_] | None,
-        *,
-        are_tied: bool,
     ) -> None:
-        """At the chances behind these layers that nobody has looked at yet, where their rows are `off`."""
+        """At those of the candidates that nobody has looked at yet, where the layers' rows are `off`."""
         new = [
             one
-            for one in self._left
-            if one not in looks
-            and not self._owners[one.edges[0].source].isdisjoint(layers)
-            and (one.channel < 0) == are_tied
-            and (off is None or (one.channel < len(off) and off[one.channel]))
+            for one in candidates
+            if one not in looks and (off is None or (one.channel < len(off) and off[one.channel]))
         ]
         while new and self._asks_left > 0:
             together = new[:1] if off is None else list({one.channel: one for one in reversed(new)}.values())
@@ -218,7 +229,7 @@ class _Search:
             }
             if off is not None and not is_apart(made, [one.channel for one in together]):
                 self._mixed.add(layers)
-                return self._look(layers, rest, scale, looks, None, are_tied=False)
+                return self._look(candidates, layers, rest, scale, looks, None)
             for one in together:
                 new.remove(one)
                 rows = slice(None) if off is None else slice(one.channel, one.channel + 1)

@@ -286,16 +286,9 @@ class _Court:
         growth = TIMES * doubt.loss / (abs(answer.loss) * self.precision.loss or 1.0)
         found.append(self._loss(_name(seen, "loss"), mine, answer.loss, max(1.0, growth)))
         if seen.gradient is not None:
-            found += [
-                _measured(
-                    _name(seen, f"gradient {name}"),
-                    seen.gradient[name],
-                    answer.gradient[name],
-                    sizes[name],
-                    slope,
-                )
-                for name in reversed(list(self._expected.initial))
-            ]
+            for name in reversed(list(self._expected.initial)):
+                pair = seen.gradient[name], answer.gradient[name]
+                found.append(_measured(_name(seen, f"gradient {name}"), *pair, sizes[name], slope))
         if seen.after is not None:
             for change in changes(seen, answer.gradient, self._rule, slope, sizes):
                 size = change.size if change.size > 0 else 1.0
@@ -317,8 +310,10 @@ class _Court:
         ties: Ties,
         doubt: Doubt | None,
     ) -> Iterator[tuple[Answer, list[str]]]:
-        """The judge's answer with the decisions turned that speak for what was seen, and their words; one
-        after the other, as far as somebody asks."""
+        """The judge's answer with the decisions turned that speak for what was seen, and their words, as far
+        as somebody asks. Where the doubt has what such decisions come to, none need be found."""
+        if doubt is not None and doubt.turning:
+            yield answer, []
         shown: Tensors = {}
         for name in answer.gradient:
             if seen.gradient is not None:
