@@ -1,7 +1,7 @@
 """Compares estimators of ratios from heats, and counts what the one in use gets wrong; prints the tables of
 docs/statistics.md, in minutes on one core:
 
-python tests/acceptance/heat_rates.py [how many experiments of each kind]
+python tests/acceptance/heat_rates.py [how many experiments of each kind [rounds of a heat]]
 python tests/acceptance/heat_rates.py results/8b7a      the same estimators on the heats of recorded results
 
 Each experiment has five contenders, the second equal to the first, the third 3 % slower, in heats of ROUNDS
@@ -162,6 +162,7 @@ if __name__ == "__main__":
         print_recorded(Results(Path(sys.argv[1])))
         sys.exit()
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     print(f"| machine | of a heat of {ROUNDS} rounds | bias | {' | '.join(f'{n} heats' for n in HEATS)} |")
     print("|---|---|---|" + "---|" * len(HEATS))
     for name in ("quiet", "neighbors 20 %", "neighbors 30 %"):

@@ -1,6 +1,5 @@
 // Eigen: the products of the layers engine through Eigen::Map, or by a matrix that is packed once
-// (prepacked.h), one thread each. Header-only, so the variant
-// for an ISA is this file compiled for it.
+// (prepacked.h), one thread each. Header-only, so the variant for an ISA is this file compiled for it.
 #include <Eigen/Core>
 
 #include "eigen/prepacked.h"

@@ -3,11 +3,10 @@
 // own over its group of channels, which lie together.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "layers/caches.h"
 #include "layers/columns.h"
 #include "layers/layer.h"
 #include "layers/product.h"
@@ -133,10 +132,7 @@ class Correlation {
     }
 
     // Half of the L2 cache: the columns are written, and read by the product, while they are there.
-    static int64_t columns_bytes() {
-        const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1: the system does not say
-        return l2 <= 0 ? 256 * 1024 : std::clamp<int64_t>(l2 / 2, 128 * 1024, 1024 * 1024);
-    }
+    static int64_t columns_bytes() { return std::clamp<int64_t>(l2_bytes() / 2, 128 * 1024, 1024 * 1024); }
 
     const Window window_;
     const int64_t groups_;

@@ -8,14 +8,13 @@
 // what the batch before or another layer left: then every sample has all steps.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 
+#include "layers/caches.h"
 #include "layers/cell.h"
 #include "layers/layer.h"
 #include "layers/packing.h"
@@ -62,6 +61,7 @@ class OneDirection {
         for (Buffer<T>* one : {&of_state_, &of_more_}) *one = Buffer<T>(in.batch * units_);
         if (has_cell) start_ = Buffer<T>(in.batch * units_);
         batch_ = output.shape.batch;
+        block_ = rows_of_block(std::max(features_, units_));
         most_ = (batch_ + threads - 1) / threads;
         room_ = &room;
         for (const bool onward : {true, false}) {
@@ -175,7 +175,7 @@ class OneDirection {
                              const typename Layer<T>::Each& each) {
         const Share mine = share_of(Cell::gates * units_, thread, threads);
         for (Share some{mine.begin, mine.begin}; some.begin < mine.end; some.begin = some.end) {
-            some.end = std::min(some.begin + rows_of_block(std::max(features_, units_)), mine.end);
+            some.end = std::min(some.begin + block_, mine.end);
             for_each_part(Cell::of_input, some, [&](Share rows, int64_t column, const Gates&) {
                 add_up(packings, rows, column, 0, x_.data(), features_, each);
             });
@@ -207,8 +207,7 @@ class OneDirection {
 
     // Rows of weights per product: gradient, velocity and weights of a block stay in L2.
     static int64_t rows_of_block(int64_t width) {
-        const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1: the system does not say
-        return std::clamp<int64_t>(l2 / (4 * width * int64_t{sizeof(T)}), 128, 512);
+        return std::clamp<int64_t>(l2_bytes() / (4 * width * int64_t{sizeof(T)}), 128, 512);
     }
 
     struct Rows {
@@ -355,7 +354,8 @@ class OneDirection {
     bool gives_all_;
     TimeDirection direction_;
     int64_t column_, width_ = 0;
-    int64_t steps_ = 0, features_ = 0, batch_ = 0, most_ = 0;  // `most_`: samples of a thread
+    int64_t steps_ = 0, features_ = 0, batch_ = 0;
+    int64_t most_ = 0, block_ = 0;  // samples of a thread; rows of weights per product
     Room<T>* room_ = nullptr;
     Parameters parameters_;
     Buffer<T> start_;  // c in front of the first step, which the way back reads when the state has moved

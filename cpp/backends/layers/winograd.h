@@ -3,8 +3,9 @@
 // (winograd_matrices.h, winograd_tiles.h).
 #pragma once
 
-#include <unistd.h>
+#include <algorithm>
 
+#include "layers/caches.h"
 #include "layers/product.h"
 #include "layers/winograd_tiles.h"
 
@@ -13,8 +14,7 @@ namespace timetrial::layers::winograd {
 // Tiles at a time: what belongs to them lies in the second-level cache, but never so few that the products
 // get slow.
 inline int64_t tiles_at_a_time(int64_t channels, int64_t bytes) {
-    const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1: the system does not say
-    return std::clamp<int64_t>((l2 <= 0 ? 512 * 1024 : l2) / (products * channels * bytes), 64, 256);
+    return std::clamp<int64_t>(l2_bytes() / (products * channels * bytes), 64, 256);
 }
 
 // 36 matrices, one for each place in a transformed tile.

@@ -96,7 +96,6 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     found = normalizations(witness.nodes, plain.activation, times)
     sizes = weights_off(found, trained)
     doubt = doubt_of(plain, {**trained, **values}, ask, turning=decisions > MANY, sizes=sizes)
-    doubt.turning = decisions > MANY
     for kind, name in doubt.of:
         if kind == "activation":  # of the whole batch
             doubt.of[kind, name] *= math.sqrt(times)
@@ -134,7 +133,7 @@ def doubt_of(
                 # Without a BLAS, as elsewhere.
                 away[kind, name].append(math.sqrt(float(np.einsum("i,i->", apart, apart))) / share)
     least = max if turning else _smooth
-    return Doubt(least(losses), of={key: least(values) for key, values in away.items()})
+    return Doubt(least(losses), turning=turning, of={key: least(values) for key, values in away.items()})
 
 
 def _smooth(distances: list[float]) -> float:
