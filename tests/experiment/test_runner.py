@@ -47,6 +47,13 @@ def test_proofs_then_speed_then_learning(run: Run, fake: FakeEngine) -> None:
     assert [plan.proof is None for plan in learning] == [plan.seed != 1 for plan in learning]
 
 
+def test_proofs_of_the_same_work_come_together(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast,slow", "batch_size=64,32", "threads=1,2", "launches=1")
+    proven = [plan.case for plan in fake.log if plan.purpose == "proof"]
+    assert [case.workload.batch_size for case in proven] == [64] * 4 + [32] * 4
+    assert [case.backend for case in proven] == ["fast", "fast", "slow", "slow"] * 2
+
+
 def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngine) -> None:
     words = (
         "backend=fast,slow",

@@ -6,7 +6,7 @@ A slow drift of the machine then falls on all cases alike, and a case's neighbor
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -17,3 +17,11 @@ def shuffled_block(items: Sequence[Item], *, seed: int, purpose: str, block: int
     order = list(items)
     random.Random(f"{seed}/{purpose}/{block}").shuffle(order)
     return order
+
+
+def like_together(items: Sequence[Item], kind: Callable[[Item], Hashable]) -> list[Item]:
+    """Those of one kind one behind the other, kinds and their items in the order in which they came."""
+    kinds: dict[Hashable, list[Item]] = {}
+    for one in items:
+        kinds.setdefault(kind(one), []).append(one)
+    return [one for those in kinds.values() for one in those]

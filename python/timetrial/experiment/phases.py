@@ -25,10 +25,10 @@ from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.heats import heats_of, is_framework
+from timetrial.experiment.heats import heats_of, is_framework, work_of
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
-from timetrial.experiment.order import shuffled_block
+from timetrial.experiment.order import like_together, shuffled_block
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
@@ -156,8 +156,9 @@ def _is_proven(run: Run, one: ReadyCase) -> bool:
 
 
 def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
-    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs."""
-    seed = run.experiment.spec.seed
+    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. The same
+    work comes together: its judges are made once, and judges of a large network take gigabytes."""
+    seed, cases = run.experiment.spec.seed, like_together(cases, work_of)
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
     at_once = side_by_side_at_most(len(missing))
     waiting = iter([_words("proof", one, 0) for one in missing])
