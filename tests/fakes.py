@@ -229,7 +229,7 @@ class FakeEngine:
 
     def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
         for place, plan in enumerate(plans):
-            assert plan.at_once == (1 if place in course.alone else course.starts)
+            assert plan.at_once == (1 if place in course.alone else len(course.places))
         return [self.launch(plan) for plan in plans]
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -14,9 +16,10 @@ from timetrial.contenders import resolve, validate_settings
 from timetrial.control import pinning, topology
 from timetrial.control.manners import judge_affinity
 from timetrial.control.threads import ThreadEvidence
-from timetrial.control.topology import chosen_by, places_of
+from timetrial.control.topology import chosen_by, kind_of, places_of
+from timetrial.core.observer import Observer
 from timetrial.core.observer import Thread as SeenThread
-from timetrial.errors import InputError
+from timetrial.errors import InputError, MeasurementError
 from timetrial.launch import run_launch
 from timetrial.records.model import Thread
 
@@ -59,6 +62,32 @@ def test_the_kernel_knows_the_places(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(topology, "_FOLDER", tmp_path)
     assert places_of(PLACES) == PLACES
     assert places_of([9]) == {9: (0, 9)}  # the kernel says nothing
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("topology/physical_package_id", "1"),
+        ("cache/index2/size", "4096K"),
+        ("cache/index4/size", "64M"),
+        ("cpu_capacity", "512"),
+        ("node1/cpulist", "0-1"),
+    ],
+)
+def test_processors_that_differ_in_one_thing_are_of_two_kinds(
+    file: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology, "_FOLDER", tmp_path)
+    for cpu in range(3):
+        files = {
+            "topology/physical_package_id": "0", "topology/core_id": str(cpu), "cache/index2/size": "2048K",
+            "cpu_capacity": "1024", **({file: text} if cpu == 2 else {}),
+        }  # fmt: skip
+        for name, content in files.items():
+            (tmp_path / f"cpu{cpu}" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / f"cpu{cpu}" / name).write_text(f"{content}\n")
+    assert kind_of(0) == kind_of(1) != kind_of(2)
+    assert kind_of(7) == kind_of(8)  # of which the kernel says nothing
 
 
 @pytest.mark.skipif(CORES < 2, reason="machine: one CPU")
@@ -134,6 +163,64 @@ def test_the_busiest_are_bound_and_keep_their_places() -> None:
     pinning.pin(looks[:1], [], frozenset({first, second}))
     assert os.sched_getaffinity(idle) == {first}
     over.set()
+
+
+@pytest.mark.skipif(CORES < 2, reason="machine: one CPU")
+def test_what_moves_keeps_what_it_bound_itself_to() -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    code = f"""
+import os, queue, sys, threading
+os.sched_setaffinity(0, {{{first}}})
+tids = queue.Queue()
+def work(mask):
+    if mask: os.sched_setaffinity(0, mask)
+    tids.put(threading.get_native_id())
+    threading.Event().wait()
+for mask in None, {{{second}}}, {{{first}, {second}}}:
+    threading.Thread(target=work, args=(mask,), daemon=True).start()
+    print(tids.get(), flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        as_started, other, wide = (int(child.stdout.readline()) for _ in range(3))
+        observer = Observer(child.pid)
+        pinning.move(lambda: observer.read().threads, frozenset({first}), frozenset({second}))
+        now = {tid: os.sched_getaffinity(tid) for tid in (child.pid, as_started, other, wide)}
+        child.communicate("")
+    assert now == {
+        child.pid: {second},
+        as_started: {second},
+        other: {second},  # bound elsewhere
+        wide: {first, second},  # left what it was given: manners.py tells of it
+    }
+
+
+def test_what_moves_is_bound_to_the_processors_in_place_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what begins while others move goes, too."""
+    bound: dict[int, set[int]] = {}
+    monkeypatch.setattr(os, "sched_setaffinity", bound.__setitem__)
+    looks = iter([{1: "0-1", 2: "1"}, {1: "4-5", 2: "5", 3: "0"}])
+
+    def threads() -> list[SeenThread]:
+        return [SeenThread(9, tid, "t", 0, 0, mask, 0, 0, 0, 0) for tid, mask in next(looks, {}).items()]
+
+    pinning.move(threads, frozenset({0, 1}), frozenset({4, 5}))
+    assert bound == {1: {4, 5}, 2: {5}, 3: {4}}
+
+
+def test_what_cannot_be_moved_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(tid: int, cpus: set[int]) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuses)
+    thread = SeenThread(9, 9, "pool", 0, 0, "0", 0, 0, 0, 0)
+    with pytest.raises(MeasurementError, match="the thread pool to the processors 1: Operation not"):
+        pinning.move(lambda: [thread], frozenset({0}), frozenset({1}))
 
 
 def test_bad_input() -> None:

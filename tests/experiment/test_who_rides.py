@@ -14,6 +14,7 @@ from timetrial.errors import InputError
 from timetrial.experiment import phases
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.heats import heats_of
+from timetrial.experiment.places import start_places
 from timetrial.experiment.runner import run_experiment
 from timetrial.experiment.validate import validate
 from timetrial.results.results import Results
@@ -93,6 +94,27 @@ def test_all_of_a_heat_have_the_same_processors(
     assert all(len(own) == 1 for own in by_heat.values())
     assert len({one for own in by_heat.values() for one in own}) > 1
     assert {len(one) for own in by_heat.values() for one in own} == {2}
+
+
+@pytest.mark.parametrize(
+    ("on", "starts", "places"),
+    [
+        ({2}, 1, [None]),
+        ({2}, 2, [None, {0}]),
+        ({2}, 6, [None, {0}, {1}, {3}, None, {0}]),
+        ({0, 1}, 3, [None, {2, 3}, None]),
+        ({0, 1, 2}, 2, [None, None]),  # one is free, three are needed
+        ({4}, 2, [None, {5}]),  # of another kind
+        ({3, 4}, 2, [None, None]),  # of two kinds
+        (None, 2, [None, None]),  # they may have all
+    ],
+)
+def test_who_starts_beside_another_has_other_processors_of_the_same_kind(
+    on: set[int] | None, starts: int, places: list[set[int] | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset(range(6)))
+    monkeypatch.setattr("timetrial.control.topology.kind_of", lambda cpu: cpu > 3)
+    assert start_places(None if on is None else frozenset(on), starts) == tuple(places)
 
 
 def test_one_that_does_not_fit_by_itself_is_timed_all_the_same(fake: FakeEngine, networks: Any) -> None:

@@ -12,6 +12,7 @@ from launching import MS, SHORT, make_plan, words
 
 from timetrial.analysis.heats import levels_of, turn_times
 from timetrial.cases.case import NO_NETWORK, Case, Workload
+from timetrial.control.cpus import format_cpus
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, run_launch, schedule
 from timetrial.launch.segments import FIRST_LOSSES
@@ -74,6 +75,20 @@ def test_the_others_go_on(tmp_path: Path, failure: str, outcome: str) -> None:
     analyzed(LaunchFiles(failed, plans[1].folder))  # what it left can be read
     assert took_all_its_turns(first, ENOUGH_ROUNDS)
     assert took_all_its_turns(last, ENOUGH_ROUNDS)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="machine: one CPU")
+def test_who_starts_elsewhere_rides_where_the_others_do(tmp_path: Path) -> None:
+    place, rides_on = (frozenset({cpu}) for cpu in sorted(CPUS)[:2])
+    plans = [replace(null(tmp_path, name), heat=1, processors=rides_on) for name in "ab"]
+    course = Course(schedule(2, ROUNDS, random.Random(1)), BUDGET_NS, places=(place, None))
+    records = heat_launches(plans, course)
+    started = [record.command[record.command.index("--affinity") + 1] for record in records]
+    assert sorted(started) == sorted(map(format_cpus, (place, rides_on)))
+    for record in records:
+        assert took_all_its_turns(record)
+        assert {thread.allowed_cpus for thread in record.threads} == {format_cpus(rides_on)}
+        assert all(setting.name != "affinity" for setting in record.settings), "it kept to its processors"
 
 
 def test_a_hang_ends_and_one_that_starts_slowly_is_waited_for(tmp_path: Path) -> None:

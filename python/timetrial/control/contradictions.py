@@ -19,7 +19,7 @@ RUNTIMES = ("libgomp", "libiomp5", "libomp")
 def contradictions(
     mapped: Iterable[Path], loaded: Loaded, given: frozenset[int] | None, *, said: bool
 ) -> list[str]:
-    """One warning each. `given`: the processors that it was started on. `said`: a wider pool is judged
+    """One warning each. `given`: the processors that it was given. `said`: a wider pool is judged
     already, with the threads that were asked."""
     runtimes = sorted({str(path) for path in mapped if _stem(path) in RUNTIMES})
     found = two_runtimes([place(path) for path in runtimes])

@@ -59,7 +59,7 @@ def judge_manners(
     evidence: ThreadEvidence, given: frozenset[int] | None, asked: Collection[str] = ()
 ) -> list[Setting]:
     """What nobody asked for and the contender did nevertheless; empty for almost all. `given`: the processors
-    that it was started on; `asked`: settings that somebody asked for, which are judged already."""
+    on which it was to compute; `asked`: settings that somebody asked for, which are judged already."""
     judged = []
     masks = evidence.habits.masks
     if given is not None and masks and "affinity" not in asked:

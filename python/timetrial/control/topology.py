@@ -1,4 +1,4 @@
-"""Words for `affinity`, and what they mean here: which processors share a core or a package.
+"""Which processors share a core or a package, which are alike, and what the words for `affinity` mean here.
 
 The kernel says it in /sys/devices/system/cpu/cpuN/topology (Documentation/admin-guide/cputopology.rst).
 """
@@ -24,7 +24,10 @@ Place = tuple[int, int]  # package, core in it
 
 def places_of(cpus: Iterable[int]) -> dict[int, Place]:
     """Where each processor lies. One of which the kernel says nothing is a core of its own."""
-    return {cpu: (_number(cpu, "physical_package_id", 0), _number(cpu, "core_id", cpu)) for cpu in cpus}
+    return {
+        cpu: (_number(cpu, "topology/physical_package_id", 0), _number(cpu, "topology/core_id", cpu))
+        for cpu in cpus
+    }
 
 
 def chosen_by(word: str, count: int, places: Mapping[int, Place]) -> frozenset[int]:
@@ -59,8 +62,20 @@ def resolve(affinity: str, threads: str | None, allowed: frozenset[int]) -> froz
     return chosen_by(affinity, int(threads), places_of(allowed))
 
 
+def kind_of(cpu: int) -> tuple[object, ...]:
+    """Two processors of one kind have the same memory near them and compute alike: package, node of memory,
+    sizes of caches (cores of two types differ in them), and the capacity where the kernel tells it."""
+    own = _FOLDER / f"cpu{cpu}"
+    nodes = sorted(one.name for one in own.glob("node[0-9]*"))
+    caches = sorted(
+        (one.parent.name, one.read_text(encoding="utf-8")) for one in own.glob("cache/index*/size")
+    )
+    package, capacity = _number(cpu, "topology/physical_package_id", 0), _number(cpu, "cpu_capacity", 0)
+    return package, *nodes, *caches, capacity
+
+
 def _number(cpu: int, name: str, otherwise: int) -> int:
     try:
-        return int((_FOLDER / f"cpu{cpu}" / "topology" / name).read_text(encoding="utf-8"))
+        return int((_FOLDER / f"cpu{cpu}" / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return otherwise

@@ -29,7 +29,7 @@ from timetrial.experiment.heats import heats_of, is_framework, work_of
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
 from timetrial.experiment.order import like_together, shuffled_block
-from timetrial.experiment.places import padding, processors_for
+from timetrial.experiment.places import padding, processors_for, start_places
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import QuietProgress, Stage
@@ -235,7 +235,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     # The first launches start one after the other, which tells how long it takes; the others save time. Only
     # frameworks do: what is native, or somebody's own, may choose between kernels by the clock as it starts.
     alone = frozenset(place for place, one in enumerate(cases) if not is_framework(one))
-    starts = side_by_side_at_most(len(cases) - len(alone)) if block else 1
+    places = start_places(processors, side_by_side_at_most(len(cases) - len(alone)) if block else 1)
     plans = [
         replace(
             _plan(
@@ -243,7 +243,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
             ),
             heat=number,
             heat_size=len(cases),
-            at_once=1 if place in alone else starts,
+            at_once=1 if place in alone else len(places),
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
@@ -252,7 +252,7 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, starts=starts, alone=alone)
+    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, places=places, alone=alone)
     for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)

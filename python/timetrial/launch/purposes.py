@@ -141,7 +141,7 @@ class Riding:
             self._observe_inference(channel)
         parts = _parts(channel)
         if self.seat is not None:
-            found.waited_ns = await_others(self.seat, channel.process)
+            found.waited_ns = await_others(self.seat, channel)
             warning = run_turns(self.seat, channel, parts=parts, taken=found.turns)
             found.stop = "rounds"
             found.warnings += [warning] if warning else []

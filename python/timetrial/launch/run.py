@@ -119,6 +119,12 @@ class Launch:
         self.gate.forget()
         give_back_freed()
 
+    @property
+    def _starts_on(self) -> frozenset[int] | None:
+        """In a heat perhaps on others than those on which it rides (turns.py)."""
+        place = self.seat.place if self.seat is not None else None
+        return place or self.plan.processors
+
     def _cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()
 
@@ -154,7 +160,7 @@ class Launch:
         command = Command(
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=found.environment.variables,
-            affinity=affinity_of(plan.case, contender, plan.processors),
+            affinity=affinity_of(plan.case, contender, self._starts_on),
             nice=nice_of(plan.case.settings),
             huge_pages=not refused(plan.case.settings),
             caps=caps_of(plan.case.settings),

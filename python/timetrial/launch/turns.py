@@ -13,7 +13,6 @@ from timetrial.heats.heat import Report
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
-from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import Turn
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
@@ -24,10 +23,14 @@ if TYPE_CHECKING:
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 
 
-def await_others(seat: Seat, process: ContenderProcess) -> int:
-    """Behind the first step: the contender is stopped while others start. How long it was [ns]."""
+def await_others(seat: Seat, channel: Channel) -> int:
+    """Behind the first step: the contender is stopped while others start, and goes where it rides if it
+    started elsewhere. How long it was [ns]."""
+    process, rides_on = channel.process, channel.plan.processors
     began = time.monotonic_ns()
     process.pause()
+    if seat.place is not None and rides_on is not None:
+        channel.watch.move(seat.place, rides_on)
     seat.arrive()
     process.resume()
     return time.monotonic_ns() - began

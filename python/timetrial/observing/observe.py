@@ -15,7 +15,7 @@ from timetrial.control.float_mode import with_float_modes
 from timetrial.control.habits import Habits, is_helper
 from timetrial.control.judging import Evidence
 from timetrial.control.libraries import ChosenLibrary
-from timetrial.control.pinning import pin
+from timetrial.control.pinning import move, pin
 from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
@@ -113,6 +113,11 @@ class Watch:
         self._held.ends("first step", seen, anonymous_peak([(before or seen, seen)], 0))
         self._memory = self._memory.model_copy(update={"after_first_step": seen.rss_bytes})
         self._pin(seen)
+
+    def move(self, start: frozenset[int], target: frozenset[int]) -> None:
+        """All of the contender, while it stands still, from the processors on which it started to as many
+        others. MeasurementError: the kernel does not let us."""
+        move(lambda: self._observer.read().threads, start, target)
 
     def begin_steady(self) -> None:
         """Threads, the peak and the others on the machine are counted from here."""
