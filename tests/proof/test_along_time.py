@@ -12,8 +12,9 @@ import pytest
 from timetrial.agreement.rounding import Doubt, doubt_of_batch, may_magnify, shifted
 from timetrial.agreement.sizes import norm
 from timetrial.core import Input, Network
+from timetrial.proof.expected import Expected
 from timetrial.proof.judge import SMALL, NativeJudge
-from timetrial.proof.parity import Expected, compare
+from timetrial.proof.parity import compare
 from timetrial.questions.observed import Batches, Look, Observation, Tensors
 from timetrial.records.model import Parity
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from timetrial.agreement.update import Rule, Walk
+from timetrial.proof.expected import Expected
 from timetrial.proof.judge import Answer, Ties, Witness
-from timetrial.proof.parity import Expected, compare, compare_losses, merged, unproven
+from timetrial.proof.parity import compare, compare_losses, merged, unproven
 from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.records.model import Parity
 

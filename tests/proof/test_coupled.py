@@ -19,9 +19,10 @@ from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import Network, images_and_labels
 from timetrial.proof import coupled, flips, parts
 from timetrial.proof.coupled import explain_coupled
+from timetrial.proof.expected import Expected
 from timetrial.proof.flips import Edge
 from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge, Ties
-from timetrial.proof.parity import Expected, compare
+from timetrial.proof.parity import compare
 from timetrial.proof.parts import FEWEST, PartJudge, part_of
 from timetrial.questions.observed import Batches, Look, Observation, Tensors, rows_of
 from timetrial.records.model import Parity

@@ -12,9 +12,10 @@ import pytest
 import timetrial as tt
 from timetrial.agreement.update import Rule
 from timetrial.core import Network, NetworkError, images_and_labels
+from timetrial.proof.expected import Expected
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
 from timetrial.proof.judge import SMALL, Answer, NativeJudge, NativeWitness
-from timetrial.proof.parity import Expected, compare
+from timetrial.proof.parity import compare
 from timetrial.proof.ways import Guide
 from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors
 from timetrial.records.model import Parity
@@ -136,7 +137,7 @@ def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
 def test_a_decision_is_found_behind_those_that_are_tried_first(
     stage: Stage, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.proof.parity.FIRST_TURNED", first)
+    monkeypatch.setattr("timetrial.proof.court.FIRST_TURNED", first)
     gradient = stage.turned("relu unit 4 of image 2")
     parity = stage.judged(gradient)
     assert parity.status == "passed", parity.reason

@@ -13,8 +13,9 @@ import numpy as np
 from launching import workload
 from numpy.typing import NDArray
 
+from timetrial.proof.expected import expected_of
 from timetrial.proof.judge import judge_of
-from timetrial.proof.parity import compare, expected_of, merged
+from timetrial.proof.parity import compare, merged
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe
 from timetrial.questions.observed import Batches, Tensors

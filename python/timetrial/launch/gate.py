@@ -17,8 +17,10 @@ from timetrial.launch.contact import LaunchContact
 from timetrial.launch.divergence import check_bounded, check_finite
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
+from timetrial.proof.court import FIRST_LOSSES
+from timetrial.proof.expected import expected_of
 from timetrial.proof.judge import Judge, NoJudge, judge_of
-from timetrial.proof.parity import FIRST_LOSSES, compare, expected_of, merged, unproven
+from timetrial.proof.parity import compare, merged, unproven
 from timetrial.proof.parts import part_of
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe

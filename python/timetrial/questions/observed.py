@@ -1,5 +1,5 @@
 """What a contender showed at certain moments, and the order in which it is asked: parameters and states
-before a step, the step, parameters and states after it. Nothing here judges (proof/parity.py does).
+before a step, the step, parameters and states after it. Nothing here judges (proof/court.py does).
 """
 
 from __future__ import annotations
