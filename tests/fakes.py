@@ -155,7 +155,7 @@ class FakeEngine:
 
     def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
         for name in case.settings:
-            if name not in ("threads", "affinity", "blas.library"):
+            if name not in ("threads", "affinity", "blas.library", "openmp.proc_bind"):
                 raise InputError(f"backend '{case.backend}' has no setting '{name}'.")
 
     def prepare(self, workload: Workload, seed: int, epochs: int, reads_data: bool) -> Any:
@@ -229,7 +229,7 @@ class FakeEngine:
 
     def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
         for place, plan in enumerate(plans):
-            assert plan.at_once == (1 if place in course.alone else len(course.places))
+            assert plan.at_once == (1 if place in course.alone else len(course.starts_on))
         return [self.launch(plan) for plan in plans]
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -87,7 +89,7 @@ def test_processors_that_differ_in_one_thing_are_of_two_kinds(
             (tmp_path / f"cpu{cpu}" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / f"cpu{cpu}" / name).write_text(f"{content}\n")
     assert kind_of(0) == kind_of(1) != kind_of(2)
-    assert kind_of(7) == kind_of(8)  # of which the kernel says nothing
+    assert kind_of(7) != kind_of(8)  # of which the kernel says nothing
 
 
 @pytest.mark.skipif(CORES < 2, reason="machine: one CPU")
@@ -198,29 +200,42 @@ sys.stdin.read()
     }
 
 
-def test_what_moves_is_bound_to_the_processors_in_place_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """And what begins while others move goes, too."""
-    bound: dict[int, set[int]] = {}
+def look(tid: int, mask: str) -> SeenThread:
+    return SeenThread(9, tid, "t", 0, 0, mask, 0, 0, 0, 0)
+
+
+def test_what_begins_while_others_move_goes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what goes on beginning more keeps nobody waiting."""
+    bound: dict[int, frozenset[int]] = {}
     monkeypatch.setattr(os, "sched_setaffinity", bound.__setitem__)
-    looks = iter([{1: "0-1", 2: "1"}, {1: "4-5", 2: "5", 3: "0"}])
+    looks = iter([[look(1, "0"), look(2, "1")], [look(1, "4"), look(2, "1"), look(3, "0"), look(4, "")]])
+    pinning.move(lambda: next(looks, []), frozenset({0}), frozenset({4}))
+    assert bound == {1: {4}, 3: {4}}
+    numbers = itertools.count(10)
+    pinning.move(lambda: [look(next(numbers), "0")], frozenset({0}), frozenset({4}))
+    assert set(bound) == {1, 3, *range(10, 10 + pinning.MOST_LOOKS)}
 
-    def threads() -> list[SeenThread]:
-        return [SeenThread(9, tid, "t", 0, 0, mask, 0, 0, 0, 0) for tid, mask in next(looks, {}).items()]
 
-    pinning.move(threads, frozenset({0, 1}), frozenset({4, 5}))
-    assert bound == {1: {4, 5}, 2: {5}, 3: {4}}
+@pytest.mark.parametrize("number", [errno.ESRCH, errno.EPERM, errno.EBUSY])
+def test_one_that_cannot_be_moved_stays(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
 
-
-def test_what_cannot_be_moved_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(tid: int, cpus: set[int]) -> None:
-        raise PermissionError(1, "Operation not permitted")
+    def refuses(tid: int, cpus: frozenset[int]) -> None:
+        asked.append(tid)
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "sched_setaffinity", refuses)
-    thread = SeenThread(9, 9, "pool", 0, 0, "0", 0, 0, 0, 0)
-    with pytest.raises(MeasurementError, match="the thread pool to the processors 1: Operation not"):
-        pinning.move(lambda: [thread], frozenset({0}), frozenset({1}))
+    pinning.move(lambda: [look(8, "0"), look(9, "0")], frozenset({0}), frozenset({1}))
+    assert asked == [8, 9]
+
+
+def test_processors_that_cannot_be_had_are_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(tid: int, cpus: frozenset[int]) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuses)
+    with pytest.raises(MeasurementError, match="cannot move a contender to the processors 1: Invalid"):
+        pinning.move(lambda: [look(9, "0")], frozenset({0}), frozenset({1}))
 
 
 def test_bad_input() -> None:

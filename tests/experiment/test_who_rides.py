@@ -14,7 +14,7 @@ from timetrial.errors import InputError
 from timetrial.experiment import phases
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.heats import heats_of
-from timetrial.experiment.places import start_places
+from timetrial.experiment.places import starts_on
 from timetrial.experiment.runner import run_experiment
 from timetrial.experiment.validate import validate
 from timetrial.results.results import Results
@@ -62,7 +62,7 @@ def test_in_the_first_heats_they_start_one_by_one(
 ) -> None:
     """Which tells how long a start takes; then frameworks start side by side, as many as there is room for.
     What is native never does: it chooses between kernels by the clock."""
-    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches: min(launches, 3))
+    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches, largest=0: min(launches, 3))
     fake.frameworks = ("slow", "other")
     run("backend=fast,slow,other", "threads=1,2", "launches=3")
     seen = {(plan.block, plan.case.backend, plan.at_once) for plan in fake.log if plan.purpose == "speed"}
@@ -97,24 +97,67 @@ def test_all_of_a_heat_have_the_same_processors(
 
 
 @pytest.mark.parametrize(
-    ("on", "starts", "places"),
+    ("rides_on", "starts", "others"),
     [
         ({2}, 1, [None]),
-        ({2}, 2, [None, {0}]),
-        ({2}, 6, [None, {0}, {1}, {3}, None, {0}]),
-        ({0, 1}, 3, [None, {2, 3}, None]),
-        ({0, 1, 2}, 2, [None, None]),  # one is free, three are needed
-        ({4}, 2, [None, {5}]),  # of another kind
-        ({3, 4}, 2, [None, None]),  # of two kinds
+        ({2}, 2, [None, {0, 1, 3}]),
+        ({2}, 6, [None, {0, 1, 3}, {0, 1, 3}, {0, 1, 3}, None, {0, 1, 3}]),
+        ({4}, 3, [None, {5}, None]),  # of another kind
+        ({0, 1}, 2, [None, None]),  # room enough
         (None, 2, [None, None]),  # they may have all
     ],
 )
-def test_who_starts_beside_another_has_other_processors_of_the_same_kind(
-    on: set[int] | None, starts: int, places: list[set[int] | None], monkeypatch: pytest.MonkeyPatch
+def test_who_starts_beside_another_has_another_processor_of_the_same_kind(
+    rides_on: set[int] | None,
+    starts: int,
+    others: list[set[int] | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset(range(6)))
     monkeypatch.setattr("timetrial.control.topology.kind_of", lambda cpu: cpu > 3)
-    assert start_places(None if on is None else frozenset(on), starts) == tuple(places)
+    seen = set()
+    for seed in range(20):
+        found = starts_on(None if rides_on is None else frozenset(rides_on), starts, random.Random(seed))
+        assert [one is None for one in found] == [one is None for one in others]
+        assert all(one <= other for one, other in zip(found, others, strict=True) if one and other)
+        apart = [one for one in found[:4] if one is not None]
+        assert len({*apart}) == len(apart)
+        seen.add(found)
+    assert (len(seen) > 1) == (rides_on == {2} and starts > 1)  # by chance
+
+
+def test_who_rides_on_one_processor_starts_on_another(
+    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But in the first heat; and nobody does who binds threads to what it finds, or has failed before."""
+    monkeypatch.setattr("timetrial.control.cpus.allowed_cpus", lambda: frozenset(range(8)))
+    monkeypatch.setattr("timetrial.control.topology.kind_of", lambda cpu: 0)
+    monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches, largest=0: max(1, min(launches, 2)))
+    fake.frameworks = ("slow", "other", "flaky")
+    courses: list[Any] = []
+    heat = fake.heat
+
+    def seen(plans: Any, course: Any) -> Any:
+        courses.append((plans, course))
+        return heat(plans, course)
+
+    monkeypatch.setattr(fake, "heat", seen)
+    run("backend=fast,slow,other", "threads=1", "launches=3")
+    assert [len(course.starts_on) for _, course in courses] == [1, 2, 2]
+    assert courses[0][1].starts_on == (None,)
+    for plans, course in courses[1:]:
+        first, elsewhere = course.starts_on
+        assert first is None
+        assert len(elsewhere) == 1
+        assert {plan.processors for plan in plans}.isdisjoint({elsewhere, None})
+    courses.clear()
+    run("backend=slow,other", "threads=1", "launches=2", "openmp.proc_bind=close")
+    assert [(course.starts_on, len(course.alone)) for _, course in courses] == [((None,), 2)] * 2
+    courses.clear()
+    run("backend=slow,other,flaky", "threads=1", "launches=6")
+    alone = [{plans[side].case.backend for side in course.alone} for plans, course in courses]
+    assert alone[0] == set()
+    assert alone[-1] == {"flaky"}
 
 
 def test_one_that_does_not_fit_by_itself_is_timed_all_the_same(fake: FakeEngine, networks: Any) -> None:

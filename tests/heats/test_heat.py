@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from timetrial.heats.heat import Place, Report, Seat, run_heat
+from timetrial.heats.heat import Processors, Report, Seat, run_heat
 from timetrial.heats.lengths import (
     FEWEST_RIDES,
     FEWEST_TURN_STEPS,
@@ -91,7 +91,7 @@ def starter(starts: Starts, *, fails: bool) -> Any:
 def test_so_many_start_side_by_side_and_nobody_warms_up_meanwhile(starts: int, fails: int) -> None:
     seen = Starts()
     launches = [starter(seen, fails=number < fails) for number in range(5)]
-    done: Any = run_heat(launches, Course([(4, 2, 0, 1, 3)], SECOND, places=(None,) * starts))
+    done: Any = run_heat(launches, Course([(4, 2, 0, 1, 3)], SECOND, starts_on=(None,) * starts))
     assert done == [[]] * fails + [[0]] * (5 - fails)
     assert seen.most == starts
 
@@ -113,35 +113,41 @@ def test_who_times_something_starts_behind_the_others_and_alone() -> None:
 
         return starts
 
-    course = Course([(4, 2, 0, 1, 3)], SECOND, places=(None, None), alone=frozenset({0, 4}))
+    course = Course([(4, 2, 0, 1, 3)], SECOND, starts_on=(None, None), alone=frozenset({0, 4}))
     assert run_heat([launch(number) for number in range(5)], course) == list(range(5))
     assert [*beside][3:] == [4, 0]
     assert [beside[number] for number in (4, 0)] == [{4}, {0}]
 
 
-def test_each_starts_in_a_place_that_nobody_else_has() -> None:
-    places = frozenset({0}), frozenset({1}), None
-    now: list[Place] = []
-    seen: dict[int, Place] = {}
+@pytest.mark.parametrize("arrives", [True, False])
+def test_nobody_starts_where_another_still_does(arrives: bool) -> None:
+    """Neither behind those who wait for their turns nor behind those who ended as they started."""
+    on = frozenset({0}), frozenset({1}), None
+    now: list[Processors] = []
+    seen: dict[int, Processors] = {}
     lock = threading.Lock()
 
     def launch(number: int) -> Any:
         def starts(seat: Seat, cancel: threading.Event) -> Any:
             with lock:
-                assert seat.place not in now
-                now.append(seat.place)
-                seen[number] = seat.place
+                assert seat.starts_on not in now
+                now.append(seat.starts_on)
+                seen[number] = seat.starts_on
             time.sleep(0.001 * (1 + number % 3))
             with lock:
-                now.remove(seat.place)
+                now.remove(seat.starts_on)
+            if arrives:
+                seat.arrive()
+                while seat.wait(Report(MS)) is not None:
+                    pass
             return number
 
         return starts
 
     order = tuple(range(12))
-    course = Course([order], SECOND, places=places, alone=frozenset({10, 11}))
+    course = Course([order], SECOND, starts_on=on, alone=frozenset({10, 11}))
     assert run_heat([launch(number) for number in order], course) == [*order]
-    assert {seen[number] for number in range(10)} == {*places}
+    assert {seen[number] for number in range(10)} == {*on}
     assert [seen[number] for number in (10, 11)] == [None, None]
 
 

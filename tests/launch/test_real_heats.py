@@ -6,6 +6,7 @@ import os
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from launching import MS, SHORT, make_plan, words
@@ -16,6 +17,7 @@ from timetrial.control.cpus import format_cpus
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, run_launch, schedule
 from timetrial.launch.segments import FIRST_LOSSES
+from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.workloads import prepare
@@ -78,13 +80,26 @@ def test_the_others_go_on(tmp_path: Path, failure: str, outcome: str) -> None:
 
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="machine: one CPU")
-def test_who_starts_elsewhere_rides_where_the_others_do(tmp_path: Path) -> None:
-    place, rides_on = (frozenset({cpu}) for cpu in sorted(CPUS)[:2])
-    plans = [replace(null(tmp_path, name), heat=1, processors=rides_on) for name in "ab"]
-    course = Course(schedule(2, ROUNDS, random.Random(1)), BUDGET_NS, places=(place, None))
+def test_who_starts_elsewhere_rides_where_the_others_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere, rides_on = (frozenset({cpu}) for cpu in sorted(CPUS)[:2])
+    plans = [replace(null(tmp_path, name), heat=1, processors=rides_on) for name in "abc"]
+    course = Course(schedule(3, ROUNDS, random.Random(1)), BUDGET_NS, starts_on=(elsewhere,))
+    masks: list[set[int]] = []  # of those who have started, as the next one does
+    begun: list[ContenderProcess] = []
+    spawn = ContenderProcess._spawn
+
+    def spawns(self: ContenderProcess, *arguments: Any) -> None:
+        masks.extend(os.sched_getaffinity(one.pid) for one in begun if one.pid is not None)
+        spawn(self, *arguments)
+        begun.append(self)
+
+    monkeypatch.setattr(ContenderProcess, "_spawn", spawns)
     records = heat_launches(plans, course)
     started = [record.command[record.command.index("--affinity") + 1] for record in records]
-    assert sorted(started) == sorted(map(format_cpus, (place, rides_on)))
+    assert started == [format_cpus(elsewhere)] * 3
+    assert masks == [rides_on] * 3  # they leave it before the next one starts
     for record in records:
         assert took_all_its_turns(record)
         assert {thread.allowed_cpus for thread in record.threads} == {format_cpus(rides_on)}

@@ -113,6 +113,8 @@ def test_so_many_side_by_side_at_most_as_processors_and_memory_have_room_for(
     for gigabytes, proofs, at_once in ((64, 8, 4), (64, 3, 3), (9, 8, 2), (3, 8, 1), (0, 8, 1)):
         monkeypatch.setattr(memory, "available_bytes", lambda free=gigabytes: free * 2**30)
         assert memory.side_by_side_at_most(proofs) == at_once
+    monkeypatch.setattr(memory, "available_bytes", lambda: 64 * 2**30)
+    assert memory.side_by_side_at_most(8, largest=10 * 2**30) == 2
     # A race proves its sides that way as well.
     monkeypatch.setattr(memory, "available_bytes", lambda: 64 * 2**30)
     fake = FakeEngine()

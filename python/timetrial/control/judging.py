@@ -49,9 +49,7 @@ class Evidence:
     announced: Sequence[str] = ()  # kernels that copies of OpenBLAS named on standard error
     displayed: Mapping[str, list[str]] = field(default_factory=dict)  # what OpenMP runtimes printed there
     cache: Setting | None = None
-    given: frozenset[int] | None = (
-        None  # the processors on which the contender was to compute; None: not known
-    )
+    given: frozenset[int] | None = None  # processors on which it was to compute; None: not known
     computed: Sequence[Thread] = ()  # every thread while steady, with how it treats subnormals
     environment: Mapping[str, str] = field(default_factory=dict)  # that the process was started with
     mapped: frozenset[Path] = frozenset()  # every file that the contender has mapped; empty: nobody looked

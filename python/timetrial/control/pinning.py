@@ -8,6 +8,7 @@ as many as there are processors, at the looks before anything is timed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 
@@ -16,9 +17,8 @@ from timetrial.control.habits import is_helper
 from timetrial.core.observer import Thread
 from timetrial.errors import MeasurementError
 
-MOST_LOOKS = (
-    10  # at threads that moved, before all of them have: helpers in other sessions go on and may fork
-)
+# Until nothing is left: what is in a session of its own goes on, and may begin more.
+MOST_LOOKS = 10
 
 
 def pin(threads: Iterable[Thread], helpers: Sequence[str], cpus: frozenset[int]) -> None:
@@ -38,22 +38,25 @@ def pin(threads: Iterable[Thread], helpers: Sequence[str], cpus: frozenset[int])
 
 
 def move(threads: Callable[[], Iterable[Thread]], start: frozenset[int], target: frozenset[int]) -> None:
-    """All `threads` that there are from the processors `start` to as many others. One that was bound to some
-    of them is bound to those in their place; one that is bound elsewhere stays, and manners.py tells of it.
-    MeasurementError: the kernel does not let us."""
-    instead = dict(zip(sorted(start), sorted(target), strict=True))
+    """Those of the `threads` that may use nothing but the processors `start` to those of `target`. One that
+    is bound elsewhere stays, and so does one that the kernel does not let us move: manners.py tells of both.
+    MeasurementError: these processors cannot be had."""
     moved: set[int] = set()
     for _ in range(MOST_LOOKS):
-        left = [one for one in threads() if one.tid not in moved and parse_cpus(one.allowed_cpus) <= start]
+        left = [one.tid for one in threads() if one.tid not in moved and _is_within(one, start)]
         if not left:
             return
-        for one in left:
-            moved.add(one.tid)
-            wanted = {instead[cpu] for cpu in parse_cpus(one.allowed_cpus)}
+        for tid in left:
+            moved.add(tid)
             try:
-                os.sched_setaffinity(one.tid, wanted)
-            except ProcessLookupError:  # it has ended
-                pass
-            except OSError as error:
-                there = f"the thread {one.name} to the processors {format_cpus(wanted)}"
-                raise MeasurementError(f"cannot move {there}: {error.strerror}") from error
+                os.sched_setaffinity(tid, target)
+            except OSError as error:  # it has ended, or is somebody else's
+                if error.errno == errno.EINVAL:
+                    there = format_cpus(target)
+                    words = f"cannot move a contender to the processors {there}: {error.strerror}"
+                    raise MeasurementError(words) from error
+
+
+def _is_within(thread: Thread, cpus: frozenset[int]) -> bool:
+    """Not where the kernel does not say what it may use."""
+    return bool(thread.allowed_cpus) and parse_cpus(thread.allowed_cpus) <= cpus

@@ -1,6 +1,6 @@
 """Which processors share a core or a package, which are alike, and what the words for `affinity` mean here.
 
-The kernel says it in /sys/devices/system/cpu/cpuN/topology (Documentation/admin-guide/cputopology.rst).
+The kernel says it in /sys/devices/system/cpu/cpuN (Documentation/admin-guide/cputopology.rst).
 """
 
 from __future__ import annotations
@@ -64,12 +64,17 @@ def resolve(affinity: str, threads: str | None, allowed: frozenset[int]) -> froz
 
 def kind_of(cpu: int) -> tuple[object, ...]:
     """Two processors of one kind have the same memory near them and compute alike: package, node of memory,
-    sizes of caches (cores of two types differ in them), and the capacity where the kernel tells it."""
+    sizes of caches (cores of two types differ in them), and the capacity where the kernel tells it. One of
+    which it tells no caches is of a kind of its own."""
     own = _FOLDER / f"cpu{cpu}"
-    nodes = sorted(one.name for one in own.glob("node[0-9]*"))
-    caches = sorted(
-        (one.parent.name, one.read_text(encoding="utf-8")) for one in own.glob("cache/index*/size")
-    )
+    try:
+        sizes = own.glob("cache/index*/size")
+        caches = sorted((one.parent.name, one.read_text(encoding="utf-8")) for one in sizes)
+        nodes = sorted(one.name for one in own.glob("node[0-9]*"))
+    except OSError:
+        caches, nodes = [], []
+    if not caches:
+        return ("unknown", cpu)
     package, capacity = _number(cpu, "topology/physical_package_id", 0), _number(cpu, "cpu_capacity", 0)
     return package, *nodes, *caches, capacity
 

@@ -46,14 +46,10 @@ def largest_heat(cases: Sequence[ReadyCase], *, mixed: bool = False) -> int:
     return max(len(able), 1) if mixed else max(Counter(map(_work, able)).values(), default=1)
 
 
-def work_of(one: ReadyCase) -> tuple[Any, ...]:
-    """What is the same for all who do the same work: network, task, data and batches."""
-    case, work = one.case, one.case.workload
-    return work.network, case.task, work.dataset, work.batch_size, work.buckets
-
-
 def _work(one: ReadyCase) -> tuple[Any, ...]:
-    return (*work_of(one), one.case.settings.get("threads"))
+    case, work = one.case, one.case.workload
+    shape = (work.network, case.task, work.dataset, work.batch_size, work.buckets)
+    return (*shape, case.settings.get("threads"))
 
 
 def _that_fit(

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from timetrial.experiment.validate import ReadyCase
 
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
-UNKNOWN_BYTES = 4 * 2**30  # left to each proof: nobody knows yet what it needs
+UNKNOWN_BYTES = 4 * 2**30  # left to each proof at least: nobody knows yet what it needs
+OVER_PAPER = 3  # of what it needs on paper, that a proof may take: libraries pack and transpose
 
 
 def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
@@ -60,6 +61,12 @@ def on_paper(one: ReadyCase) -> LeastBytes | None:
     return network.least_bytes(case.task, states)
 
 
+def least_bytes(one: ReadyCase) -> int:
+    """The same as a number; 0: nobody can say."""
+    least = on_paper(one)
+    return least.total if least is not None else 0
+
+
 def too_large(one: ReadyCase, free: int) -> str | None:
     """Why a contender cannot have the memory that it needs on paper; None: it may have."""
     case, needed = one.case, on_paper(one)
@@ -79,9 +86,10 @@ def _gb(size: int) -> str:
     return f"{size / 2**30:.2f} GB"
 
 
-def side_by_side_at_most(launches: int) -> int:
-    """How many of them may run, with nothing timed: one for each processor, where memory is plenty."""
-    room = available_bytes() // UNKNOWN_BYTES
+def side_by_side_at_most(launches: int, largest: int = 0) -> int:
+    """How many of them may run, with nothing timed: one for each processor, where memory is plenty.
+    `largest`: what one of them needs at least, on paper."""
+    room = available_bytes() // max(UNKNOWN_BYTES, OVER_PAPER * largest)
     return max(1, min(launches, len(os.sched_getaffinity(0)), room))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,11 +25,11 @@ from timetrial.experiment.effort import Planned, planned
 from timetrial.experiment.engine import Engine
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.heats import heats_of, is_framework, work_of
+from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import available_bytes, needed_bytes, side_by_side_at_most
+from timetrial.experiment.memory import available_bytes, least_bytes, needed_bytes, side_by_side_at_most
 from timetrial.experiment.order import like_together, shuffled_block
-from timetrial.experiment.places import padding, processors_for, start_places
+from timetrial.experiment.places import padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import QuietProgress, Stage
@@ -156,11 +156,11 @@ def _is_proven(run: Run, one: ReadyCase) -> bool:
 
 
 def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
-    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. The same
-    work comes together: its judges are made once, and judges of a large network take gigabytes."""
-    seed, cases = run.experiment.spec.seed, like_together(cases, work_of)
+    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. Those of
+    a network come together: its judges are made once for all, and judges of a large one take gigabytes."""
+    seed, cases = run.experiment.spec.seed, like_together(cases, _judged_alike)
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
-    at_once = side_by_side_at_most(len(missing))
+    at_once = side_by_side_at_most(len(missing), max(map(least_bytes, missing), default=0))
     waiting = iter([_words("proof", one, 0) for one in missing])
     run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
 
@@ -174,6 +174,12 @@ def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
     for one, record in _together(run, cases, "proof", 0, plan, at_once, done):
         if record.outcome == "ok":
             run.proofs[one.case.content_id] = record.parity
+
+
+def _judged_alike(one: ReadyCase) -> tuple[Hashable, ...]:
+    """By the same judges."""
+    work = one.case.workload
+    return work.network, work.dataset, work.batch_size
 
 
 def _together(
@@ -232,30 +238,42 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
-    # The first launches start one after the other, which tells how long it takes; the others save time. Only
-    # frameworks do: what is native, or somebody's own, may choose between kernels by the clock as it starts.
-    alone = frozenset(place for place, one in enumerate(cases) if not is_framework(one))
-    places = start_places(processors, side_by_side_at_most(len(cases) - len(alone)) if block else 1)
+    # The first launches start one after the other, which tells how long it takes; the others save time.
+    alone = frozenset(side for side, one in enumerate(cases) if not _may_start_beside(run, one))
+    at_once = side_by_side_at_most(len(cases) - len(alone)) if block else 1
     plans = [
         replace(
             _plan(
-                run, one, "speed", run.next_folder(), run.experiment.spec.seed, block, rounds[0].index(place)
+                run, one, "speed", run.next_folder(), run.experiment.spec.seed, block, rounds[0].index(side)
             ),
             heat=number,
             heat_size=len(cases),
-            at_once=1 if place in alone else len(places),
+            at_once=1 if side in alone else at_once,
             processors=processors,
             measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
         )
-        for place, one in enumerate(cases)
+        for side, one in enumerate(cases)
     ]
     plans = [replace(plan, environment={**plan.environment, **padding(rng)}) for plan in plans]
     shared = " ".join(f"{key}={value}" for key, value in _shared(cases).items())
     run.progress.next(f"heat {block + 1} · {len(cases)} contenders {shared}".rstrip() + run.so_far)
-    course = Course(rounds, budget_ns=run.experiment.sizes.turns_ns, places=places, alone=alone)
+    course = Course(
+        rounds,
+        budget_ns=run.experiment.sizes.turns_ns,
+        starts_on=starts_on(processors, at_once, rng),
+        alone=alone,
+    )
     for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
+
+
+def _may_start_beside(run: Run, one: ReadyCase) -> bool:
+    """Only a framework: what is native, or somebody's own, may choose between kernels by the clock as it
+    starts. Not one that binds its threads by the processors that it finds then, nor one that failed before,
+    perhaps for having started elsewhere."""
+    binds = {"openmp.places", "openmp.proc_bind"} & one.case.settings.keys()
+    return is_framework(one) and not binds and not run.failures.get(one.case.id)
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:

@@ -28,18 +28,20 @@ def processors_for(cases: Sequence[Case], rng: random.Random) -> frozenset[int] 
     return frozenset(rng.sample(usable, count)) if count < len(usable) else None
 
 
-def start_places(processors: frozenset[int] | None, starts: int) -> tuple[frozenset[int] | None, ...]:
-    """Where so many contenders start side by side that ride on the same `processors`, one after the other:
-    the first there, the next on as many others of the same kind, as long as there are some. To start all of
-    them on one processor takes as long as one after the other."""
+def starts_on(
+    processors: frozenset[int] | None, starts: int, rng: random.Random
+) -> tuple[frozenset[int] | None, ...]:
+    """On which processors so many contenders start side by side that ride on these `processors`, one after
+    the other. None: where they ride. Where these are one, two would take as long as one after the other: so
+    the first starts there, the next on others of the same kind, as long as there are some. Several are room
+    enough, and what a library learns of them as it starts (how many cores) must be the same for all."""
     from timetrial.control.cpus import allowed_cpus
     from timetrial.control.topology import kind_of
 
-    if processors is None or starts == 1:
+    if processors is None or len(processors) > 1 or starts == 1:
         return (None,) * starts
-    kinds = {kind_of(cpu) for cpu in processors}
-    free = sorted(cpu for cpu in allowed_cpus() - processors if len(kinds) == 1 and kind_of(cpu) in kinds)
-    size = len(processors)
-    others = [frozenset(free[begin : begin + size]) for begin in range(0, len(free) - size + 1, size)]
-    places = (None, *others)
-    return tuple(places[number % len(places)] for number in range(starts))
+    [own] = processors
+    others = [cpu for cpu in sorted(allowed_cpus() - processors) if kind_of(cpu) == kind_of(own)]
+    rng.shuffle(others)
+    chosen = (None, *(frozenset({cpu}) for cpu in others))
+    return tuple(chosen[number % len(chosen)] for number in range(starts))

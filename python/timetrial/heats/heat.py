@@ -2,9 +2,9 @@
 
 Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
 a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
-First all start, some of them side by side, each in a place of its own, then those who choose between kernels
-by the clock as they start, one after the other; then each warms up; then come the rounds; then all end. A
-race is a heat whose sides take equal steps.
+First all start, some of them side by side, then those who choose between kernels by the clock as they start,
+one after the other; then each warms up; then come the rounds; then all end. A race is a heat whose sides take
+equal steps.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from timetrial.heats.lengths import (
 from timetrial.records.model import LaunchRecord
 
 Round = tuple[int, ...]  # each contender once, in the order in which they run
-Place = frozenset[int] | None  # processors on which someone starts; None: those on which he rides
+Processors = frozenset[int] | None  # on which someone starts; None: those on which he rides
 
 
 def schedule(sides: int, rounds: int, rng: random.Random) -> list[Round]:
@@ -65,10 +65,10 @@ class Report:
 class Seat:
     """A contender's place. The launch's thread calls wait(); everything else is the heat's."""
 
-    def __init__(self, cancel: threading.Event, started: queue.SimpleQueue[Place]):
+    def __init__(self, cancel: threading.Event, started: queue.SimpleQueue[Processors]):
         self._cancel = cancel
-        self._started = started  # gets each one's place, when its launch has started, or has ended before
-        self.place: Place = None
+        self._started = started  # gets `starts_on` when its launch has started, or has ended before
+        self.starts_on: Processors = None
         self._has_started = False
         self._orders: queue.SimpleQueue[Ride | None] = queue.SimpleQueue()
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
@@ -83,7 +83,7 @@ class Seat:
     def _say_started(self) -> None:
         if not self._has_started:
             self._has_started = True
-            self._started.put(self.place)
+            self._started.put(self.starts_on)
 
     def wait(self, report: Report) -> Ride | None:
         """Gives the turn back and waits for the next; None: the rounds are over, the launch may end."""
@@ -108,9 +108,9 @@ class Seat:
             self._say_started()
             self._reports.put(None)
 
-    def start(self, place: Place) -> None:
-        """In the heat's thread: the launch begins, there."""
-        self.place = place
+    def start(self, on: Processors) -> None:
+        """In the heat's thread: the launch begins, on these."""
+        self.starts_on = on
         self._orders.put(None)
 
     def take_turn(self, ride: Ride | None) -> Report | None:
@@ -156,7 +156,7 @@ class Course:
 
     rounds: Sequence[Round]
     budget_ns: int | None = None
-    places: tuple[Place, ...] = (None,)  # in which contenders start side by side, one in each
+    starts_on: tuple[Processors, ...] = (None,)  # of those who start side by side: each on one of these
     alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
 
     @property
@@ -186,7 +186,7 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
     Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.
     """
     cancel = threading.Event()
-    started: queue.SimpleQueue[Place] = queue.SimpleQueue()
+    started: queue.SimpleQueue[Processors] = queue.SimpleQueue()
     seats = [Seat(cancel, started) for _ in launches]
     with ThreadPoolExecutor(len(launches), thread_name_prefix="seat") as pool:
         futures: list[Future[LaunchRecord]] = []
@@ -195,8 +195,8 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
                 futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
             # Who starts first is chance, as everything that could favor someone, as far as it may be.
             order = course.rounds[0]
-            alone = course.alone if len(course.places) > 1 else frozenset[int]()
-            _start([seats[side] for side in order if side not in alone], started, course.places)
+            alone = course.alone if len(course.starts_on) > 1 else frozenset[int]()
+            _start([seats[side] for side in order if side not in alone], started, course.starts_on)
             _start([seats[side] for side in order if side in alone], started, (None,))
             _take_turns(seats, course)
         except BaseException:
@@ -207,10 +207,12 @@ def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRec
     return [future.result() for future in futures]
 
 
-def _start(seats: Sequence[Seat], started: queue.SimpleQueue[Place], places: Sequence[Place]) -> None:
+def _start(
+    seats: Sequence[Seat], started: queue.SimpleQueue[Processors], starts_on: Sequence[Processors]
+) -> None:
     waiting = iter(seats)
-    for seat, place in zip(islice(waiting, len(places)), places, strict=False):
-        seat.start(place)
+    for on, seat in zip(starts_on, waiting, strict=False):  # in this order: no seat is lost
+        seat.start(on)
     for _ in seats:
         free = started.get()
         for seat in seats:

@@ -121,9 +121,9 @@ class Launch:
 
     @property
     def _starts_on(self) -> frozenset[int] | None:
-        """In a heat perhaps on others than those on which it rides (turns.py)."""
-        place = self.seat.place if self.seat is not None else None
-        return place or self.plan.processors
+        """In a heat perhaps another one than that on which it rides (turns.py)."""
+        elsewhere = self.seat.starts_on if self.seat is not None else None
+        return elsewhere or self.plan.processors
 
     def _cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()

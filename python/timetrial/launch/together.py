@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,8 @@ from functools import partial
 from timetrial.heats.heat import Course, SeatedLaunch, run_heat
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.run import run_launch
+from timetrial.processes.own_memory import give_back_freed
+from timetrial.proof.judge import forget_judges
 from timetrial.records.model import LaunchRecord
 
 
@@ -22,7 +25,7 @@ def launch_together(
     KeyboardInterrupt on Ctrl-C; then nothing is left running."""
     cancel = threading.Event()
     alive = threading.Semaphore(at_once)
-    with ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch") as pool:
+    with _judged(), ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch") as pool:
         futures: list[Future[LaunchRecord]] = []
         try:
             for plan in plans:
@@ -44,4 +47,15 @@ def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRec
     def seated(plan: LaunchPlan) -> SeatedLaunch:
         return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
 
-    return run_heat([seated(plan) for plan in plans], course)
+    with _judged():
+        return run_heat([seated(plan) for plan in plans], course)
+
+
+@contextlib.contextmanager
+def _judged() -> Iterator[None]:
+    """Around launches that are judged alike: behind them their judges' memory is there for the next."""
+    try:
+        yield
+    finally:
+        forget_judges()
+        give_back_freed()

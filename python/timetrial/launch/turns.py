@@ -26,14 +26,17 @@ ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
 def await_others(seat: Seat, channel: Channel) -> int:
     """Behind the first step: the contender is stopped while others start, and goes where it rides if it
     started elsewhere. How long it was [ns]."""
-    process, rides_on = channel.process, channel.plan.processors
     began = time.monotonic_ns()
-    process.pause()
-    if seat.place is not None and rides_on is not None:
-        channel.watch.move(seat.place, rides_on)
+    channel.process.pause()
+    _go_where_it_rides(seat, channel)
     seat.arrive()
-    process.resume()
+    channel.process.resume()
     return time.monotonic_ns() - began
+
+
+def _go_where_it_rides(seat: Seat, channel: Channel) -> None:
+    if seat.starts_on is not None and channel.plan.processors is not None:
+        channel.watch.move(seat.starts_on, channel.plan.processors)
 
 
 def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[Turn]) -> str | None:
@@ -59,6 +62,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
     channel.rewind()
+    _go_where_it_rides(seat, channel)  # threads that began since: a runtime may bind them as it was bound
     watch.begin_steady()
     turn_watch = watch.turn_watch()
     report = Report(step_ns)

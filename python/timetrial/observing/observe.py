@@ -115,8 +115,8 @@ class Watch:
         self._pin(seen)
 
     def move(self, start: frozenset[int], target: frozenset[int]) -> None:
-        """All of the contender, while it stands still, from the processors on which it started to as many
-        others. MeasurementError: the kernel does not let us."""
+        """All of the contender from the processors on which it started to others. MeasurementError: these
+        cannot be had."""
         move(lambda: self._observer.read().threads, start, target)
 
     def begin_steady(self) -> None:

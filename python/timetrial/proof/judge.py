@@ -253,6 +253,12 @@ def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBacken
         raise NoJudge(f"the judge {judge.name} could not run: {failure}") from failure
 
 
+def forget_judges() -> None:
+    """Those of a large network hold gigabytes, which contenders need more. Made again they are not tried
+    again."""
+    _judge_of.cache_clear()
+
+
 @functools.lru_cache(maxsize=4)
 def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     """Against `reference`, at a size that both can do: doubles that compute the same agree far better than a

@@ -16,7 +16,7 @@ from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.memory import room_for_all, side_by_side_at_most
+from timetrial.experiment.memory import least_bytes, room_for_all, side_by_side_at_most
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.resume import (
@@ -261,7 +261,8 @@ def _prove_all(ride: _Ride) -> list[str]:
             plans[name] = _plan(ride, one, "proof", folder, 0, position, {})
     if plans:
         ride.progress.next("proofs")
-        ride.engine.together(list(plans.values()), side_by_side_at_most(len(plans)), lambda record: None)
+        at_once = side_by_side_at_most(len(plans), max(map(least_bytes, ride.sides)))
+        ride.engine.together(list(plans.values()), at_once, lambda record: None)
     for name in {one.case.content_id: one for one in ride.sides if one.case.content_id not in failed}:
         record = store.read_launch(ride.folder / "proof" / name)
         if record.outcome == "ok":
