@@ -14,13 +14,16 @@ from timetrial.proof.rule import lacking
 from timetrial.questions.observed import Batches, Observation, Tensors
 from timetrial.workloads import Prepared
 
+LOGARITHMS = ("softmax_cross_entropy", "sequence_cross_entropy")  # losses: of a probability
+
 
 @dataclass(frozen=True)
 class Expected:
     """What the workload says: parameters and states of layers with their initial values, and layers with
     their shapes, in the network's order; the optimizer as in the job file; the batches of its streams.
     `undecayed`: parameters that its weight decay is not for. `couples_batch`: what becomes of a sample
-    depends on the others of its batch. `output`: the node that the loss reads."""
+    depends on the others of its batch. `output`: the node that the loss reads. `is_logarithm`: the loss is
+    that of a probability."""
 
     initial: Tensors
     nodes: Mapping[str, tuple[int, ...]]
@@ -31,6 +34,7 @@ class Expected:
     couples_batch: bool = False
     carries_state: bool = False
     output: str = ""
+    is_logarithm: bool = False
 
     @functools.cached_property
     def cancelling(self) -> frozenset[str]:
@@ -42,6 +46,7 @@ def expected_of(prepared: Prepared) -> Expected:
     """What a prepared workload says."""
     nodes = prepared.job["network"]["nodes"]
     of_nodes = [one for node in nodes for one in node["parameters"]]
+    kinds = {node["name"]: node["kind"] for node in nodes}
 
     def initial(role: str) -> Tensors:
         return {one["name"]: npy.mapped(one["file"]) for one in of_nodes if one["role"] == role}
@@ -56,6 +61,7 @@ def expected_of(prepared: Prepared) -> Expected:
         couples_batch=prepared.network is not None and prepared.network.couples_batch,
         carries_state=prepared.network is not None and prepared.network.carries_state,
         output=prepared.job["network"]["output"],
+        is_logarithm=kinds[prepared.job["network"]["loss"]] in LOGARITHMS,
     )
 
 

@@ -1,0 +1,65 @@
+"""A network that has learned its batch: its loss and gradient are what rounding leaves of a probability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from native_twin import NativeTwin
+from twins import Bench, Twin
+
+from timetrial.proof.expected import expected_of
+from timetrial.proof.judge import judge_of
+from timetrial.proof.parity import compare
+from timetrial.questions.sequence import end_observations
+from timetrial.records.model import Parity
+
+STEPS = 80  # to a loss of 4e-5
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench.of("mlp", "digits28", batch_size=8)
+
+
+def end(bench: Bench, contact: Any, **changed: Any) -> Parity:
+    """Of one that took all its steps on the first batch of the proof, with which the judged ones begin."""
+    for _ in range(STEPS):
+        contact.stream("proof")
+        contact.run(1)
+    observations = end_observations("train", contact, STEPS)
+    assert observations[0].loss is not None
+    assert observations[0].loss < 1e-4
+    observations[0] = replace(observations[0], loss=observations[0].loss * changed.pop("loss", 1))
+    expected = replace(expected_of(bench.prepared), **changed)
+    return compare(observations, judge_of(bench.prepared), expected)
+
+
+@pytest.mark.parametrize("backend", ["eigen", "cblas", "onednn"])
+def test_a_loss_of_nothing_but_rounding_is_judged_as_that(bench: Bench, backend: str) -> None:
+    contact = NativeTwin(bench.prepared, "train", backend)
+    parity = end(bench, contact)
+    assert parity.status == "passed", parity.reason
+
+
+def test_no_other_loss_is(bench: Bench) -> None:
+    """By half a last place of a probability, as Keras was with AlexNet."""
+    half = 1 + 3e-8 / 4e-5
+    assert end(bench, Twin(bench.prepared, "train"), loss=half).status == "passed"
+    parity = end(bench, Twin(bench.prepared, "train"), loss=half, is_logarithm=False)
+    assert parity.tensor == f"step {STEPS + 1}: loss"
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("defect", ["doubled_rate", "dampened"])
+def test_what_is_wrong_is_wrong_there_too(bench: Bench, defect: str) -> None:
+    assert end(bench, Twin(bench.prepared, "train")).status == "passed"
+    assert end(bench, Twin(bench.prepared, "train", defect=defect)).status == "failed"
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_a_loss_that_is_off_by_a_tenth_is_wrong(bench: Bench, factor: float) -> None:
+    parity = end(bench, NativeTwin(bench.prepared, "train", "eigen"), loss=factor)
+    assert parity.tensor == f"step {STEPS + 1}: loss"
