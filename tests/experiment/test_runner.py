@@ -52,6 +52,11 @@ def test_proofs_of_the_same_work_come_together(run: Run, fake: FakeEngine) -> No
     proven = [plan.case for plan in fake.log if plan.purpose == "proof"]
     assert [case.workload.batch_size for case in proven] == [64] * 4 + [32] * 4
     assert [case.backend for case in proven] == ["fast", "fast", "slow", "slow"] * 2
+    fake.log.clear()
+    fake.frameworks = ("slow",)
+    run("backend=slow,fast,other", "batch_size=64,32", "threads=1,2", "launches=1")
+    proven = [plan.case for plan in fake.log if plan.purpose == "proof"]
+    assert [case.backend for case in proven] == ["fast", "slow", "fast", "other", "slow", "other"] * 2
 
 
 def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngine) -> None:

@@ -19,9 +19,17 @@ def shuffled_block(items: Sequence[Item], *, seed: int, purpose: str, block: int
     return order
 
 
-def like_together(items: Sequence[Item], kind: Callable[[Item], Hashable]) -> list[Item]:
-    """Those of one kind one behind the other, kinds and their items in the order in which they came."""
+def alike(items: Sequence[Item], kind: Callable[[Item], Hashable]) -> list[list[Item]]:
+    """Those of one kind together, kinds and their items in the order in which they came."""
     kinds: dict[Hashable, list[Item]] = {}
     for one in items:
         kinds.setdefault(kind(one), []).append(one)
-    return [one for those in kinds.values() for one in those]
+    return list(kinds.values())
+
+
+def in_turns(items: Sequence[Item], which: Callable[[Item], bool]) -> list[Item]:
+    """Those of `which` it is true and the others, in their order, each kind evenly between the other."""
+    placed: list[tuple[float, Item]] = []
+    for those in alike(items, which):
+        placed += [((place + 0.5) / len(those), one) for place, one in enumerate(those)]
+    return [one for _, one in sorted(placed, key=lambda pair: pair[0])]

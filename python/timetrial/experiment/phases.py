@@ -28,7 +28,7 @@ from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, least_bytes, needed_bytes, side_by_side_at_most
-from timetrial.experiment.order import like_together, shuffled_block
+from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
@@ -157,8 +157,10 @@ def _is_proven(run: Run, one: ReadyCase) -> bool:
 
 def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
     """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. Those of
-    a network come together: its judges are made once for all, and judges of a large one take gigabytes."""
-    seed, cases = run.experiment.spec.seed, like_together(cases, _judged_alike)
+    a network come together: its judges are made once for all, and judges of a large one take gigabytes. Among
+    them frameworks, who may compile for long, take turns with others, who are sooner done than judged."""
+    seed = run.experiment.spec.seed
+    cases = [one for those in alike(cases, _judged_alike) for one in in_turns(those, is_framework)]
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
     at_once = side_by_side_at_most(len(missing), max(map(least_bytes, missing), default=0))
     waiting = iter([_words("proof", one, 0) for one in missing])
