@@ -16,6 +16,7 @@ from timetrial.launch import LaunchPlan, Limits, Measure, run_launch
 from timetrial.launch.decisions import learning_stages
 from timetrial.processes.answers import answers_of
 from timetrial.processes.outcome import LaunchError
+from timetrial.proof.court import FIRST_LOSSES
 from timetrial.records.model import Evaluation, LaunchRecord
 from timetrial.records.store import read_answers
 
@@ -324,6 +325,25 @@ def test_other_losses_than_the_proofs_are_judged_by_themselves(tmp_path: Path) -
     assert good.outcome == "ok", words(good)
     assert good.end is not None
     assert "workload: loss of step 4" in [one.tensor for one in good.end.comparisons]
+
+
+@pytest.mark.parametrize(("off", "outcome"), [(1, "ok"), (1.0005, "ok"), (1.002, "wrong")])
+def test_of_a_large_network_nobody_follows_more_than_the_first_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, outcome: str
+) -> None:
+    """VGG-16 in onednn: the third was off by 1.2e-4 of the proof's, of decisions that turned in 32 images."""
+    monkeypatch.setattr("timetrial.launch.gate.LARGE_BYTES", 1)
+    proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
+    assert proof.parity is not None
+    followed = [one.tensor for one in proof.parity.comparisons if one.tensor.startswith(FIRST_LOSSES)]
+    assert followed == ["workload: loss of step 1"]
+    losses = [*proof.parity.losses[:2], proof.parity.losses[2] * off, *proof.parity.losses[3:]]
+    other = proof.parity.model_copy(update={"losses": losses})
+    timed = run_launch(make_plan(tmp_path / "timed", "eigen", proof=other))
+    assert timed.outcome == outcome, words(timed)
+    assert ("the loss of step 3 is" in (timed.reason or "")) == (outcome == "wrong")
+    judged = [one.tensor for one in timed.end.comparisons] if timed.end else []
+    assert (followed[0] in judged) == (off == 1.0005)
 
 
 @pytest.mark.attempt

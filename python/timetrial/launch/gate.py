@@ -8,6 +8,7 @@ same job; all judging comes when the contender is gone, so that nothing is timed
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from collections.abc import Callable, Sequence
 
@@ -20,12 +21,13 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.proof.court import FIRST_LOSSES
 from timetrial.proof.expected import expected_of
 from timetrial.proof.judge import Judge, NoJudge, judge_of
-from timetrial.proof.parity import compare, merged, unproven
+from timetrial.proof.parity import compare, compare_losses, merged, unproven
 from timetrial.proof.parts import part_of
+from timetrial.proof.ways import TURNED
 from timetrial.proof_batches.clear import with_clear_batches
 from timetrial.proof_batches.stress import stressed, with_recipe
 from timetrial.questions.observed import Observation
-from timetrial.questions.sequence import Proof, end_observations, run_proof
+from timetrial.questions.sequence import LARGE_BYTES, Proof, end_observations, run_proof
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
@@ -61,11 +63,21 @@ class Gate:
     def run_proof(self, contact: LaunchContact) -> Proof:
         """Asks for everything."""
         try:
-            network = self.prepared.network
-            is_large = network is not None and network.couples_batch and part_of(network) < network.batch_size
-            return run_proof(self._plan.case.task, contact, own_data=not self.is_stress, is_large=is_large)
+            task, own_data = self._plan.case.task, not self.is_stress
+            return run_proof(task, contact, own_data=own_data, is_large=self._is_large)
         finally:
             contact.close()
+
+    @property
+    def _is_large(self) -> bool:
+        """Of such a network a proof shows fewer steps, and of its own losses the first alone is followed: the
+        judge takes long for a batch of all different images, or all dumps together were too large."""
+        network = self.prepared.network
+        if network is None:
+            return False
+        size = 4 * sum(math.prod(one["shape"]) for one in network.parameters)
+        takes_long = network.couples_batch and part_of(network) < network.batch_size
+        return takes_long or size > LARGE_BYTES
 
     def judge_proof(self, proof: Proof, prefix: str = "") -> Parity:
         """Of a proof of this launch's job."""
@@ -128,12 +140,21 @@ class Gate:
         finally:
             contact.close()
 
-    def doubt(self, losses: Sequence[float], words: str) -> None:
-        """First losses of a timed launch that are not its proof's. Kernels that are chosen anew in every
-        process may round a decision otherwise, which the judge must find (ways.py). LaunchError: nobody can
-        judge them."""
+    def hold_against(self, losses: Sequence[float], proof: Parity) -> None:
+        """The first losses of a timed launch are its proof's. Kernels that are chosen anew in every process
+        may round a decision otherwise, which the judge must find behind the launch (ways.py). Of a large
+        network nobody followed the proof's beyond the first either: the judge is asked for that one, and the
+        others may be off by what turned decisions make of them. LaunchError: by more, or nobody can judge."""
+        words = compare_losses(losses, proof)
+        if words is None:
+            return
         if self._judge is None:
             raise LaunchError("wrong", words)
+        if self._is_large:
+            beyond = compare_losses(losses, proof, turned=TURNED)
+            if beyond is not None:
+                raise LaunchError("wrong", beyond)
+            losses = losses[:1]
         self._doubted, self._doubt = list(losses), words
 
     def forget(self) -> None:

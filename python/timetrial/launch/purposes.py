@@ -23,7 +23,7 @@ from timetrial.launch.turns import await_others, run_turns
 from timetrial.observing.accounts import Accounts, remembers
 from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.parity import compare_losses, unproven
+from timetrial.proof.parity import unproven
 from timetrial.questions.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
 
@@ -114,9 +114,7 @@ class Timed:
         if channel.unprovable:
             return
         if channel.plan.proof is not None:
-            words = compare_losses(channel.files.first_losses, channel.plan.proof)
-            if words is not None:
-                self.gate.doubt(channel.files.first_losses, words)
+            self.gate.hold_against(channel.files.first_losses, channel.plan.proof)
         channel.files.first_losses_end()
         _observe(self.gate, channel)
         runner = channel.runner

@@ -20,8 +20,8 @@ PLAIN_STEPS = 5  # of which only the losses are seen
 # Of the workload's own data, before steps of it are judged: velocities have grown. With the first three, what
 # goes wrong in every n-th step is seen for any n up to UNSEEN_STEPS + OWN_STEPS.
 UNSEEN_STEPS, OWN_STEPS = 7, 8
-# Above this size of all parameters only two steps are judged: the dumps of a whole sequence are some twenty
-# times as large, and stay below 200 MB.
+# Of a network whose parameters are larger together only two steps are judged: the dumps of a whole sequence
+# are some twenty times as large, and stay below 200 MB.
 LARGE_BYTES = 9_000_000
 
 
@@ -38,7 +38,7 @@ class Proof:
 
 def run_proof(task: str, contact: Contact, *, own_data: bool = True, is_large: bool = False) -> Proof:
     """The sequence of `task`. Without `own_data` only what needs no more than the proof's batches.
-    `is_large`: the judge takes long for a batch of all different images; large parameters are seen here."""
+    `is_large`: fewer steps are shown."""
     if task == "forward":
         evaluated = _evaluated(contact, _initial(contact), fresh=True)
         return Proof([evaluated, *timed_observations(task, contact, "")])
@@ -55,7 +55,6 @@ def run_proof(task: str, contact: Contact, *, own_data: bool = True, is_large: b
             contact.stream("train")
             proof.losses = contact.run(PLAIN_STEPS)
         return proof
-    is_large |= sum(tensor.nbytes for tensor in first.parameter.values()) > LARGE_BYTES
     proof.observations.append(_evaluated(contact, first, fresh=True, name="first evaluation"))
     looks, steps = [first], FORCED_STEPS - is_large
     proof.observations += forced_steps(contact, looks, steps, stream="proof", number=0)
