@@ -154,6 +154,9 @@ def test_who_rides_on_one_processor_starts_on_another(
     run("backend=slow,other", "threads=1", "launches=2", "openmp.proc_bind=close")
     assert [(course.starts_on, len(course.alone)) for _, course in courses] == [((None,), 2)] * 2
     courses.clear()
+    run("backend=slow,other", "threads=1", "launches=2", "environment.KMP_AFFINITY=compact")
+    assert [len(course.alone) for _, course in courses] == [2, 2]
+    courses.clear()
     run("backend=slow,other,flaky", "threads=1", "launches=6")
     alone = [{plans[side].case.backend for side in course.alone} for plans, course in courses]
     assert alone[0] == set()

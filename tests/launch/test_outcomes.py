@@ -327,23 +327,33 @@ def test_other_losses_than_the_proofs_are_judged_by_themselves(tmp_path: Path) -
     assert "workload: loss of step 4" in [one.tensor for one in good.end.comparisons]
 
 
-@pytest.mark.parametrize(("off", "outcome"), [(1, "ok"), (1.0005, "ok"), (1.002, "wrong")])
-def test_of_a_large_network_nobody_follows_more_than_the_first_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, outcome: str
+@pytest.mark.parametrize(("off", "is_judged"), [(1, False), (1.0003, False), (1.002, True)])
+def test_losses_of_a_large_network_may_be_off_by_a_step_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, *, is_judged: bool
 ) -> None:
-    """VGG-16 in onednn: the third was off by 1.2e-4 of the proof's, of decisions that turned in 32 images."""
+    """VGG-16 in onednn: the third by 1.2e-4, of decisions that turned in 32 images. By more it is judged."""
     monkeypatch.setattr("timetrial.launch.gate.LARGE_BYTES", 1)
     proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
     assert proof.parity is not None
-    followed = [one.tensor for one in proof.parity.comparisons if one.tensor.startswith(FIRST_LOSSES)]
-    assert followed == ["workload: loss of step 1"]
     losses = [*proof.parity.losses[:2], proof.parity.losses[2] * off, *proof.parity.losses[3:]]
     other = proof.parity.model_copy(update={"losses": losses})
     timed = run_launch(make_plan(tmp_path / "timed", "eigen", proof=other))
-    assert timed.outcome == outcome, words(timed)
-    assert ("the loss of step 3 is" in (timed.reason or "")) == (outcome == "wrong")
-    judged = [one.tensor for one in timed.end.comparisons] if timed.end else []
-    assert (followed[0] in judged) == (off == 1.0005)
+    assert timed.outcome == "ok", words(timed)
+    assert timed.end is not None
+    judged = [one.tensor for one in timed.end.comparisons if one.tensor.startswith(FIRST_LOSSES)]
+    assert bool(judged) == is_judged
+
+
+@pytest.mark.attempt
+def test_in_a_large_network_too_a_first_step_at_twice_the_rate_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timetrial.launch.gate.LARGE_BYTES", 1)
+    proof = run_launch(make_plan(tmp_path / "proof", PLANTED, purpose="proof"))
+    settings = {"planted.defect": "early_rate"}
+    bad = run_launch(make_plan(tmp_path / "bad", PLANTED, proof=proof.parity, settings=settings))
+    assert bad.outcome == "wrong"
+    assert "the loss of step 2 is" in (bad.reason or "")
 
 
 @pytest.mark.attempt

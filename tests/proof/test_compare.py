@@ -206,7 +206,8 @@ def test_timed_losses() -> None:
     assert compare_losses([2.0, 1.00001], proof) is None  # as far as two roundings of a step lead
     assert "the loss of step 2 is" in (compare_losses([2.0, 1.00003], proof) or "")
     assert "the loss of step 1 is" in (compare_losses([2.00002, 1.0], proof) or "")
-    assert compare_losses([2.0, 1.0009], proof, turned=1e-3) is None
-    assert "the loss of step 2 is" in (compare_losses([2.0, 1.0011], proof, turned=1e-3) or "")
+    assert compare_losses([2.0, 1.00007], proof, turned=True) is None
+    assert "the loss of step 2 is" in (compare_losses([2.0, 1.00009], proof, turned=True) or "")
+    assert "the loss of step 1 is" in (compare_losses([2.00002, 1.0], proof, turned=True) or "")
     assert compare_losses([float("nan")], proof) is not None
     assert compare_losses([1.0], unproven("nobody knows")) is None

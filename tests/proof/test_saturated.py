@@ -13,6 +13,7 @@ from twins import Bench, Twin
 from timetrial.proof.expected import expected_of
 from timetrial.proof.judge import judge_of
 from timetrial.proof.parity import compare
+from timetrial.questions.observed import Observation, look
 from timetrial.questions.sequence import end_observations
 from timetrial.records.model import Parity
 
@@ -24,11 +25,15 @@ def bench() -> Bench:
     return Bench.of("mlp", "digits28", batch_size=8)
 
 
-def end(bench: Bench, contact: Any, **changed: Any) -> Parity:
-    """Of one that took all its steps on the first batch of the proof, with which the judged ones begin."""
+def learn(contact: Any) -> None:
     for _ in range(STEPS):
         contact.stream("proof")
         contact.run(1)
+
+
+def end(bench: Bench, contact: Any, **changed: Any) -> Parity:
+    """Of one that has learned the first batch of the proof, with which the judged steps begin."""
+    learn(contact)
     observations = end_observations("train", contact, STEPS)
     assert observations[0].loss is not None
     assert observations[0].loss < 1e-4
@@ -50,6 +55,22 @@ def test_no_other_loss_is(bench: Bench) -> None:
     assert end(bench, Twin(bench.prepared, "train"), loss=half).status == "passed"
     parity = end(bench, Twin(bench.prepared, "train"), loss=half, is_logarithm=False)
     assert parity.tensor == f"step {STEPS + 1}: loss"
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1, "passed"), (1.05, "failed"), (0, "failed")])
+def test_its_gradient_too(bench: Bench, factor: float, status: str) -> None:
+    contact = NativeTwin(bench.prepared, "train", "eigen")
+    learn(contact)
+    contact.stream("proof")
+    before = look(contact)
+    loss = contact.gradient()
+    gradient = {name: factor * values for name, values in contact.dump("gradient").items()}
+    seen = Observation("learned", "proof", 0, before, step=STEPS, loss=loss, gradient=gradient)
+    expected = expected_of(bench.prepared)
+    parity = compare([seen], judge_of(bench.prepared), expected)
+    assert parity.status == status, parity.reason
+    strict = compare([seen], judge_of(bench.prepared), replace(expected, is_logarithm=False))
+    assert strict.status == "failed"
 
 
 @np.errstate(all="ignore")

@@ -40,6 +40,7 @@ from timetrial.questions.observed import Look, Observation, Plain, Tensors, rows
 from timetrial.records.model import Comparison
 
 ROUNDINGS = 4.0  # of a probability, of UNIT: the exponentials, their sum, the quotient, and a clip beside 1
+LEAST_LOSS = 1e-30  # of a probability that is 1 in double precision: any part of nothing is allowed
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin
 
 
@@ -148,7 +149,7 @@ class Court:
         doubt: Doubt | None = None,
         terms: Mapping[str, float] | None = None,
     ) -> list[Comparison]:
-        value, slope = self.precision.value, max(self.precision.gradient, self._rounding(answer.loss))
+        value, slope = self.precision.value, self._slope(answer.loss)
         sizes = {
             name: max(size_of(answer.gradient, name), (terms or {}).get(name, 0.0))
             for name in self._expected.initial
@@ -213,7 +214,7 @@ class Court:
             shown[name] = mine
         if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
-            tolerance = (TIMES if self._expected.states else 1) * self.precision.gradient
+            tolerance = (TIMES if self._expected.states else 1) * self._slope(answer.loss)
             doubted = {name: doubt.allowed("gradient", name) / TIMES for name in shown} if doubt else {}
             asked = self._judge, parameters, batch, shown, tolerance, ties, doubted
             corrected, words = explain_coupled(*asked, whole=self._expected.carries_state)
@@ -292,7 +293,11 @@ class Court:
         """Of a small loss that is the logarithm of a probability, as a part of it and of its gradient, the
         probability less 1: of a number near 1 f32 keeps what is larger than UNIT. AlexNet in Keras 3, at a
         loss of 1.2e-5: off by 0.3 %, half a last place of the probability."""
-        return ROUNDINGS * UNIT / abs(loss) if self._expected.is_logarithm and loss else 0.0
+        return ROUNDINGS * UNIT / max(abs(loss), LEAST_LOSS) if self._expected.is_logarithm else 0.0
+
+    def _slope(self, loss: float) -> float:
+        """Of a gradient, what it may be off by."""
+        return max(self.precision.gradient, self._rounding(loss))
 
 
 def _way(end: Tensors, start: Tensors) -> NDArray[np.float64]:

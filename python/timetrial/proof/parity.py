@@ -82,12 +82,13 @@ def merged(first: Parity, second: Parity) -> Parity:
     )
 
 
-def compare_losses(timed: Sequence[float], proof: Parity, turned: float = 0.0) -> str | None:
+def compare_losses(timed: Sequence[float], proof: Parity, *, turned: bool = False) -> str | None:
     """The first losses of a timed launch against its proof's; words for the first that differs by more than
-    two roundings of the same steps may. `turned`: what decisions that rounding turned may make of a loss."""
+    two roundings of the same steps may. `turned`: behind a step in which rounding has turned decisions, which
+    carries on as much as another step."""
     for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False)):
         error = relative_distance(mine, proven)
-        tolerance = max(F32.loss * GROWTH**step, turned)
+        tolerance = F32.loss * GROWTH ** (step + (turned and step > 0))
         if not error <= tolerance:
             return (
                 f"the loss of step {step + 1} is {mine:.9g}, in the proof it was {proven:.9g} "

@@ -27,7 +27,7 @@ from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
 from timetrial.questions.observed import Batches, Tensors
 
-TURNED = 1e-3  # of the loss behind a step in which decisions may have turned that nobody can tell apart
+TURNED = 1e-3  # of the loss behind a step in which decisions of coupled images may have turned
 MOST_DOUBT = 0.01  # of a loss: beyond it a way says nothing, and each step is judged by itself besides
 MOST_TURNS = 3  # of a way: more in a few steps are no accident
 
