@@ -33,9 +33,10 @@ class OneAnswer:
     """Says the same of every batch."""
 
     name = "judge"
+    loss = 2.0
 
     def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
-        return Answer(2.0, GRADIENT, {"a": np.ones((2, 4))})
+        return Answer(self.loss, GRADIENT, {"a": np.ones((2, 4))})
 
     def output(self, parameters: Tensors, batch: Tensors) -> np.ndarray[Any, Any]:
         return np.ones((2, 2))
@@ -96,6 +97,17 @@ def test_what_agrees_passes(expected: Expected) -> None:
     ends = ["evaluation: output", "workload: loss of step 1", "workload: loss of step 2"]
     assert names[-3:] == ends
     assert {"step 1: loss", "step 1: velocity a.bias", "step 1: parameter a.weight"} <= set(names)
+
+
+@pytest.mark.parametrize(("loss", "passes"), [(0.0, True), (1e-7, True), (1e-5, False), (1.0, False)])
+def test_a_loss_of_which_nothing_is_left_is_nothing(expected: Expected, loss: float, *, passes: bool) -> None:
+    """Of a probability that is 1 in double precision."""
+    learned = OneAnswer()
+    learned.loss = 0.0
+    seen = replace(first(), loss=loss)
+    parity = compare([seen], learned, replace(expected, is_logarithm=True))
+    assert (parity.status == "passed") == passes
+    assert passes or parity.tensor == "loss"
 
 
 def test_losses_of_steps_that_nobody_looked_into_are_judged(expected: Expected) -> None:

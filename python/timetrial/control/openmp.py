@@ -10,7 +10,7 @@ printed by runtimes that have them only.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from timetrial.errors import InputError
 from timetrial.records.model import Setting, SettingStatus
@@ -32,6 +32,9 @@ _OWNERS = {SPIN_COUNT: "GNU's OpenMP (libgomp)", BLOCKTIME: "LLVM's or Intel's O
 _ANNOUNCE = {"OMP_DISPLAY_ENV": "verbose"}  # else not what is a runtime's own
 _SAID = re.compile(r"^\s*(?:\[host\] *)?((?:OMP|GOMP|KMP)_\w+) *= *'([^']*)'", re.MULTILINE)
 _SOURCE = "OMP_DISPLAY_ENV, printed by each OpenMP runtime as it was loaded"
+
+# Variables by which OpenMP's threads are bound.
+BINDING = ("OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 
 def check(settings: Mapping[str, str]) -> None:
@@ -76,3 +79,9 @@ def judge(name: str, asked: str, said: Mapping[str, list[str]]) -> Setting:
             heard = set(values) == {asked}
         status = "applied" if heard else "ignored"
     return Setting(name=name, asked=asked, effective=effective, how_read=_SOURCE, status=status)
+
+
+def binds_threads(names: Collection[str]) -> bool:
+    """Whether one of these settings and variables binds threads by the processors that they find as they
+    start."""
+    return not {*BINDING, "OMP_PLACES", "openmp.proc_bind", "openmp.places"}.isdisjoint(names)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
 from timetrial.cases.budget import Budget
+from timetrial.control.openmp import binds_threads
 from timetrial.errors import InputError
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
@@ -40,10 +41,6 @@ from timetrial.results.results import LaunchFiles, analyzed
 if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan, Measure
 
-# Settings and variables by which threads are bound.
-BINDING = {
-    "openmp.places", "openmp.proc_bind", "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
-}  # fmt: skip
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
 BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
@@ -278,8 +275,8 @@ def _may_start_beside(run: Run, one: ReadyCase) -> bool:
     """Only a framework: what is native, or somebody's own, may choose between kernels by the clock as it
     starts. Not one that binds its threads by the processors that it finds then, nor one that failed before,
     perhaps for having started elsewhere."""
-    named = {*one.case.settings, *run.experiment.spec.environment}
-    return is_framework(one) and not BINDING & named and not run.failures.get(one.case.id)
+    binds = binds_threads({*one.case.settings, *run.experiment.spec.environment})
+    return is_framework(one) and not binds and not run.failures.get(one.case.id)
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from timetrial.control.contradictions import two_runtimes
 from timetrial.control.cpus import format_cpus, parse_cpus
+from timetrial.control.openmp import BINDING
 from timetrial.core import LibraryFacts
 from timetrial.core.cpu import openblas_core_missed, openblas_core_problem
 
 # Variables that bind the thread that loads OpenMP, and so whatever it starts later.
-BINDING = ("OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 # Variables by which a library of such threads is not told.
 DEAF = {
     ("OpenBLAS", "OpenMP"): ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS"),

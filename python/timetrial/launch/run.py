@@ -121,7 +121,7 @@ class Launch:
 
     @property
     def _starts_on(self) -> frozenset[int] | None:
-        """In a heat perhaps another one than that on which it rides (turns.py)."""
+        """Its processors at first; in a heat perhaps others than those on which it rides (turns.py)."""
         elsewhere = self.seat.starts_on if self.seat is not None else None
         return elsewhere or self.plan.processors
 

@@ -53,7 +53,7 @@ def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRec
 
 @contextlib.contextmanager
 def _judged() -> Iterator[None]:
-    """Around launches that are judged alike: behind them their judges' memory is there for the next."""
+    """Around launches: behind them their judges' memory is there for the next."""
     try:
         yield
     finally:

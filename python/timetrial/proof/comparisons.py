@@ -35,7 +35,7 @@ def start_comparisons(seen: Observation, expected: Expected) -> Iterator[Compari
     for mine, initial in ((before.parameter, expected.initial), (before.layer_state, expected.states)):
         for name, values in initial.items():
             if not np.array_equal(mine[name], values):
-                error = relative_l2(mine[name], values)
+                error = _relative_l2(mine[name], values)
                 yield comparison(named(seen, f"initial value {name}"), "relative_l2", error, 0.0)
     for name, values in seen.before.state.items():
         if np.any(values):
@@ -59,7 +59,7 @@ def kept_comparisons(seen: Observation, kept: Look) -> Iterator[Comparison]:
     for kind, before, behind in groups:
         for name, values in before.items():
             if name in behind and not np.array_equal(values, behind[name]):
-                error = relative_l2(behind[name], values)
+                error = _relative_l2(behind[name], values)
                 what = f"{kind} {name}" if kind else _state(name)
                 yield comparison(named(seen, f"{what} that it changed"), "relative_l2", error, 0.0)
 
@@ -105,10 +105,9 @@ def comparison(name: str, measure: Measure, error: float, tolerance: float) -> C
     )
 
 
-def relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+def _relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
     """|mine - theirs| / |theirs|, in double precision; the plain distance where |theirs| is 0."""
-    size, apart = norm(theirs), distance(mine, theirs)
-    return apart / size if size > 0 else apart
+    return distance(mine, theirs) / (norm(theirs) or 1.0)
 
 
 def reason_of(first: Comparison, words: str | None) -> str:

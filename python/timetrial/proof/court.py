@@ -40,7 +40,7 @@ from timetrial.questions.observed import Look, Observation, Plain, Tensors, rows
 from timetrial.records.model import Comparison
 
 ROUNDINGS = 4.0  # of a probability, of UNIT: the exponentials, their sum, the quotient, and a clip beside 1
-LEAST_LOSS = 1e-30  # of a probability that is 1 in double precision: any part of nothing is allowed
+LEAST_LOSS = 1e-30  # for a gradient: of a probability that is 1 in double precision any part is rounding
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin
 
 
@@ -293,11 +293,11 @@ class Court:
         """Of a small loss that is the logarithm of a probability, as a part of it and of its gradient, the
         probability less 1: of a number near 1 f32 keeps what is larger than UNIT. AlexNet in Keras 3, at a
         loss of 1.2e-5: off by 0.3 %, half a last place of the probability."""
-        return ROUNDINGS * UNIT / max(abs(loss), LEAST_LOSS) if self._expected.is_logarithm else 0.0
+        return ROUNDINGS * UNIT / (abs(loss) or 1.0) if self._expected.is_logarithm else 0.0
 
     def _slope(self, loss: float) -> float:
         """Of a gradient, what it may be off by."""
-        return max(self.precision.gradient, self._rounding(loss))
+        return max(self.precision.gradient, self._rounding(max(abs(loss), LEAST_LOSS)))
 
 
 def _way(end: Tensors, start: Tensors) -> NDArray[np.float64]:
