@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timetrial.agreement.rounding import Doubt
 from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import Network, images_and_labels
 from timetrial.proof import coupled, flips, parts
@@ -220,9 +221,12 @@ def test_what_stands_out_in_its_row_is_found_though_the_layer_is_near_enough() -
     stage = Stage(side=16)
 
     def words_for(contender: Tensors) -> list[str]:
-        allowed = {name: 1.5 * norm(contender[name] - values) for name, values in stage.gradient.items()}
+        allowed = {
+            ("gradient", name): 1.5 * norm(contender[name] - values)
+            for name, values in stage.gradient.items()
+        }
         judged = stage.judge, stage.parameters, stage.batch, contender
-        return explain_coupled(*judged, TOLERANCE, doubted=allowed)[1]
+        return explain_coupled(*judged, TOLERANCE, doubt=Doubt(of=allowed))[1]
 
     edges = [edge for edge in stage.edges if edge.node == "relu2" and stage.matters(edge)]
     assert len(edges) >= 2

@@ -26,6 +26,7 @@ from sequence_networks import (
 )
 from twins import Bench, Twin
 
+from timetrial.agreement.rounding import Doubt
 from timetrial.errors import InputError
 from timetrial.launch import Limits
 from timetrial.launch.run import run_launch
@@ -381,7 +382,7 @@ def test_a_search_for_turned_decisions_begins_every_gradient_with_the_same_state
     batch = Batches(bench.stress.job["streams"]).batch("proof", 0)
     count = len(batch["tokens"])
     for again, is_same in ((values, True), ({}, False)):
-        search = _Search(judge_of(bench.stress).witness(images=count), values, batch, 1, again)
+        search = _Search(judge_of(bench.stress).witness(images=count), values, batch, 1, again, Doubt())
         first = search.gradient["one.recurrent_weight"]
         search._gradient({})
         assert np.array_equal(search._gradient({})["one.recurrent_weight"], first) == is_same

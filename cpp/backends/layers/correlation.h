@@ -96,16 +96,17 @@ class Correlation {
     // That store, for whoever computes the gradient otherwise.
     T* own_weight_gradient(int thread) { return own_[static_cast<size_t>(thread)].weight_gradient.data(); }
 
-    // Those of all threads, in their order, for some channels of y.
+    // Those of all threads, in their order, for some channels of y. By squares of whole cache lines: a
+    // column of a store, value by value, is a line for each of them, and of wide layers all in one set.
     void sum_weight_gradient(Share channels, T* gradient) const {
-        for (int64_t c = channels.begin; c < channels.end; ++c) {
-            const int64_t block = c / of_group_ * of_group_ * taps_, column = c % of_group_;
-            for (int64_t tap = 0; tap < taps_; ++tap) {
-                T sum = 0;
-                for (const Own& own : own_)
-                    sum += own.weight_gradient.data()[block + tap * of_group_ + column];
-                gradient[c * taps_ + tap] = sum;
-            }
+        for (int64_t c = channels.begin; c < channels.end;) {
+            const int64_t group = c / of_group_;
+            const int64_t many = std::min({kSquare, channels.end - c, (group + 1) * of_group_ - c});
+            const int64_t from = group * of_group_ * taps_ + c % of_group_;
+            for (int64_t tap = 0; tap < taps_; tap += kSquare)
+                sum_square(from + tap * of_group_, many, std::min(kSquare, taps_ - tap),
+                           gradient + c * taps_ + tap);
+            c += many;
         }
     }
 
@@ -114,6 +115,20 @@ class Correlation {
         Buffer<T> columns;
         Buffer<T> weight_gradient;  // for each group: taps x channels
     };
+
+    static constexpr int64_t kSquare = 64 / sizeof(T);
+
+    // `from`: of the first value in each store; `to`: channels x taps.
+    void sum_square(int64_t from, int64_t channels, int64_t taps, T* to) const {
+        T sums[kSquare][kSquare] = {};
+        for (const Own& own : own_) {
+            const T* row = own.weight_gradient.data() + from;
+            for (int64_t tap = 0; tap < taps; ++tap, row += of_group_)
+                for (int64_t c = 0; c < channels; ++c) sums[tap][c] += row[c];
+        }
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t tap = 0; tap < taps; ++tap) to[c * taps_ + tap] = sums[tap][c];
+    }
 
     int64_t row() const { return y_.batch * y_.plane(); }            // of one channel of y
     int64_t group_size() const { return x_.batch * x_.features(); }  // of x

@@ -120,18 +120,27 @@ std::map<std::string, py::array> tensors(BackendSession& backend, std::uint32_t 
     return found;
 }
 
-void write_tensor(BackendSession& backend, std::uint32_t role, const std::string& name,
-                  const py::array& values) {
-    std::vector<std::string> known;
-    for (const TensorInfo& info : backend.session().tensors(static_cast<tt_role>(role))) {
-        known.push_back(info.name);
-        if (info.name != name) continue;
-        expect_shape("values of '" + name + "'", values, info.shape);
-        const py::array copy = as_type(values, info.dtype);
-        backend.session().context().write_tensor(info, copy.data());
-        return;
+// By name; the list of all is asked for once, since of hundreds it takes as long as writing one.
+void write_tensors(BackendSession& backend, std::uint32_t role,
+                   const std::map<std::string, py::array>& values) {
+    if (values.empty()) return;  // a backend need not know the role
+    std::map<std::string, TensorInfo> known;
+    std::vector<std::string> names;
+    for (TensorInfo& info : backend.session().tensors(static_cast<tt_role>(role))) {
+        names.push_back(info.name);
+        known.emplace(names.back(), std::move(info));
     }
-    raise_input_error("the backend has no tensor '" + name + "' of that role." + nearest(name, known));
+    for (const auto& [name, array] : values) {
+        const auto found = known.find(name);
+        if (found == known.end())
+            raise_input_error("the backend has no tensor '" + name + "' of that role." + nearest(name, names));
+        expect_shape("values of '" + name + "'", array, found->second.shape);
+    }
+    for (const auto& [name, array] : values) {
+        const TensorInfo& info = known.at(name);
+        const py::array copy = as_type(array, info.dtype);
+        backend.session().context().write_tensor(info, copy.data());
+    }
 }
 
 // A data set in an order; keeps its arrays.
@@ -251,7 +260,7 @@ void register_backend(py::module_& module) {
         .def("profile", &profile)
         .def("reset", [](BackendSession& backend) { backend.session().reset(); })
         .def("tensors", &tensors, py::arg("role"))
-        .def("write_tensor", &write_tensor, py::arg("role"), py::arg("name"), py::arg("values"))
+        .def("write_tensors", &write_tensors, py::arg("role"), py::arg("values"))
         .def("run", &run, py::arg("recorder"), py::arg("task"), py::arg("in_parts"), py::arg("stream"),
              py::arg("max_steps"), py::arg("max_ns"), release_gil());
 }

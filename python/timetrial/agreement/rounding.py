@@ -37,12 +37,15 @@ WORDS = "within what rounding makes of the judge's own numbers"
 @dataclass
 class Doubt:
     """Of a step, absolute: of the loss, and of each tensor by kind and name, in the Euclidean norm. `least`:
-    of a gradient's own size. `turning`: with what comes of decisions that last places turn."""
+    of a gradient's own size. `turning`: with what comes of decisions that last places turn. `answered`: what
+    the witness said, and with it `margins`, as margins_of() has them."""
 
     loss: float = 0.0
     least: float = 0.0
     turning: bool = False
     of: dict[tuple[str, str], float] = field(default_factory=dict)
+    answered: Any = None
+    margins: dict[str, float] = field(default_factory=dict)
 
     def allowed(self, kind: str, name: str) -> float:
         """By how much a contender's tensor may differ."""
@@ -87,10 +90,14 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
             if one["role"] == "parameter":
                 values[f"of {one['name']}"] = np.full(one["shape"], off / PLACES)
 
+    margins = _no_margins(witness, plain.activation)
+
     def ask(at: Arrays) -> Any:
         witness.load({**{name: at[name] for name in trained}, **states})
         nudges = {name.partition(" ")[2]: at[name] - values[name] for name in values}
-        return witness.gradient(images, nudges)
+        again = witness.gradient(images, nudges)
+        _widen(margins, again.activation, plain.activation)
+        return again
 
     decisions = sum(math.prod(node["shape"]) for node in witness.nodes if layer_traits(node["kind"]).kinks)
     found = normalizations(witness.nodes, plain.activation, times)
@@ -105,6 +112,8 @@ def doubt_of_batch(witness: Any, trained: Arrays, states: Arrays, images: Arrays
     doubt.least = LEAST if looking else 0.0
     for name, moved in states_off(found).items():
         doubt.of["state", name] += norm(moved)
+    if not doubt.turning:  # what decisions have done is no distance to their edges
+        doubt.answered, doubt.margins = plain, margins
     return doubt
 
 
@@ -146,21 +155,32 @@ def margins_of(
     """How far last places of the parameters, and the rounding of statistics of the images, each so many
     `times` in its batch, move the values of each node that something decides by, at most, as parts of their
     root mean square: in deep networks, the farther the deeper."""
-    sources = set()
+    names = [
+        one["name"] for node in witness.nodes for one in node["parameters"] if one["role"] == "parameter"
+    ]
+    margins = _no_margins(witness, activation)
+    sizes = weights_off(normalizations(witness.nodes, activation, times), parameters)
+    for other in shifted({name: parameters[name] for name in names}, FINER, sizes):
+        witness.load({**parameters, **other})
+        _widen(margins, witness.gradient(images, {}).activation, activation)
+    return margins
+
+
+def _no_margins(witness: Any, activation: Mapping[str, NDArray[Any]]) -> dict[str, float]:
+    """Of each node that something decides by."""
+    sources: set[str] = set()
     for node in witness.nodes:
         traits = layer_traits(node["kind"])
         if traits.kinks or traits.picks_largest:
             sources |= {*node["inputs"]} & activation.keys()
-    names = [
-        one["name"] for node in witness.nodes for one in node["parameters"] if one["role"] == "parameter"
-    ]
-    margins = dict.fromkeys(sources, 0.0)
-    sizes = weights_off(normalizations(witness.nodes, activation, times), parameters)
-    for other in shifted({name: parameters[name] for name in names}, FINER, sizes):
-        witness.load({**parameters, **other})
-        shown = witness.gradient(images, {}).activation
-        for name in sources:
-            farthest = float(np.max(np.abs(shown[name] - activation[name]))) / FINER
-            rms = float(np.sqrt(np.mean(activation[name] ** 2))) or 1.0
-            margins[name] = max(margins[name], farthest / rms)
-    return margins
+    return dict.fromkeys(sources, 0.0)
+
+
+def _widen(
+    margins: dict[str, float], moved: Mapping[str, NDArray[Any]], activation: Mapping[str, NDArray[Any]]
+) -> None:
+    """To what `moved` shows, by a small part of last places."""
+    for name, margin in margins.items():
+        farthest = float(np.max(np.abs(moved[name] - activation[name]))) / FINER
+        rms = float(np.sqrt(np.mean(activation[name] ** 2))) or 1.0
+        margins[name] = max(margin, farthest / rms)

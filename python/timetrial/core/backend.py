@@ -173,7 +173,12 @@ class Backend:
 
     def write_tensor(self, name: str, values: ArrayLike, role: str = "parameter") -> None:
         """Overwrites one tensor."""
-        self._session.write_tensor(code("role", role, ROLES), name, np.asarray(values))
+        self.write_tensors({name: values}, role)
+
+    def write_tensors(self, values: Mapping[str, ArrayLike], role: str = "parameter") -> None:
+        """Overwrites those, by name; InputError before the first where one does not fit."""
+        arrays = {name: np.asarray(one) for name, one in values.items()}
+        self._session.write_tensors(code("role", role, ROLES), arrays)
 
     @property
     def session(self) -> _core.BackendSession:

@@ -130,12 +130,9 @@ class Seat:
             raise self._error
 
     def end(self) -> None:
-        """In the heat's thread: the rounds are over. Others may end meanwhile."""
+        """The rounds are over: lets it end, and waits for that. Raises what the launch raised."""
         if not self.left:
             self._orders.put(None)
-
-    def ended(self) -> None:
-        """Waits for it. Raises what the launch raised."""
         while not self.left:
             self.left = self._reports.get() is None
         self.raise_error()
@@ -230,13 +227,14 @@ def _take_turns(seats: Sequence[Seat], course: Course) -> None:
 
 
 def _end_together(seats: Sequence[Seat]) -> None:
-    """As many at once as there are processors: what comes behind the rounds is judged, not timed."""
-    several = len(os.sched_getaffinity(0))
-    for first in range(0, len(seats), several):
-        for seat in seats[first : first + several]:
-            seat.end()
-        for seat in seats[first : first + several]:
-            seat.ended()
+    """As many at once as there are processors: what comes behind the rounds is judged, not timed. While one
+    is judged, the next takes the steps that will be."""
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
+    try:
+        for _ in pool.map(Seat.end, seats):
+            pass
+    finally:  # nobody waits here for what only ends when the heat is cancelled
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.agreement.rounding import margins_of
+from timetrial.agreement.rounding import Doubt, margins_of
 from timetrial.agreement.rows import is_apart, off_rows, standing_out
 from timetrial.agreement.shares import Shares, along
 from timetrial.agreement.sizes import norm, size_of
@@ -72,22 +72,22 @@ def explain_coupled(
     mine: Tensors,
     tolerance: float,
     ties: Ties = "first",
-    doubted: Mapping[str, float] | None = None,
+    doubt: Doubt | None = None,
     *,
     whole: bool = False,
 ) -> tuple[Tensors, list[str]]:
     """The judge's gradient with those decisions turned that a contender's (`mine`) asks for, and the words of
-    each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubted`:
-    what rounding makes of each, absolute, which no decision is searched for."""
+    each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubt`:
+    what rounding makes of each, which no decision is searched for."""
     first, place = evenly(batch, whole=whole)
     images = rows_of(batch, first)
     if ties != "first" and not _may_tie(judge.witness(images=len(first)), parameters, images):
         return {}, []
     witness = judge.witness(ties, images=len(first))
     again = parameters if whole else {}
-    search = _Search(witness, parameters, images, len(place) // len(first), again)
+    search = _Search(witness, parameters, images, len(place) // len(first), again, doubt or Doubt())
     for together in reversed(search.groups):
-        search.settle(together, mine, tolerance, doubted or {})
+        search.settle(together, mine, tolerance)
     return search.gradient, [search.words_of(one, first) for one in search.turned]
 
 
@@ -113,7 +113,15 @@ def _may_tie(witness: Witness, parameters: Tensors, images: Tensors) -> bool:
 class _Search:
     """`images`: all different, each `times` in the batch. `again`: loaded in front of every gradient."""
 
-    def __init__(self, witness: Witness, parameters: Tensors, images: Tensors, times: int, again: Tensors):
+    def __init__(
+        self,
+        witness: Witness,
+        parameters: Tensors,
+        images: Tensors,
+        times: int,
+        again: Tensors,
+        doubt: Doubt,
+    ):
         self._witness, self._images, self._again = witness, images, again
         self._nodes = {node["name"]: node for node in witness.nodes}
         self._owners = _owners(witness.nodes)
@@ -124,9 +132,13 @@ class _Search:
         self._mixed: set[Layers] = set()  # those whose rows are not what a channel decides
         self._settled: set[str] = set()  # layers
         witness.load(parameters)
-        plain = witness.gradient(images, {})
-        self._now = plain.gradient
-        margins = margins_of(witness, parameters, images, plain.activation, times)
+        # Whoever takes ties in another way answers otherwise.
+        known = doubt if witness.ties == "first" else Doubt()
+        plain, margins = known.answered, known.margins
+        if plain is None:
+            plain = witness.gradient(images, {})
+            margins = margins_of(witness, parameters, images, plain.activation, times)
+        self._now, self._doubt = plain.gradient, doubt
         witness.load(parameters)
         self._left = list(self._chances(plain.activation, times, margins))
         self.turned: list[_Chance] = []
@@ -138,13 +150,14 @@ class _Search:
             return self._now
         return {name: values + self._parts[name] for name, values in self._now.items()}
 
-    def settle(self, layers: Layers, mine: Tensors, tolerance: float, doubted: Mapping[str, float]) -> None:
+    def settle(self, layers: Layers, mine: Tensors, tolerance: float) -> None:
         """Turns decisions between layers that go together and the next ones that learn, as long as their
         gradients differ from a contender's by more than rounding does and that brings them nearer; and
         besides, in rows that stand out among the others, those that explain most of such a row: they would
         be seen in all layers before."""
         scale = {name: size_of(self._now, name) or 1.0 for name in mine if name.partition(".")[0] in layers}
-        limits = {name: max(tolerance, doubted.get(name, 0.0) / size) for name, size in scale.items()}
+        doubted = {name: self._doubt.of.get(("gradient", name), 0.0) for name in scale}
+        limits = {name: max(tolerance, doubted[name] / size) for name, size in scale.items()}
         looks: dict[_Chance, _Look] = {}
         # Around a sum a decision is behind the layers of all blocks before it. It shows best in the nearest,
         # so those that were near others come later; and equal rivals, which hardly ever matter, at last.

@@ -215,8 +215,7 @@ class Court:
         if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
             # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
             tolerance = (TIMES if self._expected.states else 1) * self._slope(answer.loss)
-            doubted = {name: doubt.allowed("gradient", name) / TIMES for name in shown} if doubt else {}
-            asked = self._judge, parameters, batch, shown, tolerance, ties, doubted
+            asked = self._judge, parameters, batch, shown, tolerance, ties, doubt
             corrected, words = explain_coupled(*asked, whole=self._expected.carries_state)
             yield replace(answer, gradient=corrected) if words else answer, words
             return

@@ -158,8 +158,9 @@ class NativeJudge:
         return NativeWitness(NativeJudge(LARGE, self._network.resized(images), threads=threads))
 
     def _load(self, parameters: Tensors) -> None:
-        for name, tensor in parameters.items():
-            self._backend.write_tensor(name, tensor, role="state" if name in self._states else "parameter")
+        states = {name: tensor for name, tensor in parameters.items() if name in self._states}
+        self._backend.write_tensors({name: parameters[name] for name in parameters.keys() - states.keys()})
+        self._backend.write_tensors(states, role="state")
 
     def _answer(self, batch: Tensors, nudges: Tensors, *, activations: bool) -> Answer:
         self._nudge(nudges)
@@ -172,9 +173,12 @@ class NativeJudge:
         shapes = {one["name"]: one["shape"] for one in (*self._network.nodes, *self._network.parameters)}
         nothing = {name: np.zeros(shapes[name]) for name in self._nudged - nudges.keys()}
         of_parameters = {one["name"] for one in self._network.parameters}
-        for name, amounts in {**nothing, **nudges}.items():
-            role = "gradient" if name in of_parameters else "activation"
-            self._backend.write_tensor(name, amounts, role=role)
+        amounts = {**nothing, **nudges}
+        gradients = {name: values for name, values in amounts.items() if name in of_parameters}
+        self._backend.write_tensors(gradients, role="gradient")
+        self._backend.write_tensors(
+            {name: amounts[name] for name in amounts.keys() - gradients.keys()}, role="activation"
+        )
         self._nudged = set(nudges)
 
 
