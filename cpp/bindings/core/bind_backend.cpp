@@ -133,7 +133,8 @@ void write_tensors(BackendSession& backend, std::uint32_t role,
     for (const auto& [name, array] : values) {
         const auto found = known.find(name);
         if (found == known.end())
-            raise_input_error("the backend has no tensor '" + name + "' of that role." + nearest(name, names));
+            raise_input_error("the backend has no tensor '" + name + "' of that role." +
+                              nearest(name, names));
         expect_shape("values of '" + name + "'", array, found->second.shape);
     }
     for (const auto& [name, array] : values) {

@@ -131,14 +131,15 @@ class _Search:
         self._parts: Tensors = {}  # what those make different that have not everywhere
         self._mixed: set[Layers] = set()  # those whose rows are not what a channel decides
         self._settled: set[str] = set()  # layers
-        witness.load(parameters)
+        self._doubt = doubt
         # Whoever takes ties in another way answers otherwise.
         known = doubt if witness.ties == "first" else Doubt()
         plain, margins = known.answered, known.margins
         if plain is None:
+            witness.load(parameters)
             plain = witness.gradient(images, {})
             margins = margins_of(witness, parameters, images, plain.activation, times)
-        self._now, self._doubt = plain.gradient, doubt
+        self._now: Tensors = plain.gradient
         witness.load(parameters)
         self._left = list(self._chances(plain.activation, times, margins))
         self.turned: list[_Chance] = []
