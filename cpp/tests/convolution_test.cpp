@@ -79,6 +79,7 @@ std::string name_of(std::string name) {
     return name;
 }
 const auto kPlugin = [](const auto& test) { return name_of(test.param.first); };
+INSTANTIATE_TEST_SUITE_P(Im2col, Algorithms, ::testing::ValuesIn(ways_of("im2col")), kPlugin);
 INSTANTIATE_TEST_SUITE_P(Winograd, Algorithms, ::testing::ValuesIn(ways_of("winograd")), kPlugin);
 INSTANTIATE_TEST_SUITE_P(Direct, Algorithms, ::testing::ValuesIn(ways_of("direct")), kPlugin);
 
@@ -144,6 +145,20 @@ TEST_P(Algorithms, NanReachesTheLoss) {
     Problem problem(in_the_middle({{"channels", 8.0}, {"kernel", 3.0}}), 2, {2, 8, 8}, Numbers::kReal);
     problem.images[5] = NAN;
     EXPECT_TRUE(std::isnan(make(problem, "1").step()));
+}
+
+class Im2col : public Algorithms {};
+INSTANTIATE_TEST_SUITE_P(Plugins, Im2col, ::testing::ValuesIn(ways_of("im2col")), kPlugin);
+
+// What the threads have is summed in squares that lie in one group each; five threads share 63 channels.
+TEST_P(Im2col, GroupsThatNoSquareFits) {
+    const AttributeSpecs groups{{"channels", 63.0}, {"kernel", 3.0}, {"groups", 3.0}};
+    const Problem problem(in_the_middle(groups), 5, {3, 6, 7}, Numbers::kReal);
+    Trainer ours = make(problem, "5");
+    Trainer judge(plugin_path("reference"), problem);
+    ours.step(TT_GRADIENT);
+    judge.step(TT_GRADIENT);
+    expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
 }
 
 class Direct : public Algorithms {};
