@@ -152,13 +152,17 @@ INSTANTIATE_TEST_SUITE_P(Plugins, Im2col, ::testing::ValuesIn(ways_of("im2col"))
 
 // What the threads have is summed in squares that lie in one group each; five threads share 63 channels.
 TEST_P(Im2col, GroupsThatNoSquareFits) {
-    const AttributeSpecs groups{{"channels", 63.0}, {"kernel", 3.0}, {"groups", 3.0}};
-    const Problem problem(in_the_middle(groups), 5, {3, 6, 7}, Numbers::kReal);
+    const std::vector<NodeSpec> specs{
+        node("first", "conv2d", {{"channels", 27.0}, {"kernel", 1.0}}),
+        node("middle", "conv2d", {{"channels", 63.0}, {"kernel", 3.0}, {"groups", 3.0}}),
+        node("flat", "flatten"), loss_of("flat", "squared_error")};
+    const Problem problem(specs, 5, {3, 6, 7}, Numbers::kReal);
     Trainer ours = make(problem, "5");
     Trainer judge(plugin_path("reference"), problem);
     ours.step(TT_GRADIENT);
     judge.step(TT_GRADIENT);
     expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
+    EXPECT_EQ(facts_of(ours).at("middle backward_weights"), "im2col");
 }
 
 class Direct : public Algorithms {};

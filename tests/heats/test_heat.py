@@ -263,3 +263,47 @@ def test_so_does_what_it_raises_as_it_starts() -> None:
     with pytest.raises(OSError, match="the disk is full"):
         run_heat([waits, breaks, waits], Course([(0, 1, 2)], SECOND))
     assert len(begun) == 1
+
+
+def test_what_it_raises_behind_the_rounds_ends_the_others_that_still_go_on() -> None:
+    """Judging may take minutes: who is first in line is not waited for."""
+    ended, ends = [], threading.Event()
+
+    def goes_on(seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
+        while seat.wait(Report(MS)) is not None:
+            pass
+        ends.set()
+        ended.append(cancel.wait(60))
+
+    def breaks(seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
+        while seat.wait(Report(MS)) is not None:
+            pass
+        assert ends.wait(60)
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_heat([goes_on, breaks], Course([(0, 1)], SECOND))
+    assert ended == [True]
+
+
+def test_behind_the_rounds_the_next_begins_as_soon_as_one_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no more at a time than there are processors."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    others_ended, among, most = threading.Semaphore(0), [], []
+
+    def launch(seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
+        while seat.wait(Report(MS)) is not None:
+            pass
+        among.append(seat)
+        most.append(len(among))
+        if len(most) == 1:  # waits for all others, one after the other
+            for _ in range(3):
+                assert others_ended.acquire(timeout=60)
+        among.remove(seat)
+        others_ended.release()
+
+    run_heat([launch] * 4, Course([(0, 1, 2, 3)], SECOND))
+    assert max(most) == 2

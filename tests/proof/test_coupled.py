@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timetrial.agreement import rounding
 from timetrial.agreement.rounding import Doubt
 from timetrial.agreement.sizes import norm, size_of
 from timetrial.core import Network, images_and_labels
@@ -160,6 +161,7 @@ def wide_edges(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(coupled, "edges_of", wide)
     monkeypatch.setattr(coupled, "margins_of", lambda *_: {})
+    monkeypatch.setattr(rounding, "_no_margins", lambda *_: {})
 
 
 def off(mine: Tensors, theirs: Tensors) -> float:

@@ -13,7 +13,7 @@ from test_coupled import Stage
 from test_rounded_sums import stage_of
 
 from timetrial.agreement import rounding
-from timetrial.agreement.rounding import Doubt, doubt_of, doubt_of_batch, shifted
+from timetrial.agreement.rounding import Doubt, doubt_of, doubt_of_batch, margins_of, shifted
 from timetrial.agreement.sizes import UNIT, norm
 from timetrial.agreement.statistics import (
     PLACES,
@@ -24,6 +24,7 @@ from timetrial.agreement.statistics import (
     states_off,
     weights_off,
 )
+from timetrial.proof.coupled import explain_coupled
 
 TIMES_EACH = 4096  # as if each image came so often
 EPSILON = 1e-5
@@ -142,3 +143,27 @@ def test_a_doubt_holds_no_decision_however_many_lie_on_an_edge() -> None:
     assert min(float(np.max(one)) for one in moved) > 5_000
     doubt = doubt_of(ask(parameters), parameters, ask)
     assert doubt.of["gradient", "w"] < PLACES * 30_000**0.5
+
+
+def test_what_decides_is_moved_as_far_as_by_parameters_alone_or_hardly_farther() -> None:
+    stage = stage_of()
+    doubt = doubt_in(stage)
+    asked = stage.witness, stage.parameters, stage.images, stage.activation, TIMES_EACH
+    alone = margins_of(*asked)
+    assert doubt.margins.keys() == alone.keys() != set()
+    for name, margin in doubt.margins.items():
+        assert 0.7 * alone[name] < margin < 2 * alone[name]
+
+
+def test_a_search_that_begins_with_a_doubt_finds_the_same() -> None:
+    """It is spared the witness's own answer, and four more."""
+    stage = stage_of()
+    doubt, edges = doubt_in(stage), [one for one in stage.edges if stage.matters(one)]
+    for edge in edges[:3]:
+        contender = stage.turned(edge)
+        judged = stage.judge, stage.parameters, stage.batch, contender, 1e-9
+        mine, words = explain_coupled(*judged, doubt=replace(doubt, of={}))
+        theirs, same_words = explain_coupled(*judged)
+        assert words == same_words != []
+        for name, values in theirs.items():
+            assert np.array_equal(mine[name], values)

@@ -176,7 +176,7 @@ class Backend:
         self.write_tensors({name: values}, role)
 
     def write_tensors(self, values: Mapping[str, ArrayLike], role: str = "parameter") -> None:
-        """Overwrites those, by name; InputError before the first where one does not fit."""
+        """Overwrites those, by name; InputError before the first where a name or a shape does not fit."""
         arrays = {name: np.asarray(one) for name, one in values.items()}
         self._session.write_tensors(code("role", role, ROLES), arrays)
 

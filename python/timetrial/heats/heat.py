@@ -14,7 +14,7 @@ import queue
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -231,9 +231,9 @@ def _end_together(seats: Sequence[Seat]) -> None:
     is judged, the next takes the steps that will be."""
     pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
     try:
-        for _ in pool.map(Seat.end, seats):
-            pass
-    finally:  # nobody waits here for what only ends when the heat is cancelled
+        for ended in as_completed([pool.submit(seat.end) for seat in seats]):
+            ended.result()
+    finally:  # not waiting: what still goes on ends when the heat is cancelled
         pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -77,8 +77,8 @@ def explain_coupled(
     whole: bool = False,
 ) -> tuple[Tensors, list[str]]:
     """The judge's gradient with those decisions turned that a contender's (`mine`) asks for, and the words of
-    each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubt`:
-    what rounding makes of each, which no decision is searched for."""
+    each; without words nothing was found. Whether that explains it, the ordinary comparison says. `doubt`: of
+    the same batch at the same parameters, what rounding makes of each, which no decision is searched for."""
     first, place = evenly(batch, whole=whole)
     images = rows_of(batch, first)
     if ties != "first" and not _may_tie(judge.witness(images=len(first)), parameters, images):

@@ -102,14 +102,25 @@ class PartJudge:
             return replace(answer, activation=Spread(answer.activation, place))
         if self._whole is not None:
             return self._whole().gradient(parameters, batch, activations=activations)
-        total: Answer | None = None
-        for part in self._parts(sample_count(batch)):
-            one = self._judge.gradient(parameters, rows_of(batch, part), activations=activations)
-            total = one if total is None else _with(total, one)
-        assert total is not None
-        parts = sample_count(batch) // self._part
-        gradient = {name: np.divide(values, parts, out=values) for name, values in total.gradient.items()}
-        return replace(total, loss=total.loss / parts, gradient=gradient)
+        parts = self._parts(sample_count(batch))
+        answers = (
+            self._judge.gradient(parameters, rows_of(batch, part), activations=activations) for part in parts
+        )
+        total = next(answers)
+        losses, shown = [total.loss], [total.activation]
+        for one in answers:  # never all of them: a gradient of AlexNet has half a gigabyte
+            for name, values in total.gradient.items():
+                values += one.gradient[name]
+            losses.append(one.loss)
+            shown.append(one.activation)
+        return replace(
+            total,
+            loss=float(np.mean(losses)),
+            gradient={
+                name: np.divide(values, len(parts), out=values) for name, values in total.gradient.items()
+            },
+            activation={name: np.concatenate([one[name] for one in shown]) for name in total.activation},
+        )
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
@@ -126,16 +137,6 @@ class PartJudge:
 
     def _parts(self, count: int) -> list[slice]:
         return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]
-
-
-def _with(total: Answer, one: Answer) -> Answer:
-    """The sums of both, in the first one's memory: of a large network each gradient has half a gigabyte."""
-    for name, values in total.gradient.items():
-        values += one.gradient[name]
-    activation = {
-        name: np.concatenate([total.activation[name], values]) for name, values in one.activation.items()
-    }
-    return replace(total, loss=total.loss + one.loss, activation=activation)
 
 
 def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
