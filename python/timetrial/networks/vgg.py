@@ -20,6 +20,9 @@ NORMALIZED = (
 _BLOCKS = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # convolutions in front of each pooling
 _CHANNELS = (64, 128, 256, 512, 512)
 _SAMPLE, _CLASSES = (3, 32, 32), 10
+# At a rate of 0.02 the first losses of vgg16-32 rise to 7, and last places of f32 become parts in a thousand of
+# the second: no two processes of one library agree on it then.
+_OPTIMIZER = {"name": "sgd", "learning_rate": 0.005, "momentum": 0.9, "weight_decay": 5e-4}
 
 
 def _vgg(depth: int, name: str, facts: Facts, *, normalized: bool) -> NetworkDefinition:
@@ -37,9 +40,7 @@ def _vgg(depth: int, name: str, facts: Facts, *, normalized: bool) -> NetworkDef
         nodes=graph.classifier(),
         dataset="synthetic-cifar",
         batch_size=32,
-        optimizer=check_optimizer(
-            {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 5e-4}
-        ),
+        optimizer=check_optimizer(_OPTIMIZER),
         epochs=4,
         facts=facts,
     )
