@@ -20,8 +20,8 @@ NORMALIZED = (
 _BLOCKS = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # convolutions in front of each pooling
 _CHANNELS = (64, 128, 256, 512, 512)
 _SAMPLE, _CLASSES = (3, 32, 32), 10
-# At a rate of 0.02 the first losses of vgg16-32 rise to 7, and last places of f32 become parts in a thousand of
-# the second: no two processes of one library agree on it then.
+# At a rate of 0.02 the first losses of vgg16-32 rise to 7, and last places of f32 become parts in a thousand
+# of the second: no two processes of one library agree on it then.
 _OPTIMIZER = {"name": "sgd", "learning_rate": 0.005, "momentum": 0.9, "weight_decay": 5e-4}
 
 
