@@ -159,6 +159,7 @@ def test_a_search_that_begins_with_a_doubt_finds_the_same() -> None:
     """It is spared the witness's own answer, and four more."""
     stage = stage_of()
     doubt, edges = doubt_in(stage), [one for one in stage.edges if stage.matters(one)]
+    assert len(edges) >= 3
     for edge in edges[:3]:
         contender = stage.turned(edge)
         judged = stage.judge, stage.parameters, stage.batch, contender, 1e-9

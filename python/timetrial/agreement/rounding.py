@@ -38,9 +38,8 @@ WORDS = "within what rounding makes of the judge's own numbers"
 class Doubt:
     """Of a step, absolute: of the loss, and of each tensor by kind and name, in the Euclidean norm. `least`:
     of a gradient's own size. `turning`: with what comes of decisions that last places turn. Without: what the
-    witness `answered`, and how far the same last places moved what decides (`margins`, as margins_of() says;
-    of ResNet-20, VGG-16 and MobileNet v2 they are at most a third larger, since each value that goes into a
-    normalization is off besides)."""
+    witness `answered`, and how far the same last places moved what decides: `margins`, as margins_of() has
+    them, hardly larger for the values that go into a normalization, which are off besides."""
 
     loss: float = 0.0
     least: float = 0.0
