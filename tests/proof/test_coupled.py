@@ -180,6 +180,22 @@ def test_each_decision_alone_is_found() -> None:
         assert words.startswith(f"{edge.node} unit {edge.unit} of the batch (image ")
 
 
+def test_a_search_that_begins_with_a_doubt_finds_the_same() -> None:
+    """It is spared the witness's own answer, and four more."""
+    stage = Stage()
+    names = {one["name"] for one in stage.network.states}
+    states = {name: values for name, values in stage.parameters.items() if name in names}
+    trained = {name: values for name, values in stage.parameters.items() if name not in names}
+    doubt = rounding.doubt_of_batch(stage.witness, trained, states, stage.images, 1)
+    assert doubt.answered is not None
+    edge = next(one for one in stage.edges if stage.matters(one))
+    contender = stage.turned(edge)
+    judged = stage.judge, stage.parameters, stage.batch, contender, TOLERANCE
+    mine, words = explain_coupled(*judged, doubt=replace(doubt, of={}))
+    assert words == explain_coupled(*judged)[1] != []
+    assert off(contender, mine) < TOLERANCE
+
+
 def test_several_at_once_are_found_from_the_loss_backward() -> None:
     stage = Stage()
     some = [next(one for one in stage.edges if one.node == node and stage.matters(one)) for node in OWNERS]

@@ -24,7 +24,6 @@ from timetrial.agreement.statistics import (
     states_off,
     weights_off,
 )
-from timetrial.proof.coupled import explain_coupled
 
 TIMES_EACH = 4096  # as if each image came so often
 EPSILON = 1e-5
@@ -153,18 +152,3 @@ def test_what_decides_is_moved_as_far_as_by_parameters_alone_or_hardly_farther()
     assert doubt.margins.keys() == alone.keys() != set()
     for name, margin in doubt.margins.items():
         assert 0.7 * alone[name] < margin < 2 * alone[name]
-
-
-def test_a_search_that_begins_with_a_doubt_finds_the_same() -> None:
-    """It is spared the witness's own answer, and four more."""
-    stage = stage_of()
-    doubt, edges = doubt_in(stage), [one for one in stage.edges if stage.matters(one)]
-    assert len(edges) >= 3
-    for edge in edges[:3]:
-        contender = stage.turned(edge)
-        judged = stage.judge, stage.parameters, stage.batch, contender, 1e-9
-        mine, words = explain_coupled(*judged, doubt=replace(doubt, of={}))
-        theirs, same_words = explain_coupled(*judged)
-        assert words == same_words != []
-        for name, values in theirs.items():
-            assert np.array_equal(mine[name], values)
