@@ -51,6 +51,14 @@ class Algorithms : public ::testing::TestWithParam<Way> {
         return Trainer(plugin_path(plugin), problem, settings_of(plugin, algorithm, threads));
     }
 
+    Trainer expect_gradient(const Problem& problem, const std::string& threads) const {
+        Trainer ours = make(problem, threads), judge(plugin_path("reference"), problem);
+        ours.step(TT_GRADIENT);
+        judge.step(TT_GRADIENT);
+        expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
+        return ours;
+    }
+
     // Real numbers: the transforms round. Within what timetrial allows a gradient in f32, by a factor of
     // four.
     void expect_close(const AttributeSpecs& attributes, const Shape& input, std::int64_t batch) const {
@@ -127,11 +135,7 @@ TEST_P(Algorithms, AddsToAGradient) {
                                       node("flat", "flatten"),
                                       loss_of("flat", "squared_error")};
     const Problem problem(specs, 3, {2, 9, 7}, Numbers::kReal);
-    Trainer ours = make(problem, "2");
-    Trainer judge(plugin_path("reference"), problem);
-    ours.step(TT_GRADIENT);
-    judge.step(TT_GRADIENT);
-    expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
+    expect_gradient(problem, "2");
 }
 
 TEST_P(Algorithms, TwoRunsAreEqualBitForBit) {
@@ -157,11 +161,7 @@ TEST_P(Im2col, GroupsThatNoSquareFits) {
         node("middle", "conv2d", {{"channels", 63.0}, {"kernel", 3.0}, {"groups", 3.0}}),
         node("flat", "flatten"), loss_of("flat", "squared_error")};
     const Problem problem(specs, 5, {3, 6, 7}, Numbers::kReal);
-    Trainer ours = make(problem, "5");
-    Trainer judge(plugin_path("reference"), problem);
-    ours.step(TT_GRADIENT);
-    judge.step(TT_GRADIENT);
-    expect_same(ours, judge, TT_ROLE_GRADIENT, 5e-6);
+    Trainer ours = expect_gradient(problem, "5");
     EXPECT_EQ(facts_of(ours).at("middle backward_weights"), "im2col");
 }
 
