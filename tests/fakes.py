@@ -192,7 +192,7 @@ class FakeEngine:
         backend = plan.case.backend
         record = LaunchRecord(
             id=plan.folder.name, case=plan.case.id, purpose=plan.purpose, seed=plan.seed, block=plan.block,
-            position=plan.position, heat=plan.heat, heat_size=plan.heat_size,
+            position=plan.position, heat=plan.heat, heat_size=plan.heat_size, at_once=plan.at_once,
             outcome="ok", stop_reason="converged", duration_s=1.0,
             started_at="2026-01-01T00:00:00+00:00",
             memory=Memory(steady_peak=80 * 2**20, steady_anonymous_peak=self.held(plan)),

@@ -57,18 +57,19 @@ def test_equal_work_at_equal_threads_rides_together(run: Run, fake: FakeEngine) 
     assert len(paddings) > 10  # each process lies elsewhere
 
 
-def test_in_the_first_heats_they_start_one_by_one(
-    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("effort", "first"), [("quick", 2), ("normal", 1)])
+def test_in_the_first_heats_they_start_one_by_one_unless_quick(
+    run: Run, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, effort: str, first: int
 ) -> None:
     """Which tells how long a start takes; then frameworks start side by side, as many as there is room for.
     What is native never does: it chooses between kernels by the clock."""
     monkeypatch.setattr(phases, "side_by_side_at_most", lambda launches, largest=0: min(launches, 3))
     fake.frameworks = ("slow", "other")
-    run("backend=fast,slow,other", "threads=1,2", "launches=3")
+    run("backend=fast,slow,other", "threads=1,2", "launches=3", f"effort={effort}")
     seen = {(plan.block, plan.case.backend, plan.at_once) for plan in fake.log if plan.purpose == "speed"}
     assert seen == {
-        *((0, backend, 1) for backend in ("fast", "slow", "other")),
-        *((block, "fast", 1) for block in (1, 2)),
+        *((block, "fast", 1) for block in (0, 1, 2)),
+        *((0, backend, first) for backend in ("slow", "other")),
         *((block, backend, 2) for block in (1, 2) for backend in ("slow", "other")),
     }
 
@@ -142,7 +143,7 @@ def test_who_rides_on_one_processor_starts_on_another(
         return heat(plans, course)
 
     monkeypatch.setattr(fake, "heat", seen)
-    run("backend=fast,slow,other", "threads=1", "launches=3")
+    run("backend=fast,slow,other", "threads=1", "launches=3", "effort=normal")
     assert [len(course.starts_on) for _, course in courses] == [1, 2, 2]
     assert courses[0][1].starts_on == (None,)
     for plans, course in courses[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import fakes
 import pytest
@@ -102,6 +103,21 @@ def test_grids_and_pairs_lose_nothing(width: int) -> None:
         said = "".join("".join(lines).split())
         assert "".join(long.split()) in said
         assert "…" not in said
+
+
+@pytest.mark.parametrize(("effort", "is_said"), [("quick", True), ("normal", False)])
+def test_what_starts_took_beside_others_is_said_to_be_that(
+    fake: FakeEngine, results_folder: Path, monkeypatch: pytest.MonkeyPatch, effort: str, is_said: bool
+) -> None:
+    monkeypatch.setattr("timetrial.experiment.phases.side_by_side_at_most", lambda *_: 2)
+    fake.frameworks = ("slow", "fast")
+    words = ["network=mlp", "backend=slow,fast,other", "threads=1", "launches=2", f"effort={effort}"]
+    experiment = load_words(words, load_network=fakes.network)
+    for row in run_experiment(experiment, results_folder, quiet=True, engine=fake.engine()).rows:
+        lines = "\n".join(shown(CaseDetail(row), 100))
+        assert "before the steps" in lines
+        beside = "before the steps, beside another" in " ".join(lines.split())
+        assert beside == (is_said and row.case.backend in fake.frameworks)
 
 
 @pytest.fixture

@@ -136,18 +136,20 @@ class Update:
         states = {name: np.abs(above[0][name] - below[0][name]) / (2 * width) for name in above[0]}
         return states, np.abs(above[1] - below[1]) / (2 * width)
 
-    def rounded_numbers(self, gradient: Doubles) -> tuple[dict[str, Doubles], Doubles]:
-        """By how much the states and the step change where each number of the rule is off by u of itself."""
+    def rounded_numbers(
+        self, gradient: Doubles, own: Mapping[str, Doubles], moved: Doubles
+    ) -> tuple[dict[str, Doubles], Doubles]:
+        """By how much the states and the step change where each number of the rule is off by u of itself.
+        `own`, `moved`: the outcome."""
         fed = self.rule.fed(gradient, self.weight)
-        own, moved = self._computed(fed, self.numbers)
         states, step = {name: np.zeros_like(fed) for name in own}, np.zeros_like(fed)
         for key, value in self.numbers.items():
             if key in AS_IS or not value:
                 continue
-            other, turned = self._computed(fed, {**self.numbers, key: value * (1 - UNIT)})
-            step = step + 4 * np.abs(turned - moved)
-            for name, values in other.items():
-                states[name] = states[name] + np.abs(values - own[name])
+            others, turned = self._computed(fed, {**self.numbers, key: value * (1 - UNIT)})
+            step += 4 * np.abs(turned - moved)
+            for name, values in others.items():
+                states[name] += np.abs(values - own[name])
         return states, step
 
     def _computed(self, fed: Doubles, numbers: Mapping[str, float]) -> tuple[dict[str, Doubles], Doubles]:

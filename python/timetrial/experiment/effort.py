@@ -26,6 +26,7 @@ class Sizes:
     fewest_heats: int  # of a case: blocks
     most_heats: int  # of a case
     half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
+    first_one_by_one: bool  # in the first block nobody starts beside another, which tells what a start takes
     rounds: int  # of a heat, each with a turn of every case
     turns_warmup_ns: int  # before a launch takes its turns, at most
     turns_ns: int  # of all its turns, at most: whoever is slow rides in fewer rounds
@@ -44,8 +45,9 @@ _SIZES: dict[Effort, Sizes] = {
         fewest_heats=4,
         most_heats=8,
         half_width=0.03,
+        first_one_by_one=False,
         rounds=14,
-        turns_warmup_ns=500 * _MS,
+        turns_warmup_ns=200 * _MS,
         turns_ns=4_000 * _MS,
         rule=STOP_RULES["quick"],
         min_ns=400 * _MS,
@@ -59,6 +61,7 @@ _SIZES: dict[Effort, Sizes] = {
         fewest_heats=6,
         most_heats=20,
         half_width=0.01,
+        first_one_by_one=True,
         rounds=40,
         turns_warmup_ns=1_000 * _MS,
         turns_ns=8_000 * _MS,
@@ -74,6 +77,7 @@ _SIZES: dict[Effort, Sizes] = {
         fewest_heats=8,
         most_heats=48,
         half_width=0.005,
+        first_one_by_one=True,
         rounds=60,
         turns_warmup_ns=2_000 * _MS,
         turns_ns=20_000 * _MS,

@@ -67,9 +67,11 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
     timed_s = _plain_steps_s if isolated else _turns_s
-    first = sum(start_s(one) + timed_s(one, sizes) for one in live)
-    slow = [start_s(one) for one in live if is_framework(one)]  # side by side, behind the first heats
-    each = first if isolated else first - sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
+    one_by_one = sum(start_s(one) + timed_s(one, sizes) for one in live)
+    slow = [start_s(one) for one in live if is_framework(one)]  # side by side
+    saved = 0.0 if isolated else sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
+    each = one_by_one - saved
+    first = one_by_one if sizes.first_one_by_one else each
     learning = 0.0
     if train is not None:
         at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)

@@ -241,9 +241,9 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
-    # The first launches start one after the other, which tells how long it takes; the others save time.
     alone = frozenset(side for side, one in enumerate(cases) if not _may_start_beside(run, one))
-    at_once = side_by_side_at_most(len(cases) - len(alone)) if block else 1
+    one_by_one = run.experiment.sizes.first_one_by_one and block == 0
+    at_once = 1 if one_by_one else side_by_side_at_most(len(cases) - len(alone))
     plans = [
         replace(
             _plan(

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.agreement.sizes import size_of
+from timetrial.agreement.sizes import distance, size_of
 from timetrial.cases.case import Case, Workload
 from timetrial.contenders.registry import resolve
 from timetrial.contenders.settings import job_settings
@@ -281,7 +281,7 @@ def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
     for name, tensor in theirs.gradient.items():
         size = size_of(theirs.gradient, name) or 1.0
-        errors[f"gradient {name}"] = float(np.linalg.norm(mine.gradient[name] - tensor)) / size
+        errors[f"gradient {name}"] = distance(mine.gradient[name], tensor) / size
     worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
     if not errors[worst] <= TRIAL_TOLERANCE:
         raise NoJudge(

@@ -112,8 +112,8 @@ def _changes_of(
     steepest: dict[str, float] = defaultdict(float)
     flattest, shown = math.inf, set(_states(seen.after, name, rule))
     for one in _pieces(known, scale, gradient, size):
-        update, (spread, step_spread) = one.update, one.update.rounded_numbers(one.gradient)
-        terms = update.magnitudes(one.gradient)
+        update, terms = one.update, one.update.magnitudes(one.gradient)
+        spread, step_spread = update.rounded_numbers(one.gradient, one.expected, one.moved)
         sums.add("doubt", one.doubt)
         for state, expected in one.expected.items():
             steepest[state] = float(np.maximum(steepest[state], np.max(one.slopes[state], initial=0.0)))
@@ -124,12 +124,15 @@ def _changes_of(
         behind = wide(after[one.where])
         wrong = behind - update.weight + one.moved
         rounding = UNIT * (np.abs(update.weight) + np.abs(behind) + 8 * np.abs(one.moved)) + step_spread
-        for unit, slope in (("", 1.0), (" in gradients", one.slope)):
-            sums.add(f"error{unit}", wrong / slope)
-            sums.add(f"rounding{unit}", rounding / slope)
-            sums.add(f"size{unit}", one.moved / slope)
-        sums.add("smallest in gradients", SMALLEST / one.slope)
+        sums.add("error", wrong)
+        sums.add("rounding", rounding)
+        sums.add("size", one.moved)
         flattest = float(np.minimum(flattest, np.min(one.slope, initial=math.inf)))
+        if flattest > 0:  # where a state is shown, the step is its and depends on no gradient
+            sums.add("error in gradients", wrong / one.slope)
+            sums.add("rounding in gradients", rounding / one.slope)
+            sums.add("size in gradients", one.moved / one.slope)
+            sums.add("smallest in gradients", SMALLEST / one.slope)
     off = tolerance * scale * size * (1 if scale == 1 else 2)
     tiny = SMALLEST * math.sqrt(gradient.size)
     carried = float(rule.optimizer.get("momentum", 0.0)) * sums.norm("doubt")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from timetrial import npy
+from timetrial.agreement.sizes import norm
 from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.optimizers import OPTIMIZERS
@@ -97,9 +98,7 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     gradient = answer.gradient
     parameters = {name: parameters[name] for name in gradient}
     sizes = [
-        (float(np.linalg.norm(parameters[name])), float(np.linalg.norm(gradient[name])))
-        for name in parameters
-        if parameters[name].ndim > 1
+        (norm(parameters[name]), norm(gradient[name])) for name in parameters if parameters[name].ndim > 1
     ]
     ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
     optimizer = _optimizer(

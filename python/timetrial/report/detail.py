@@ -196,9 +196,9 @@ class CaseDetail:
     def _before_steady(self) -> Iterator[tuple[str, str]]:
         """Import, build, first step and warm-up; in the proof with nothing compiled before."""
         row = self._row
-        crowded = any(one.record.purpose == "proof" and one.record.at_once > 1 for one in row.launches)
-        proof = "in the proof, beside another" if crowded else "in the proof"
-        for name, phases in (("before the steps", row.phases), (proof, row.cold)):
+        alone = {one.record.purpose for one in row.launches if one.record.at_once == 1}
+        said = (("before the steps", TIMED, row.phases), ("in the proof", ("proof",), row.cold))
+        for name, purposes, phases in said:
             known = {
                 "import": phases.import_s,
                 "build": phases.build_s,
@@ -208,7 +208,7 @@ class CaseDetail:
             }
             words = [f"{what} {duration(took * 1e9)}" for what, took in known.items() if took is not None]
             if words:
-                yield name, ", ".join(words)
+                yield name + ", beside another" * alone.isdisjoint(purposes), ", ".join(words)
         for launch in row.launches:
             cache = launch.record.compile_cache
             if launch.record.purpose in TIMED and cache is not None and cache.state != "none":
