@@ -6,8 +6,9 @@ from timetrial.networks.definition import Facts, Graph, NetworkDefinition
 from timetrial.optimizers import check_optimizer
 
 _SAMPLE, _CLASSES = (3, 224, 224), 1000
-# Without batch normalization the paper's 0.01 is what it stands.
-_OPTIMIZER = {"name": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+# The paper's 0.01 is for batches of 128; with 16 a loss of 6.9 rises to 7.6 by it, and a judged batch is
+# learned by heart two steps later, to 1e-5, where f32 tells little.
+_OPTIMIZER = {"name": "sgd", "learning_rate": 0.00125, "momentum": 0.9, "weight_decay": 5e-4}
 
 
 def _head(graph: Graph) -> list[dict[str, object]]:
