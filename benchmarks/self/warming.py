@@ -23,9 +23,11 @@ SLOW_NS = 15_000_000
 
 
 def drifts(steps: Steps) -> dict[int, float]:
-    """In percent, for each window that has two steps at least."""
+    """In percent, for each window that has two steps at least; none where turns are single steps."""
     plain = ~steps.follows_break
     warm, turns = steps.are("warmup"), steps.are("turn") & plain
+    if not turns.any():
+        return {}
     typical = float(np.median(steps.duration_ns[turns]))
     after_ms = (steps.end_ns - steps.end_ns[warm][0]) / 1e6
     chosen = {

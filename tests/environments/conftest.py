@@ -83,9 +83,8 @@ def make_python(tmp_path: Path, wheels: Path) -> Callable[..., Path]:
 def slow_python(tmp_path: Path, template: Path) -> Path:
     """An interpreter whose virtual environments never get finished."""
     path = tmp_path / "slow-python"
-    # At its place when it is whole: who waits for it reads it at once, and may end the shell then.
-    begun = f"echo $$ > {tmp_path}/starting; mv {tmp_path}/starting {tmp_path}/started"
-    make = f"mkdir -p $last/bin; {begun}; exec sleep 60"
+    started = tmp_path / "started"  # at its place when it is whole: who waits for it reads it at once
+    make = f"mkdir -p $last/bin; echo $$ > {started}.new; mv {started}.new {started}; exec sleep 60"
     path.write_text(WRAPPED.format(real=template / "bin" / "python", make=make))
     path.chmod(0o755)
     return path
