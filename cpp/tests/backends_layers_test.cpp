@@ -13,6 +13,7 @@
 #include "support/joined.h"
 #include "support/normalized.h"
 #include "support/pools.h"
+#include "support/recomputed.h"
 #include "support/sequences.h"
 
 namespace timetrial::testing {
@@ -105,6 +106,26 @@ using Pair = std::vector<double>;
 TEST_P(Layers, Normalizes) {
     for (const double channels : {5.0, 16.0}) expect_normalized(maker(), channels, GetParam().dtype);
 }
+TEST_P(Layers, RecomputesWhatItNormalizes) {
+    if (GetParam().dtype == TT_F64) return expect_kept(maker());  // a judge
+    expect_recomputed(maker(), 24.0, 5.0);
+    expect_recomputed(maker(), 6.0, 16.0);
+    expect_one_value_a_block(maker());
+    expect_kept([this](const Problem& problem, const SgdSpec& sgd) {
+        std::map<std::string, std::string> settings = GetParam().settings;
+        settings["recompute"] = "off";
+        return Trainer(plugin_path(GetParam().plugin), problem, settings, sgd);
+    });
+}
+TEST_P(Layers, RefusesToRecomputeNothing) {
+    const Problem problem(mlp(), 6, {1, 28, 28}, Numbers::kReal);
+    std::map<std::string, std::string> settings = GetParam().settings;
+    settings["recompute"] = "on";
+    Trainer trainer(plugin_path(GetParam().plugin), problem, settings, {}, GetParam().dtype);
+    EXPECT_THROW(trainer.context().read_setting("recompute"), BackendError);
+    settings["recompute"] = "maybe";
+    EXPECT_THROW(Trainer(plugin_path(GetParam().plugin), problem, settings), BackendError);
+}
 TEST_P(Layers, GoesAlongTime) { expect_sequences(maker(), GetParam().dtype); }
 TEST_P(Layers, ReadsMapsRowByRow) {
     expect_maps_as_sequences(maker(), GetParam().dtype == TT_F64 ? 1e-11 : 1e-5);
@@ -146,6 +167,30 @@ TEST_P(Layers, Conv2dStrideAndPaddingIsExact) {
 TEST_P(Layers, Convolutions) { expect_convolutions(maker()); }
 
 // Integers make many ties: the first maximum must win everywhere.
+// Weight gradients of more than 256 KB lie in one room, layer after layer; one of a pair is pointwise.
+TEST_P(Layers, SumsLargeWeightGradientsAtOnce) {
+    const std::vector<NodeSpec> specs{
+        node("first", "conv2d", {{"channels", 80.0}, {"kernel", 1.0}}),
+        node("wide", "conv2d", {{"channels", 96.0}, {"kernel", 3.0}, {"padding", "same"}}),
+        node("relu", "relu"),
+        node("point", "conv2d", {{"channels", 900.0}, {"kernel", 1.0}}),
+        node("thin", "conv2d", {{"channels", 80.0}, {"kernel", 1.0}, {"bias", false}}),
+        node("pool", "global_avg_pool2d"),
+        loss_of("pool")};
+    const SgdSpec sgd{0.01, 0.9, 0.01};
+    const Problem problem(specs, 7, {3, 5, 6}, Numbers::kReal);
+    Trainer ours = make(problem, sgd), parts = make(problem, sgd),
+            judge(plugin_path("reference"), problem, {}, sgd);
+    for (const tt_task task : {TT_GRADIENT, TT_TRAIN, TT_TRAIN}) {
+        const double expected = judge.step(task);
+        EXPECT_LE(std::abs(ours.step(task) - expected), 1e-5 * expected);
+        expect_same(ours, judge, TT_ROLE_GRADIENT, 2e-5);
+    }
+    expect_same(ours, judge, TT_PARAMETER, 1e-5);
+    ours.context().reset();
+    expect_same_in_parts(ours, parts);
+}
+
 TEST_P(Layers, MaxPoolIsExact) {
     expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 8, 8});
     expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 9, 9});  // a row and a column dropped

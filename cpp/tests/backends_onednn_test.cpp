@@ -13,6 +13,7 @@
 #include "support/normalized.h"
 #include "support/onednn.h"
 #include "support/pools.h"
+#include "support/recomputed.h"
 #include "support/sequences.h"
 
 namespace timetrial::testing {
@@ -22,9 +23,10 @@ const auto* const kEndsPools = ::testing::AddGlobalTestEnvironment(new EndsPools
 
 class OneDnn : public ::testing::TestWithParam<const char*> {
   protected:
-    MakeTrainer make() const {
-        return [threads = std::string(GetParam())](const Problem& problem, const SgdSpec& sgd) {
-            return Trainer(onednn(), problem, {{"threads", threads}}, sgd);
+    MakeTrainer make(std::map<std::string, std::string> settings = {}) const {
+        settings["threads"] = GetParam();
+        return [settings](const Problem& problem, const SgdSpec& sgd) {
+            return Trainer(onednn(), problem, settings, sgd);
         };
     }
     void exact(const NodeSpec& middle, const Shape& input, std::int64_t batch = 4,
@@ -60,6 +62,24 @@ TEST_P(OneDnn, ReadsMapsRowByRow) { expect_maps_as_sequences(make(), 1e-5); }
 TEST_P(OneDnn, CarriesStates) {
     if (std::string(GetParam()) == "1") return expect_carried_states(make());
     expect_carried_states(make(), TT_F32, {7});  // threads meet often: of one width
+}
+TEST_P(OneDnn, RecomputesWhatItNormalizes) {
+    expect_recomputed(make({{"recompute", "on"}}), 24.0, 5.0);
+    expect_recomputed(make({{"recompute", "on"}}), 6.0, 16.0);
+    expect_one_value_a_block(make({{"recompute", "on"}}));
+}
+// It costs time there: only where much is saved, unless it is asked.
+TEST_P(OneDnn, KeepsWhatIsSmall) {
+    expect_kept(make());
+    expect_kept(make({{"recompute", "off"}}));
+    if (std::string(GetParam()) != "1") return;
+    const Problem large(
+        {plain_conv("first", 64.0, {{"kernel", 1.0}}), node("norm", "batch_norm"),
+         plain_conv("last", 2.0, {{"kernel", 1.0}}), node("pool", "global_avg_pool2d"), loss_of("pool")},
+        8, {1, 256, 257}, Numbers::kIntegers);
+    Trainer trainer = make()(large, {});
+    EXPECT_EQ(trainer.context().read_setting("recompute").effective, "on");
+    EXPECT_EQ(facts_of(trainer).at("recomputed"), "1 values, 128 MB");
 }
 TEST_P(OneDnn, EachKindIsRight) { expect_each_kind(make()); }
 

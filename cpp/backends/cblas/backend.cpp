@@ -58,8 +58,8 @@ struct CblasProduct {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", "f64", nullptr};
 constexpr auto optimizers = timetrial::optimizer_words();
-constexpr const char* settings[] = {"threads",      "parallel",       "convolution", "lengths",
-                                    "blas.library", "blas.core_type", nullptr};
+constexpr const char* settings[] = {"threads",   "parallel",     "convolution",    "lengths",
+                                    "recompute", "blas.library", "blas.core_type", nullptr};
 
 constexpr tt_description description{
     .size = sizeof(tt_description),
@@ -93,6 +93,8 @@ class CblasBackend final : public timetrial::Backend {
             convolution_ = timetrial::layers::read_algorithm(name, value);
         } else if (name == "lengths") {
             lengths_ = timetrial::read_way(name, value);
+        } else if (name == "recompute") {
+            recompute_ = timetrial::layers::read_recompute(name, value);
         } else if (name == "blas.library") {
             path_ = value;
         } else if (name == "blas.core_type") {
@@ -111,6 +113,8 @@ class CblasBackend final : public timetrial::Backend {
                     "what was asked: build() decides for each layer"};
         if (name == "lengths" && engine_) return engine_->read_setting(name);
         if (name == "lengths") return {timetrial::word_of(lengths_), "what was asked"};
+        if (name == "recompute" && engine_) return engine_->read_setting(name);
+        if (name == "recompute") return timetrial::layers::read_back(recompute_, false, {});
         if (name != "threads" && name != "blas.library" && name != "blas.core_type")
             throw timetrial::unknown_setting(name, description);
         open();
@@ -141,6 +145,8 @@ class CblasBackend final : public timetrial::Backend {
         engine_->configure("threads", std::to_string(in_product_ ? 1 : threads_));
         engine_->configure("convolution", timetrial::layers::word_of(convolution_));
         engine_->configure("lengths", timetrial::word_of(lengths_));
+        if (recompute_ != timetrial::layers::Recompute::kByDefault)
+            engine_->configure("recompute", timetrial::layers::word_of(recompute_));
         engine_->build(build);
     }
 
@@ -187,6 +193,7 @@ class CblasBackend final : public timetrial::Backend {
     bool in_product_ = false;
     timetrial::layers::Algorithm convolution_ = timetrial::layers::Algorithm::kByShape;
     timetrial::Way lengths_ = timetrial::Way::kPacked;
+    timetrial::layers::Recompute recompute_ = timetrial::layers::Recompute::kByDefault;
     std::string path_;
     std::string core_type_;  // "": the library's own choice
     std::unique_ptr<timetrial::Backend> engine_;

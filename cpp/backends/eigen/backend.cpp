@@ -45,7 +45,7 @@ struct EigenProduct {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = timetrial::optimizer_words();
-constexpr const char* settings[] = {"threads", "parallel", "convolution", "lengths", nullptr};
+constexpr const char* settings[] = {"threads", "parallel", "convolution", "lengths", "recompute", nullptr};
 
 constexpr tt_description description{
     .size = sizeof(tt_description),

@@ -41,6 +41,8 @@ class BatchNorm final : public LayerOfOne<T> {
         : epsilon_(attributes.number("epsilon")), momentum_(attributes.number("momentum")) {}
 
     bool is_by_channel() const override { return true; }
+    bool may_be_recomputed() const override { return true; }
+    bool may_write_over_gradient() const override { return true; }
 
     void prepare(const Edge<T>& input, const Edge<T>&, int) override {
         mean_.resize(static_cast<std::size_t>(input.shape.channels));
@@ -62,8 +64,15 @@ class BatchNorm final : public LayerOfOne<T> {
             mean_[static_cast<std::size_t>(c)] = near + mean;
             slope_[static_cast<std::size_t>(c)] = slope;
             keep(c, near + mean, variance);
-            write(x, output.value + first, count, step, {near + mean, slope * weight(c), bias(c)});
+            write(x, output.value + first, count, step, line(c));
         });
+    }
+
+    void recompute(Inputs<T> inputs, const Edge<T>& output, int64_t channel, Share images) override {
+        const int64_t plane = output.shape.plane();
+        const int64_t begin = (channel * output.shape.batch + images.begin) * plane;
+        write(inputs[0].edge->value + begin, output.value + begin, (images.end - images.begin) * plane, one,
+              line(channel));
     }
 
     void infer(Inputs<T> inputs, const Edge<T>& output, Share images, int) override {
@@ -108,11 +117,15 @@ class BatchNorm final : public LayerOfOne<T> {
             const auto of_dy = static_cast<T>(all);
             const auto of_x = static_cast<T>(-all * slope * static_cast<double>(gradient(0)[c]) / share);
             const auto rest = static_cast<T>(-all * static_cast<double>(gradient(1)[c]) / share);
-            const auto value = [&](int64_t i) { return of_dy * dy[i] + (of_x * (x[i] - mean) + rest); };
+            const auto value = [&](const T* of, int64_t i) {
+                return of_dy * of[i] + (of_x * (x[i] - mean) + rest);
+            };
             if (add) {
-                for (int64_t i = 0; i < count; ++i) dx[i * step] += value(i * step);
+                for (int64_t i = 0; i < count; ++i) dx[i * step] += value(dy, i * step);
+            } else if (dx == dy) {  // the compiler sees that no value meets another
+                for (int64_t i = 0; i < count; ++i) dx[i * step] = value(dx, i * step);
             } else {
-                for (int64_t i = 0; i < count; ++i) dx[i * step] = value(i * step);
+                for (int64_t i = 0; i < count; ++i) dx[i * step] = value(dy, i * step);
             }
         });
     }
@@ -129,6 +142,13 @@ class BatchNorm final : public LayerOfOne<T> {
     struct Line {
         double mean, slope, bias;
     };
+    static constexpr std::integral_constant<int64_t, 1> one{};
+
+    // Of the last batch.
+    Line line(int64_t c) const {
+        const auto i = static_cast<std::size_t>(c);
+        return {mean_[i], slope_[i] * weight(c), bias(c)};
+    }
 
     // y = slope (x - mean) + bias
     template <typename Step>
@@ -147,7 +167,7 @@ class BatchNorm final : public LayerOfOne<T> {
                 f(c, c, shape.batch, shape.channels);
             } else {
                 const int64_t count = shape.batch * shape.plane();
-                f(c, c * count, count, std::integral_constant<int64_t, 1>());
+                f(c, c * count, count, one);
             }
         }
     }

@@ -66,9 +66,9 @@ class ChosenConvolution final : public Convolution<T, Product> {
         shape_.sizeof_number = sizeof(T);
     }
 
-    void equip(Algorithm convolution, Room<T>& room) override {
+    void equip(Algorithm convolution, Rooms<T>& rooms) override {
+        Base::equip(convolution, rooms);
         asked_ = convolution;
-        room_ = &room;
     }
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
@@ -86,7 +86,7 @@ class ChosenConvolution final : public Convolution<T, Product> {
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
         const auto run = [&](const auto& filtering) {
             filtering->run(this->weight(), input.value, output.value, this->bias(), false, images,
-                           room_->of(thread));
+                           this->rooms_->call.of(thread));
         };
         const Algorithm algorithm = algorithm_of(TT_DIRECTION_FORWARD);
         if (algorithm == Algorithm::kWinograd) return run(winograd_forward_);
@@ -97,7 +97,7 @@ class ChosenConvolution final : public Convolution<T, Product> {
     void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
         const auto run = [&](const auto& gradient) {
             gradient->run(input.value, output.gradient, this->own_weight_gradient(thread), images,
-                          room_->of(thread));
+                          this->rooms_->call.of(thread));
             if (!this->bias()) return;
             T* const sums = this->begin_bias_gradient(thread);
             for_each_channel(output.shape, images, [&](int64_t c, int64_t first, int64_t count) {
@@ -114,7 +114,7 @@ class ChosenConvolution final : public Convolution<T, Product> {
                        bool add) override {
         const auto run = [&](const auto& filtering) {
             filtering->run(this->weight(), output.gradient, input.gradient, nullptr, add, images,
-                           room_->of(thread));
+                           this->rooms_->call.of(thread));
         };
         const Algorithm algorithm = algorithm_of(TT_DIRECTION_BACKWARD_DATA);
         if (algorithm == Algorithm::kWinograd) return run(winograd_data_);
@@ -145,7 +145,7 @@ class ChosenConvolution final : public Convolution<T, Product> {
         const Window& w = shape_.window;
         const bool is_forward = now.direction == TT_DIRECTION_FORWARD;
         const auto make = [&](auto& optional, const auto&... arguments) {
-            room_->ask(optional.emplace(in, out, arguments...).room());
+            this->rooms_->call.ask(optional.emplace(in, out, arguments...).room());
         };
         if (now.algorithm == Algorithm::kWinograd) {
             const winograd::Padding padding{w.padding_h, w.padding_w};
@@ -190,7 +190,6 @@ class ChosenConvolution final : public Convolution<T, Product> {
 
     ConvolutionShape shape_{};
     Algorithm asked_ = Algorithm::kIm2col;
-    Room<T>* room_ = nullptr;
     std::vector<Chosen> chosen_;  // one for each direction that is computed
     // Of the directions that they compute, or were tried for.
     std::optional<winograd::Filtering<T, Product>> winograd_forward_, winograd_data_;

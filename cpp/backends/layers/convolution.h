@@ -13,7 +13,7 @@ class Convolution : public Convolved<T> {
     Convolution(const Window& window, int64_t groups) : correlation_(window, groups) {}
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
-        correlation_.prepare(input.shape, output.shape, threads);
+        correlation_.prepare(input.shape, output.shape, threads, *this->rooms_);
         this->prepare_bias(output.shape.channels, threads);
     }
 
@@ -31,16 +31,17 @@ class Convolution : public Convolved<T> {
 
     void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
                        bool add) override {
-        if (!add) this->clear(input, images);
-        correlation_.add_to_inputs(this->weight(), output.gradient, input.gradient, images, thread);
+        correlation_.backward(this->weight(), output.gradient, input.gradient, add, images, thread);
     }
+
+    bool sums_at_once() const override { return correlation_.sums_at_once(); }
 
   protected:
     // A thread's own, of its images: taps x output channels, for one group.
     T* own_weight_gradient(int thread) { return correlation_.own_weight_gradient(thread); }
 
   private:
-    void sum_weight_gradient(Share rows, T* gradient) const override {
+    void sum_weight_gradient(Share rows, T* gradient) override {
         correlation_.sum_weight_gradient(rows, gradient);
     }
 
@@ -54,7 +55,7 @@ class ConvTranspose final : public Convolved<T> {
     explicit ConvTranspose(const Window& window) : correlation_(window, 1) {}
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
-        correlation_.prepare(output.shape, input.shape, threads);
+        correlation_.prepare(output.shape, input.shape, threads, *this->rooms_);
         this->prepare_bias(output.shape.channels, threads);
     }
 
@@ -62,7 +63,7 @@ class ConvTranspose final : public Convolved<T> {
         for_each_channel(output.shape, images, [&](int64_t c, int64_t first, int64_t count) {
             std::fill_n(output.value + first, count, this->bias() ? this->bias()[c] : T(0));
         });
-        correlation_.add_to_inputs(this->weight(), input.value, output.value, images, thread);
+        correlation_.backward(this->weight(), input.value, output.value, true, images, thread);
     }
 
     void backward_weights(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
@@ -80,8 +81,10 @@ class ConvTranspose final : public Convolved<T> {
         correlation_.forward(this->weight(), nullptr, output.gradient, input.gradient, add, images, thread);
     }
 
+    bool sums_at_once() const override { return correlation_.sums_at_once(); }
+
   private:
-    void sum_weight_gradient(Share rows, T* gradient) const override {
+    void sum_weight_gradient(Share rows, T* gradient) override {
         correlation_.sum_weight_gradient(rows, gradient);
     }
 

@@ -16,6 +16,13 @@ inline void for_each_channel(const Shape& shape, Share images, F&& f) {
         f(c, (c * shape.batch + images.begin) * shape.plane(), (images.end - images.begin) * shape.plane());
 }
 
+template <typename T>
+inline void clear(const Shape& shape, Share images, T* values) {
+    for_each_channel(shape, images, [&](int64_t, int64_t first, int64_t count) {
+        std::fill_n(values + first, count, T(0));
+    });
+}
+
 // Of each thread, and their sum in the order of the threads.
 template <typename T>
 class OwnGradients {
@@ -45,6 +52,8 @@ class Convolved : public LayerOfOne<T> {
   public:
     bool keeps_output_gradient() const final { return false; }
 
+    void equip(Algorithm, Rooms<T>& rooms) override { rooms_ = &rooms; }
+
     void parameter_gradients(const Edge<T>&, const Edge<T>&, int thread, int threads,
                              const typename Layer<T>::Each& each) final {
         auto& weights = *this->parameters[0];
@@ -61,23 +70,19 @@ class Convolved : public LayerOfOne<T> {
 
   protected:
     // The gradient of some rows of the weight, from what each thread has kept.
-    virtual void sum_weight_gradient(Share rows, T* gradient) const = 0;
+    virtual void sum_weight_gradient(Share rows, T* gradient) = 0;
 
     void prepare_bias(int64_t outputs, int threads) {
         bias_gradients_.prepare(bias() ? outputs : 0, threads);
     }
     T* begin_bias_gradient(int thread) { return bias_gradients_.begin(thread); }
 
-    static void clear(const Edge<T>& input, Share images) {
-        for_each_channel(input.shape, images, [&](int64_t, int64_t first, int64_t count) {
-            std::fill_n(input.gradient + first, count, T(0));
-        });
-    }
-
     const T* weight() const { return this->parameters[0]->value.data(); }
     const T* bias() const {
         return this->parameters.size() > 1 ? this->parameters[1]->value.data() : nullptr;
     }
+
+    Rooms<T>* rooms_ = nullptr;
 
   private:
     OwnGradients<T> bias_gradients_;

@@ -8,7 +8,7 @@
 
 #include "layers/caches.h"
 #include "layers/columns.h"
-#include "layers/layer.h"
+#include "layers/convolved.h"
 #include "layers/product.h"
 
 namespace timetrial::layers {
@@ -32,7 +32,8 @@ class Correlation {
   public:
     Correlation(const Window& window, int64_t groups) : window_(window), groups_(groups) {}
 
-    void prepare(const Shape& x, const Shape& y, int threads) {
+    void prepare(const Shape& x, const Shape& y, int threads, Rooms<T>& rooms) {
+        threads_ = threads;
         x_ = x;
         x_.channels /= groups_;
         y_ = y;
@@ -42,15 +43,23 @@ class Correlation {
         const int64_t room = columns_bytes() / int64_t{sizeof(T)};
         images_ = std::clamp<int64_t>(room / per_image, 1, y.batch);
         rows_ = std::clamp<int64_t>(room / per_row, 1, y.height);
-        for (int thread = 0; thread < threads; ++thread)
-            own_.push_back({Buffer<T>(per_row * rows_ * images_), Buffer<T>(taps_ * y.channels)});
+        is_pointwise_ = window_.fills_lines(x.height, x.width, y.height, y.width) && window_.stride_h == 1 &&
+                        window_.kernel_h == 1 && window_.kernel_w == 1;
+        rooms_ = &rooms;
+        rooms_->call.ask(per_row * rows_ * images_);
+        const int64_t weights = taps_ * y.channels;
+        if (weights * int64_t{sizeof(T)} > most_kept) {
+            rooms_->sums.ask(weights);
+            return;
+        }
+        for (int thread = 0; thread < threads; ++thread) own_.emplace_back(weights);
     }
 
     int64_t taps() const { return taps_; }  // of x, for each value of y
 
     // y from x; `bias` may be null.
     void forward(const T* weight, const T* bias, const T* x, T* y, bool add, Share images, int thread) {
-        T* columns = own_[static_cast<size_t>(thread)].columns.data();
+        T* const columns = rooms_->call.of(thread);
         for_each_part(images, [&](const Tile& tile, int64_t group, int64_t first, int64_t count) {
             gather_columns(x_, y_, window_, x + group * group_size(), columns, tile);
             T* to = y + group * of_group_ * row() + first;
@@ -63,15 +72,22 @@ class Correlation {
         });
     }
 
-    // The way back: adds to x what each value of y is made of.
-    void add_to_inputs(const T* weight, const T* y, T* x, Share images, int thread) {
-        T* columns = own_[static_cast<size_t>(thread)].columns.data();
+    // The way back: x, or what is added to it, is for each of its values the sum of those of y that it is in.
+    void backward(const T* weight, const T* y, T* x, bool add, Share images, int thread) {
+        T* const columns = rooms_->call.of(thread);
+        for (int64_t group = 0; group < groups_ && !add && !is_pointwise_; ++group)
+            clear(x_, images, x + group * group_size());
         for_each_part(images, [&](const Tile& tile, int64_t group, int64_t first, int64_t count) {
-            Product::template multiply<T>(
-                !matrix<const T>(weight + group * of_group_ * taps_, of_group_, taps_),
-                matrix<const T>(y + group * of_group_ * row() + first, of_group_, count, row()),
-                matrix(columns, taps_, count), false);
-            scatter_columns(x_, y_, window_, x + group * group_size(), columns, tile);
+            const auto multiply = [&](const Matrix<T>& to, bool add_to_it) {
+                Product::template multiply<T>(
+                    !matrix<const T>(weight + group * of_group_ * taps_, of_group_, taps_),
+                    matrix<const T>(y + group * of_group_ * row() + first, of_group_, count, row()), to,
+                    add_to_it);
+            };
+            T* const of_group = x + group * group_size();
+            if (is_pointwise_) return multiply(matrix(of_group + first, taps_, count, row()), add);
+            multiply(matrix(columns, taps_, count), false);
+            scatter_columns(x_, y_, window_, of_group, columns, tile);
         });
     }
 
@@ -79,26 +95,28 @@ class Correlation {
     // is still in the cache: each(channel, values, count).
     template <typename Each>
     void keep_weight_gradient(const T* x, const T* y, Share images, int thread, Each&& each) {
-        Own& own = own_[static_cast<size_t>(thread)];
-        own.weight_gradient.zero();
-        T* columns = own.columns.data();
+        T* const own = own_weight_gradient(thread);
+        std::fill_n(own, taps_ * y_.channels, T(0));
+        T* const columns = rooms_->call.of(thread);
         for_each_part(images, [&](const Tile& tile, int64_t group, int64_t first, int64_t count) {
             gather_columns(x_, y_, window_, x + group * group_size(), columns, tile);
             const auto dy = matrix<const T>(y + group * of_group_ * row() + first, of_group_, count, row());
             // Transposed (taps x channels): the long extent first is the faster product.
-            Product::template multiply<T>(
-                matrix<const T>(columns, taps_, count), !dy,
-                matrix(own.weight_gradient.data() + group * taps_ * of_group_, taps_, of_group_), true);
+            Product::template multiply<T>(matrix<const T>(columns, taps_, count), !dy,
+                                          matrix(own + group * taps_ * of_group_, taps_, of_group_), true);
             for (int64_t c = 0; c < of_group_; ++c) each(group * of_group_ + c, dy.data + c * row(), count);
         });
     }
 
     // That store, for whoever computes the gradient otherwise.
-    T* own_weight_gradient(int thread) { return own_[static_cast<size_t>(thread)].weight_gradient.data(); }
+    T* own_weight_gradient(int thread) {
+        return sums_at_once() ? rooms_->sums.of(thread) : own_[static_cast<size_t>(thread)].data();
+    }
+    bool sums_at_once() const { return own_.empty(); }
 
     // Those of all threads, in their order, for some channels of y. By squares of whole cache lines: a
     // column of a store, value by value, is a line for each of them, and of wide layers all in one set.
-    void sum_weight_gradient(Share channels, T* gradient) const {
+    void sum_weight_gradient(Share channels, T* gradient) {
         for (int64_t c = channels.begin; c < channels.end;) {
             const int64_t group = c / of_group_;
             const int64_t many = std::min({kSquare, channels.end - c, (group + 1) * of_group_ - c});
@@ -111,18 +129,13 @@ class Correlation {
     }
 
   private:
-    struct Own {
-        Buffer<T> columns;
-        Buffer<T> weight_gradient;  // for each group: taps x channels
-    };
-
     static constexpr int64_t kSquare = 64 / sizeof(T);
 
     // `from`: of the first value in each store; `to`: channels x taps.
-    void sum_square(int64_t from, int64_t channels, int64_t taps, T* to) const {
+    void sum_square(int64_t from, int64_t channels, int64_t taps, T* to) {
         T sums[kSquare][kSquare] = {};
-        for (const Own& own : own_) {
-            const T* row = own.weight_gradient.data() + from;
+        for (int thread = 0; thread < threads_; ++thread) {
+            const T* row = own_weight_gradient(thread) + from;
             for (int64_t tap = 0; tap < taps; ++tap, row += of_group_)
                 for (int64_t c = 0; c < channels; ++c) sums[tap][c] += row[c];
         }
@@ -146,6 +159,10 @@ class Correlation {
         }
     }
 
+    // Bytes of a weight gradient that each thread keeps until the last layer's way back: for more it is worth
+    // that all threads meet behind the layer.
+    static constexpr int64_t most_kept = 1 << 18;
+
     // Half of the L2 cache: the columns are written, and read by the product, while they are there.
     static int64_t columns_bytes() { return std::clamp<int64_t>(l2_bytes() / 2, 128 * 1024, 1024 * 1024); }
 
@@ -155,9 +172,13 @@ class Correlation {
     Shape y_;
     int64_t of_group_ = 0;  // channels of y
     int64_t taps_ = 0;
-    int64_t images_ = 1;  // per product; one where not all its rows fit
-    int64_t rows_ = 0;    // of y, per product
-    std::vector<Own> own_;
+    int64_t images_ = 1;         // per product; one where not all its rows fit
+    int64_t rows_ = 0;           // of y, per product
+    bool is_pointwise_ = false;  // one tap, and all of x: columns in order are x itself
+    int threads_ = 0;
+    Rooms<T>* rooms_ = nullptr;
+    // Of each thread, a weight gradient: for each group taps x channels. None: in Rooms::sums.
+    std::vector<Buffer<T>> own_;
 };
 
 }  // namespace timetrial::layers

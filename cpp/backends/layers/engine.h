@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "layers/along_time.h"
-#include "layers/graph.h"
+#include "layers/make_graph.h"
 #include "layers/regions.h"
 #include "layers/rules.h"
 #include "layers/stopwatch.h"
@@ -39,6 +40,10 @@ class Engine : public Backend {
             along_time_.way = read_way(name, value);
             return;
         }
+        if (name == "recompute") {
+            recompute_ = read_recompute(name, value);
+            return;
+        }
         if (name != "threads") throw unknown_setting(name, description_);
         threads_ = static_cast<int>(setting_integer(name, value, 1, 1024));
     }
@@ -51,6 +56,7 @@ class Engine : public Backend {
         }
         if (name == "lengths")
             return {word_of(along_time_.way), "what its layers do, which count their steps"};
+        if (name == "recompute") return read_back(recompute_, pool_ != nullptr, recomputed_of(graph_));
         if (name != "threads") throw unknown_setting(name, description_);
         if (!pool_) return {std::to_string(threads_), "the number asked: the pool is made by build()"};
         return {std::to_string(pool_->size()), "size of the thread pool"};
@@ -59,7 +65,8 @@ class Engine : public Backend {
     void build(const tt_build& build) override {
         optimizer_ = read_optimizer(build.optimizer, description_.optimizers);
         pool_ = std::make_unique<ThreadPool>(threads_);
-        graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_, convolution_);
+        graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_, convolution_,
+                                        recompute_ != Recompute::kOff);
         targets_.resize(graph_.heads.size());
         losses_.resize(static_cast<std::size_t>(threads_));
         watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + graph_.heads.size());
@@ -91,6 +98,8 @@ class Engine : public Backend {
             if (!one.trial.empty()) all.emplace_back(what + " trial", one.trial);
         });
         along_time_.say(all);
+        if (const Recomputed some = recomputed_of(graph_); some.values > 0)
+            all.emplace_back("recomputed", some.words());
         return all;
     }
 
@@ -261,16 +270,12 @@ class Engine : public Backend {
         for (std::size_t i = 0; i < graph_.heads.size(); ++i)
             add(kLoss, count + i, TT_DIRECTION_LOSS,
                 [this, i](Share images, int thread) { lose(i, images, thread); });
-        for (std::size_t i = count; i-- > graph_.n_inputs;) add_backward(i, graph_.nodes[i]);
-        for (std::size_t i = graph_.n_inputs; i < count; ++i) {
-            Node<T>& node = graph_.nodes[i];
-            if (!node.layer->learns()) continue;
-            for (const Phase phase : {kGradients, kDescend}) {
-                regions_.add(phase, Shared::kParameters, [this, i, &node, phase](int thread) {
-                    gradients(i, node, thread, phase == kDescend);
-                });
-            }
+        for (std::size_t i = count; i-- > graph_.n_inputs;) {
+            add_backward(i, graph_.nodes[i]);
+            if (graph_.nodes[i].layer->sums_at_once()) add_gradients(i);
         }
+        for (std::size_t i = graph_.n_inputs; i < count; ++i)
+            if (!graph_.nodes[i].layer->sums_at_once()) add_gradients(i);
         for (std::size_t i = graph_.n_inputs; i < count; ++i) {
             for (const auto& owned : graph_.nodes[i].layer->parameters) {
                 regions_.add(kUpdate, Shared::kElements, [this, i, parameter = owned.get()](int thread) {
@@ -281,6 +286,17 @@ class Engine : public Backend {
             }
         }
         add_inference();
+    }
+
+    // By parameters: their gradients, and the update of each piece.
+    void add_gradients(std::size_t i) {
+        Node<T>& node = graph_.nodes[i];
+        if (!node.layer->learns()) return;
+        for (const Phase phase : {kGradients, kDescend}) {
+            regions_.add(phase, Shared::kParameters, [this, i, &node, phase](int thread) {
+                gradients(i, node, thread, phase == kDescend);
+            });
+        }
     }
 
     // The share of a layer that has just been computed: of channels where it is `by_channel` itself.
@@ -301,10 +317,14 @@ class Engine : public Backend {
     // By images, whatever a layer needs where it learns.
     void add_inference() {
         add_loads(kInfer);
-        for (std::size_t i = graph_.n_inputs; i < graph_.nodes.size(); ++i)
-            add(kInfer, i, TT_DIRECTION_FORWARD, [&node = graph_.nodes[i]](Share images, int thread) {
+        for (std::size_t i = graph_.n_inputs; i < graph_.nodes.size(); ++i) {
+            const Node<T>& node = graph_.nodes[i];
+            // Of two shapes a thread has different parts of one buffer.
+            if (node.recomputed && !node.in_place) regions_.meet();
+            add(kInfer, i, TT_DIRECTION_FORWARD, [&node](Share images, int thread) {
                 node.layer->infer(node.reads, node.output, images, thread);
             });
+        }
     }
 
     void add_loads(Phase phase) {
@@ -327,6 +347,9 @@ class Engine : public Backend {
 
     void add_backward(std::size_t i, Node<T>& node) {
         if (!node.output.gradient) return;
+        if (!node.recomputes.empty())
+            add(kBackward, node.recomputes.front(), TT_DIRECTION_FORWARD,
+                [this, &node](Share images, int thread) { recompute(node.recomputes, images, thread); });
         if (node.layer->learns()) {
             add_work(
                 kBackward, i, TT_DIRECTION_BACKWARD_WEIGHTS,
@@ -344,6 +367,20 @@ class Engine : public Backend {
                      node.layer->backward_data(inputs, output, share, thread);
                      if (is_told) nudge(node, output, share);
                  });
+    }
+
+    // The nodes' values once more: channel by channel, so that each finds in the cache what the
+    // one before it wrote.
+    void recompute(const std::vector<std::size_t>& which, Share images, int thread) {
+        const Node<T>& first = graph_.nodes[which.front()];
+        for (int64_t c = 0; c < first.output.shape.channels; ++c) {
+            first.layer->recompute(first.reads, first.output, c, images);
+            for (const std::size_t i : std::span(which).subspan(1)) {
+                const Node<T>& node = graph_.nodes[i];
+                const Channels<T> some(node.reads, node.output, {c, c + 1});
+                node.layer->forward(some.inputs(), some.output(), images, thread);
+            }
+        }
     }
 
     // What a layer does in a step that learns, on each thread's images or channels.
@@ -452,6 +489,7 @@ class Engine : public Backend {
     const tt_description& description_;
     int threads_ = 1;
     Algorithm convolution_ = Algorithm::kByShape;
+    Recompute recompute_ = Recompute::kByDefault;
     int64_t batch_size_ = 0;
     Optimizer optimizer_;
     UpdateNumbers<T> numbers_{};  // of the update under way

@@ -127,6 +127,11 @@ class Layer {
     // Whether the backward pass looks at the output, so that nobody may write over that.
     virtual bool needs_its_output() const { return false; }
 
+    // Whether recompute() makes the output of a step that learns, so that it need not be kept.
+    virtual bool may_be_recomputed() const { return false; }
+    // Whether its input's gradient may be the memory of its output's, where nobody else reads the input.
+    virtual bool may_write_over_gradient() const { return false; }
+
     // Whether each value of the output is made of the values at its place in the inputs.
     virtual bool is_elementwise() const { return false; }
     // Whether its work in a step that learns is shared by channels, of all images: `images` of forward() and
@@ -136,8 +141,8 @@ class Layer {
     // Whether parameter_gradients() looks at the output's gradient, so that nobody may use its memory before.
     virtual bool keeps_output_gradient() const { return learns(); }
 
-    // Once, before prepare(): the algorithm asked for convolutions, and the room that layers share.
-    virtual void equip(Algorithm convolution, Room<T>& room) { (void)convolution, (void)room; }
+    // Once, before prepare(): the algorithm asked for convolutions, and the rooms that layers share.
+    virtual void equip(Algorithm convolution, Rooms<T>& rooms) { (void)convolution, (void)rooms; }
 
     // What computes each direction, where there is a choice; known after prepare().
     virtual std::vector<Chosen> chosen() const { return {}; }
@@ -161,6 +166,11 @@ class Layer {
         forward(inputs, output, images, thread);
     }
 
+    // What forward() made in this step, once more: one channel of these images.
+    virtual void recompute(Inputs<T> inputs, const Edge<T>& output, int64_t channel, Share images) {
+        (void)inputs, (void)output, (void)channel, (void)images;
+    }
+
     // The same images: parameter gradients that are cheaper per image, into the thread's own store.
     virtual void backward_weights(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) {
         (void)inputs, (void)output, (void)images, (void)thread;
@@ -177,6 +187,10 @@ class Layer {
                                      const Each& each) {
         (void)inputs, (void)output, (void)thread, (void)threads, (void)each;
     }
+
+    // Whether what its backward_weights() made lies in Rooms::sums, so that parameter_gradients() has to
+    // follow before another layer's way back; known after prepare().
+    virtual bool sums_at_once() const { return false; }
 
     // Whether it has parameter_gradients().
     bool learns() const { return !parameters.empty() || tied != nullptr; }

@@ -27,7 +27,7 @@ class Recurrent final : public Layer<T> {
                                      static_cast<int64_t>(directions_.size()) * attributes.integer("units"));
     }
 
-    void equip(Algorithm, Room<T>& room) override { room_ = &room; }
+    void equip(Algorithm, Rooms<T>& rooms) override { room_ = &rooms.call; }
 
     void prepare(Inputs<T> inputs, const Edge<T>& output, int threads) override {
         packings_.resize(static_cast<std::size_t>(threads));

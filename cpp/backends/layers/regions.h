@@ -39,6 +39,9 @@ class Regions {
         region(Shared::kChannels, channels, step).add({phases, {}, std::move(work)});
     }
 
+    // All threads meet in front of what is added next.
+    void meet() { meets_ = true; }
+
     // The operations of these phases. Within a region no thread waits for another: where all share the work
     // alike, each reads only what it has written itself.
     void run(ThreadPool& pool, uint32_t phases) const {
@@ -79,13 +82,15 @@ class Regions {
     };
 
     Region& region(Shared shared, int64_t channels, int64_t step) {
-        const bool goes_on = !regions_.empty() && regions_.back().shared == shared &&
+        const bool goes_on = !meets_ && !regions_.empty() && regions_.back().shared == shared &&
                              regions_.back().channels == channels && regions_.back().step == step;
+        meets_ = false;
         if (!goes_on) regions_.push_back({shared, channels, step});
         return regions_.back();
     }
 
     std::vector<Region> regions_;
+    bool meets_ = false;
 };
 
 }  // namespace timetrial::layers

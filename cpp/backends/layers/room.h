@@ -1,4 +1,4 @@
-// Room that layers use one after the other: nothing in it outlives the call of a layer.
+// Memory that layers use one after the other.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,14 @@ class Room {
 
   private:
     std::vector<Buffer<T>> pieces_;
+};
+
+// What all layers share.
+template <typename T>
+struct Rooms {
+    explicit Rooms(int threads) : call(threads), sums(threads) {}
+    Room<T> call;  // nothing in it outlives the call of a layer
+    Room<T> sums;  // of a layer's backward_weights(), until the parameter_gradients() that follows at once
 };
 
 // Cuts a piece of memory into arrays that begin at cache lines. From null it gives nulls, and counts.

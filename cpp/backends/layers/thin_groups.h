@@ -116,7 +116,7 @@ class ThinGroups final : public Convolved<T> {
     // A value of x at offset i of its phase met each tap of that phase at the output i - offset.
     void backward_data(const Edge<T>& input, const Edge<T>& output, Share images, int thread,
                        bool add) override {
-        if (!add) this->clear(input, images);
+        if (!add) clear(input.shape, images, input.gradient);
         for_each_group(images, thread, [&](Own& own, int64_t group, int64_t n) {
             for (int64_t o = 0; o < outputs_; ++o) {
                 T* const room = own.wide.data() + o * room_;
@@ -183,7 +183,7 @@ class ThinGroups final : public Convolved<T> {
             for (int64_t n = images.begin; n < images.end; ++n) f(own, group, n);
     }
 
-    void sum_weight_gradient(Share rows, T* gradient) const override {
+    void sum_weight_gradient(Share rows, T* gradient) override {
         weight_gradients_.sum({rows.begin * per_output(), rows.end * per_output()}, gradient);
     }
 

@@ -8,7 +8,7 @@
 
 namespace timetrial::onednn {
 
-class Activation final : public LayerOfOne {
+class Activation final : public Layer {
   public:
     // `derivative`: the algorithm that finds the derivative from the output, with the same numbers.
     Activation(const Eltwise& function, dnnl::algorithm derivative)
@@ -19,28 +19,23 @@ class Activation final : public LayerOfOne {
         return function_.algorithm == dnnl::algorithm::eltwise_relu && function_.alpha == 0;
     }
 
-    void build_forward(Builder& builder, Node& input, Node& output) override {
+    void build_forward(Builder& builder, const Inputs& inputs, Node& output) override {
+        Node& input = *inputs[0];
+        input.is_overwritten = input.fused || may_write_over(input);
         const Tensor& source = input.value.made();
-        if (input.fused) {
-            output.value = Value(source);
-            input.is_overwritten = true;
-            return;
-        }
-        input.is_overwritten = may_write_over(input);
         output.value = Value(input.is_overwritten ? source : allocate(builder.engine(), source.desc));
-        const auto description = describe_forward(builder, function_, source.desc);
-        const Form form{description.impl_info_str(),
-                        {{DNNL_ARG_SRC, source.desc}},
-                        {{DNNL_ARG_DST, source.desc}},
-                        description.scratchpad_desc(),
-                        [description] { return dnnl::eltwise_forward(description); }};
-        const Purpose purpose = output.purpose(TT_DIRECTION_FORWARD);
-        builder.facts.emplace_back(purpose.text(), form.text());
-        builder.append(builder.forward, purpose, form, {{DNNL_ARG_SRC, &input.value}},
-                       {{DNNL_ARG_DST, &output.value.made()}});
+        if (input.fused) return;
+        const Form form = append(builder, builder.forward, input, output);
+        builder.facts.emplace_back(output.purpose(TT_DIRECTION_FORWARD).text(), form.text());
     }
 
-    void build_backward(Builder& builder, Node& input, Node& output) override {
+    void build_again(Builder& builder, const Inputs& inputs, Node& output) override {
+        output.value = Value(inputs[0]->value.made());
+        if (!inputs[0]->fused) append(builder, builder.backward, *inputs[0], output);
+    }
+
+    void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
+        Node& input = *inputs[0];
         if (!input.learns) return;
         if (!is_done_ && !input.masks_gradient) mask(builder, output, output);
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_DATA);
@@ -58,6 +53,19 @@ class Activation final : public LayerOfOne {
     }
 
   private:
+    Form append(Builder& builder, std::vector<Operation>& program, Node& input, const Node& output) const {
+        const Desc& desc = input.value.desc();
+        const auto description = describe_forward(builder, function_, desc);
+        const Form form{description.impl_info_str(),
+                        {{DNNL_ARG_SRC, desc}},
+                        {{DNNL_ARG_DST, desc}},
+                        description.scratchpad_desc(),
+                        [description] { return dnnl::eltwise_forward(description); }};
+        builder.append(program, output.purpose(TT_DIRECTION_FORWARD), form, {{DNNL_ARG_SRC, &input.value}},
+                       {{DNNL_ARG_DST, &output.value.made()}});
+        return form;
+    }
+
     // at.gradient *= derivative at the value that stands there, as work of the node `of`.
     void mask(Builder& builder, const Node& of, Node& at) {
         const Purpose purpose = of.purpose(TT_DIRECTION_BACKWARD_DATA);

@@ -22,8 +22,8 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = optimizer_words();
-constexpr const char* settings[] = {
-    "threads", "parallel", "convolution", "lengths", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
+constexpr const char* settings[] = {"threads",   "parallel",           "convolution",      "lengths",
+                                    "recompute", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
 
 std::string library_version() {
     const dnnl_version_t& version = *dnnl_version();
@@ -67,6 +67,8 @@ class OneDnn final : public Backend {
             convolution_ = read_algorithm(value);
         } else if (name == "lengths") {
             way_ = read_way(name, value, {Way::kPadded, Way::kRounded});
+        } else if (name == "recompute") {
+            recompute_ = layers::read_recompute(name, value);
         } else if (name == "onednn.max_cpu_isa") {
             limit_isa(value);
         } else if (name == "onednn.math_mode") {
@@ -82,6 +84,8 @@ class OneDnn final : public Backend {
         if (name == "parallel") return {"product", "onednn: has no other"};
         if (name == "convolution") return read_convolution();
         if (name == "lengths") return {word_of(way_), "onednn: the primitives that it makes"};
+        if (name == "recompute")
+            return layers::read_back(recompute_, !graph_.nodes.empty(), graph_.recomputed);
         if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
         if (name == "onednn.math_mode") return {math_mode(), "dnnl_get_default_fpmath_mode()"};
         throw unknown_setting(name, description());
@@ -190,6 +194,7 @@ class OneDnn final : public Backend {
                   {"onednn.threading", version.cpu_runtime == DNNL_RUNTIME_OMP ? "OpenMP" : "not OpenMP"},
                   {"layout", layout_report_}};
         all.insert(all.end(), graph_.facts.begin(), graph_.facts.end());
+        if (graph_.recomputed.values > 0) all.emplace_back("recomputed", graph_.recomputed.words());
         if (const int64_t steps = graph_.tally.most(); steps > 0)
             all.emplace_back(TT_SEQUENCE_STEPS_FACT, std::to_string(steps));
         return all;
@@ -283,8 +288,8 @@ class OneDnn final : public Backend {
         Candidate last{Layout::kChannelsLast}, blocked{Layout::kBlocked};
         const auto make = [&](Candidate& one) {
             graph_ = {};  // one at a time: a graph holds all activations
-            graph_ = make_graph(engine_, stream_, one.layout, convolution_, way_, build, optimizer_,
-                                one.decisions);
+            graph_ = make_graph(engine_, stream_, one.layout, convolution_, way_, recompute_, build,
+                                optimizer_, one.decisions);
         };
         make(last);
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
@@ -395,6 +400,7 @@ class OneDnn final : public Backend {
     std::string math_mode_ = "strict";
     Algorithm convolution_ = Algorithm::kDirect;
     Way way_ = Way::kRounded;
+    layers::Recompute recompute_ = layers::Recompute::kByDefault;
     bool learns_ = false;
     int64_t batch_size_ = 0;
     dnnl::engine engine_;

@@ -27,19 +27,28 @@ class BatchNorm final : public Join {
         // Where a primitive of another kind would be taken for the relu's sake, the relu is one of its own.
         if (output.fused && !is_fast(builder, desc, fused | flags)) output.fused.reset();
         if (output.fused) output.masks_gradient = true;
-        const Tensor made = allocate(builder.engine(), desc);
+        const Tensor made = output.is_recomputed ? builder.lend(desc) : allocate(builder.engine(), desc);
         if (builder.learns()) {
             builder.runs = Runs::kTraining;
             build_training(builder, purpose, output.fused ? fused | flags : flags, made);
             builder.runs = Runs::kInference;
         }
-        build_inference(builder, purpose, output.fused ? fused | flags : flags, made);
+        const Form form =
+            append_known(builder, builder.forward, output, states[0]->value, states[1]->value, made);
+        builder.facts.emplace_back(builder.learns() ? purpose.text() + " in inference" : purpose.text(),
+                                   form.text());
         builder.runs = Runs::kAlways;
         output.value =
             Value(output.shape.size() == 2 ? alias(builder.engine(), made, plain(output.shape)) : made);
     }
 
     bool needs_its_output() const override { return false; }
+
+    void build_again(Builder& builder, const Inputs&, Node& output) override {
+        const Tensor made = builder.lend(source_.desc());
+        append_known(builder, builder.backward, output, mean_, variance_, made);
+        output.value = Value(made);
+    }
 
     void build_backward(Builder& builder, const Inputs& inputs, Node& output) override {
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD);
@@ -154,32 +163,29 @@ class BatchNorm final : public Join {
                                        builder.runs});
     }
 
-    void build_inference(Builder& builder, const Purpose& purpose, dnnl::normalization_flags asked,
-                         const Tensor& made) {
+    // By a mean and a variance that are known.
+    Form append_known(Builder& builder, std::vector<Operation>& program, const Node& output, Value& mean,
+                      Value& variance, const Tensor& made) {
         const auto description =
             describe_norm(builder.engine(), builder.attributes(), dnnl::prop_kind::forward_inference,
-                          source_.desc(), epsilon_, asked | running);
+                          source_.desc(), epsilon_, (output.fused ? fused | flags : flags) | running);
         const Form form{description.impl_info_str(),
                         {{DNNL_ARG_SRC, source_.desc()},
                          {DNNL_ARG_SCALE, parameters[0]->value.desc()},
                          {DNNL_ARG_SHIFT, parameters[1]->value.desc()},
-                         {DNNL_ARG_MEAN, states[0]->value.desc()},
-                         {DNNL_ARG_VARIANCE, states[1]->value.desc()}},
+                         {DNNL_ARG_MEAN, mean.desc()},
+                         {DNNL_ARG_VARIANCE, variance.desc()}},
                         {{DNNL_ARG_DST, made.desc}},
                         description.scratchpad_desc(),
                         [description] { return dnnl::batch_normalization_forward(description); }};
-        builder.facts.emplace_back(output_fact(builder, purpose), form.text());
-        builder.append(builder.forward, purpose, form,
+        builder.append(program, output.purpose(TT_DIRECTION_FORWARD), form,
                        {{DNNL_ARG_SRC, &source_},
                         {DNNL_ARG_SCALE, &parameters[0]->value},
                         {DNNL_ARG_SHIFT, &parameters[1]->value},
-                        {DNNL_ARG_MEAN, &states[0]->value},
-                        {DNNL_ARG_VARIANCE, &states[1]->value}},
+                        {DNNL_ARG_MEAN, &mean},
+                        {DNNL_ARG_VARIANCE, &variance}},
                        {{DNNL_ARG_DST, &made}});
-    }
-
-    static std::string output_fact(const Builder& builder, const Purpose& purpose) {
-        return builder.learns() ? purpose.text() + " in inference" : purpose.text();
+        return form;
     }
 
     const float epsilon_;

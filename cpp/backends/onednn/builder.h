@@ -134,11 +134,16 @@ class Builder {
     }
 
     // Memory for what nobody reads any more when a step's operations have gone past it: gradients of values,
-    // and results on their way to another format. Operations run in the order in which they are appended, so
-    // whoever asks for the same format when no tensor holds it any more may have it.
+    // values that are recomputed, and results on their way to another format. Operations run in the order in
+    // which they are appended, so whoever asks when no tensor holds it any more may have it, in any format:
+    // what fits most tightly. (Where a format pads channels, the primitive that writes it pads with zeros.)
     Tensor lend(const Desc& desc) {
+        const Tensor* tightest = nullptr;
         for (const Tensor& one : lent_)
-            if (one.desc == desc && one.lease.use_count() == 1) return one;
+            if (one.lease.use_count() == 1 && one.desc.get_size() >= desc.get_size() &&
+                (!tightest || one.desc.get_size() < tightest->desc.get_size()))
+                tightest = &one;
+        if (tightest) return alias(engine_, *tightest, desc);
         Tensor made = allocate(engine_, desc);
         made.lease = std::make_shared<char>();
         return lent_.emplace_back(std::move(made));

@@ -10,6 +10,7 @@
 
 #include "layers/loss.h"
 #include "onednn/catalog.h"
+#include "onednn/recomputed.h"
 #include "onednn/update.h"
 
 namespace timetrial::onednn {
@@ -37,6 +38,7 @@ struct Graph {
     std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
     dnnl::memory scratchpad;  // of all primitives
     Facts facts;
+    layers::Recomputed recomputed;
     StepTally tally;
 
     // The inputs of a step are where the batch says. `data(node)` is that place, for the node of an input.
@@ -141,8 +143,11 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
         if (pooling && pooling->takes_maximum() && before && before->is_relu() && inputs[0]->readers == 1 &&
             !nodes[inputs[0]->inputs[0]].masks_gradient)
             before->build_backward_behind_pooling(builder, *inputs[0], node);
+        for (const std::size_t again : node.recomputes)
+            nodes[again].layer->build_again(builder, inputs_of(nodes, nodes[again]), nodes[again]);
         node.layer->build_backward(builder, inputs, node);
         node.gradient = Value();  // read for the last time
+        if (node.is_recomputed) forget(nodes, {i});
         if (node.layer->parameters.empty()) continue;
         Update update(numbers);
         for (const auto& parameter : node.layer->parameters) update.add(*parameter);
@@ -168,12 +173,13 @@ inline void add_head(Builder& builder, std::vector<Node>& nodes, Head& head, std
 }
 
 inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, Layout layout,
-                        Algorithm convolution, Way way, const tt_build& build, const Optimizer& optimizer,
-                        Decisions& decisions) {
+                        Algorithm convolution, Way way, layers::Recompute recompute, const tt_build& build,
+                        const Optimizer& optimizer, Decisions& decisions) {
     const std::vector<timetrial::Layer> layers = read_layers(*build.network);
     const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
     Graph graph;
     graph.nodes = make_nodes(layers, optimizer, *build.network, graph.heads);
+    if (learns) graph.recomputed = mark_recomputed(graph.nodes, recompute);
     Builder builder(engine, stream, layout, convolution, way, learns, decisions);
     std::vector<Node>& nodes = graph.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -184,6 +190,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
             continue;
         }
         nodes[i].layer->build_forward(builder, inputs_of(nodes, nodes[i]), nodes[i]);
+        forget(nodes, nodes[i].recomputes);
         if (dynamic_cast<const Flatten*>(nodes[i].layer.get())) {
             const auto source = std::ranges::find(graph.over_inputs, nodes[i].inputs[0],
                                                   &std::pair<std::size_t, std::size_t>::first);

@@ -22,11 +22,13 @@ struct Node {
     std::size_t readers = 0;  // of the value; who reads it twice counts twice
     bool learns = false;      // it or something before it has parameters
     Value value;
-    Value gradient;                // of the loss; exists where the node learns
-    std::vector<Tensor> parts;     // of the gradient, as the readers hand them back
-    std::optional<Eltwise> fused;  // the activation behind it, which its own primitive applies
-    bool masks_gradient = false;   // and its way back multiplies by the derivative of that
-    bool is_overwritten = false;   // by its reader: its own value is nowhere to be read
+    Value gradient;                       // of the loss; exists where the node learns
+    std::vector<Tensor> parts;            // of the gradient, as the readers hand them back
+    std::optional<Eltwise> fused;         // the activation behind it, which its own primitive applies
+    bool masks_gradient = false;          // and its way back multiplies by the derivative of that
+    bool is_overwritten = false;          // by its reader, or not kept: its own value is nowhere to be read
+    bool is_recomputed = false;           // where the way back of its reader begins, and not kept until then
+    std::vector<std::size_t> recomputes;  // those that its own way back begins with
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };
@@ -57,6 +59,11 @@ class Layer {
 
     // Makes output.value and appends to builder.forward.
     virtual void build_forward(Builder& builder, const Inputs& inputs, Node& output) = 0;
+
+    // The same value once more, by operations of builder.backward: of nodes that are recomputed.
+    virtual void build_again(Builder& builder, const Inputs& inputs, Node& output) {
+        (void)builder, (void)inputs, (void)output;
+    }
 
     // Appends to builder.backward: the parameters' gradients, and those of the inputs that learn, which it
     // hands back.

@@ -63,6 +63,13 @@ SETTINGS: dict[str, SettingKind] = {
         ("by_shape", "im2col", "direct", "winograd", "auto"),
         default="by_shape in eigen and cblas, direct in onednn",
     ),
+    "recompute": SettingKind(
+        "whether eigen, cblas and onednn compute the output of a batch_norm that a convolution alone reads once "
+        "more on the way back, instead of keeping it: recompute=on,off",
+        "what the plug-in built",
+        ("on", "off"),
+        default="on in eigen and cblas, and in onednn where it saves 128 MB or more",
+    ),
     "affinity": SettingKind(
         "which CPUs the contender may use: affinity=0-1 or 0+2; or as many as it has threads: compact "
         "(few cores), spread (many), each (spread, a thread on each)",
