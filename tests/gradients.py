@@ -35,16 +35,25 @@ def network() -> Network:
 def gradient(plugin: str | Path, settings: dict[str, str], *, flat: bool = False) -> Gradient:
     """Of all parameters, one after the other. `plugin`: one of timetrial's by name, or a path. `flat`: images
     whose pixels are all the same."""
+    return all_of(built(plugin, network(), settings, flat=flat))
+
+
+def built(plugin: str | Path, net: Network, settings: dict[str, str], *, flat: bool = False) -> Backend:
+    """Behind one step of the task gradient, with a batch of 8."""
     preload = [find("onednn-pypi")] if plugin == "onednn" else []
     path = native_dir() / "backends" / f"{plugin}.so" if isinstance(plugin, str) else plugin
-    backend, net = Backend(path, preload=preload), network()
+    backend = Backend(path, preload=preload)
     for name, value in settings.items():
         backend.configure(name, value)
     draw = np.random.default_rng(1)
-    weights = {p["name"]: draw.normal(size=p["shape"]).astype(np.float32) for p in net.parameters}
+    weights = {p["name"]: draw.normal(size=p["shape"]).astype(np.float32) for p in net.initial_tensors}
     images = draw.normal(size=(8, 4, 12, 12)).astype(np.float32)
     backend.build(net, weights, SGD, ["gradient"])
     backend.step("gradient", {"images": np.ones_like(images) if flat else images, "labels": np.arange(8) % 4})
+    return backend
+
+
+def all_of(backend: Backend) -> Gradient:
     return np.concatenate([one.ravel() for _, one in sorted(backend.tensors("gradient").items())])
 
 

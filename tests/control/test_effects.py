@@ -18,7 +18,7 @@ from fake_cblas import fake_cblas
 from gradients import SGD, gradient, network
 from launching import make_plan, words
 
-from timetrial.core import Backend, BackendError
+from timetrial.core import Backend, BackendError, Network, images_and_labels
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import native_dir
 from timetrial.launch import run_launch
@@ -30,6 +30,27 @@ def test_an_algorithm_has_bits_of_its_own() -> None:
     one, other = (gradient(backend, {"threads": "1", "convolution": word}) for word in ("im2col", "winograd"))
     np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
     assert (one != other).any()
+
+
+@pytest.mark.effect("recompute")
+@pytest.mark.parametrize("backend", ["eigen-sse2", "onednn"])
+def test_what_is_recomputed_is_nowhere_to_be_read(backend: str) -> None:
+    nodes = [
+        {"name": "first", "kind": "conv2d", "attributes": {"channels": 8, "kernel": 1}},
+        {"name": "norm", "kind": "batch_norm"},
+        {"name": "relu", "kind": "relu6"},
+        {"name": "last", "kind": "conv2d", "attributes": {"channels": 4, "kernel": 3}},
+        {"name": "pool", "kind": "global_avg_pool2d"},
+        {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["pool", "labels"]},
+    ]
+    shown, found = {}, {}
+    for word in ("on", "off"):
+        settings = {"threads": "1", "recompute": word}
+        plugin = gradients.built(backend, Network(nodes, 8, images_and_labels((4, 12, 12))), settings)
+        shown[word], found[word] = plugin.tensors("activation").keys(), gradients.all_of(plugin)
+        assert plugin.read_setting("recompute").effective == word
+    assert shown["off"] - shown["on"] == {"relu"}
+    np.testing.assert_allclose(found["on"], found["off"], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.effect("reference.ties")
