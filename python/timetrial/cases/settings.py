@@ -64,8 +64,8 @@ SETTINGS: dict[str, SettingKind] = {
         default="by_shape in eigen and cblas, direct in onednn",
     ),
     "recompute": SettingKind(
-        "whether eigen, cblas and onednn compute what a convolution alone reads of a batch_norm once more on the "
-        "way back, instead of keeping it: recompute=on,off",
+        "whether eigen, cblas and onednn compute what a convolution alone reads of a batch_norm once more on "
+        "the way back, instead of keeping it: recompute=on,off",
         "what the plug-in built",
         ("on", "off"),
         default="on in eigen and cblas, and in onednn where it saves 128 MB or more",
