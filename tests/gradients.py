@@ -38,8 +38,10 @@ def gradient(plugin: str | Path, settings: dict[str, str], *, flat: bool = False
     return all_of(built(plugin, network(), settings, flat=flat))
 
 
-def built(plugin: str | Path, net: Network, settings: dict[str, str], *, flat: bool = False) -> Backend:
-    """Behind one step of the task gradient, with a batch of 8."""
+def built(
+    plugin: str | Path, net: Network, settings: dict[str, str], *, task: str = "gradient", flat: bool = False
+) -> Backend:
+    """For this task alone, behind one step of it with a batch of 8."""
     preload = [find("onednn-pypi")] if plugin == "onednn" else []
     path = native_dir() / "backends" / f"{plugin}.so" if isinstance(plugin, str) else plugin
     backend = Backend(path, preload=preload)
@@ -48,8 +50,8 @@ def built(plugin: str | Path, net: Network, settings: dict[str, str], *, flat: b
     draw = np.random.default_rng(1)
     weights = {p["name"]: draw.normal(size=p["shape"]).astype(np.float32) for p in net.initial_tensors}
     images = draw.normal(size=(8, 4, 12, 12)).astype(np.float32)
-    backend.build(net, weights, SGD, ["gradient"])
-    backend.step("gradient", {"images": np.ones_like(images) if flat else images, "labels": np.arange(8) % 4})
+    backend.build(net, weights, SGD, [task])
+    backend.step(task, {"images": np.ones_like(images) if flat else images, "labels": np.arange(8) % 4})
     return backend
 
 

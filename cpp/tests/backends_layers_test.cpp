@@ -166,7 +166,6 @@ TEST_P(Layers, Conv2dStrideAndPaddingIsExact) {
 
 TEST_P(Layers, Convolutions) { expect_convolutions(maker()); }
 
-// Integers make many ties: the first maximum must win everywhere.
 // Weight gradients of more than 256 KB lie in one room, layer after layer; one of a pair is pointwise.
 TEST_P(Layers, SumsLargeWeightGradientsAtOnce) {
     const std::vector<NodeSpec> specs{
@@ -191,6 +190,7 @@ TEST_P(Layers, SumsLargeWeightGradientsAtOnce) {
     expect_same_in_parts(ours, parts);
 }
 
+// Integers make many ties: the first maximum must win everywhere.
 TEST_P(Layers, MaxPoolIsExact) {
     expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 8, 8});
     expect_exact(node("middle", "max_pool2d", {{"kernel", 2.0}}), {2, 9, 9});  // a row and a column dropped

@@ -48,7 +48,9 @@ using Pair = std::vector<double>;
 // ---- normalization
 
 TEST_P(OneDnn, Normalizes) {
-    for (const double channels : {5.0, 16.0}) expect_normalized(make(), channels);
+    for (const double channels : {5.0, 16.0})
+        for (const char* recompute : {"on", "off"})
+            expect_normalized(make({{"recompute", recompute}}), channels);
 }
 TEST_P(OneDnn, GoesAlongTime) {
     if (std::string(GetParam()) == "1") return expect_sequences(make(), TT_F32);

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import gradients
 import numpy as np
@@ -21,6 +22,7 @@ from launching import make_plan, words
 from timetrial.core import Backend, BackendError, Network, images_and_labels
 from timetrial.core.cpu import cpu_flags
 from timetrial.core.native import native_dir
+from timetrial.errors import Unavailable
 from timetrial.launch import run_launch
 
 
@@ -35,7 +37,7 @@ def test_an_algorithm_has_bits_of_its_own() -> None:
 @pytest.mark.effect("recompute")
 @pytest.mark.parametrize("backend", ["eigen-sse2", "onednn"])
 def test_what_is_recomputed_is_nowhere_to_be_read(backend: str) -> None:
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"name": "first", "kind": "conv2d", "attributes": {"channels": 8, "kernel": 1}},
         {"name": "norm", "kind": "batch_norm"},
         {"name": "relu", "kind": "relu6"},
@@ -43,14 +45,17 @@ def test_what_is_recomputed_is_nowhere_to_be_read(backend: str) -> None:
         {"name": "pool", "kind": "global_avg_pool2d"},
         {"name": "loss", "kind": "softmax_cross_entropy", "inputs": ["pool", "labels"]},
     ]
-    shown, found = {}, {}
+    net, shown, found = Network(nodes, 8, images_and_labels((4, 12, 12))), {}, {}
     for word in ("on", "off"):
-        settings = {"threads": "1", "recompute": word}
-        plugin = gradients.built(backend, Network(nodes, 8, images_and_labels((4, 12, 12))), settings)
+        plugin = gradients.built(backend, net, {"threads": "1", "recompute": word})
         shown[word], found[word] = plugin.tensors("activation").keys(), gradients.all_of(plugin)
         assert plugin.read_setting("recompute").effective == word
     assert shown["off"] - shown["on"] == {"relu"}
     np.testing.assert_allclose(found["on"], found["off"], rtol=1e-4, atol=1e-5)
+    plugin = gradients.built(backend, net, {"threads": "1", "recompute": "on"}, task="forward")
+    with pytest.raises(Unavailable, match=r"nothing is recomputed here\. It can be in a task that learns"):
+        plugin.read_setting("recompute")
+    assert plugin.tensors("activation").keys() == shown["off"]
 
 
 @pytest.mark.effect("reference.ties")

@@ -55,8 +55,6 @@ class Correlation {
         for (int thread = 0; thread < threads; ++thread) own_.emplace_back(weights);
     }
 
-    int64_t taps() const { return taps_; }  // of x, for each value of y
-
     // y from x; `bias` may be null.
     void forward(const T* weight, const T* bias, const T* x, T* y, bool add, Share images, int thread) {
         T* const columns = rooms_->call.of(thread);

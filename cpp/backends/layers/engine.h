@@ -65,8 +65,9 @@ class Engine : public Backend {
     void build(const tt_build& build) override {
         optimizer_ = read_optimizer(build.optimizer, description_.optimizers);
         pool_ = std::make_unique<ThreadPool>(threads_);
+        const bool learns = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         graph_ = make_graph<T, Product>(*build.network, threads_, optimizer_, convolution_,
-                                        recompute_ != Recompute::kOff);
+                                        learns && recompute_ != Recompute::kOff);
         targets_.resize(graph_.heads.size());
         losses_.resize(static_cast<std::size_t>(threads_));
         watch_.resize(static_cast<std::size_t>(threads_), graph_.nodes.size() + graph_.heads.size());

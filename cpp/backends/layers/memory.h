@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "layers/convolved.h"
 #include "layers/graph.h"
 #include "layers/recompute.h"
 
@@ -42,24 +43,24 @@ void mark_in_place(Graph<T>& graph, const std::vector<bool>& learns) {
 }
 
 // A normalization's output costs one pass over its input, which its way back needs anyhow. So where a
-// convolution or the like is all that reads it, perhaps behind activations in place, it is not kept: it is
-// computed for the reader, and once more where that one's way back begins. These nodes stand next to each
-// other, so that no two such values are needed at a time, and one buffer serves all. Threads meet in front of
-// each: it is computed by channels, and read by images.
+// convolution is all that reads it, perhaps behind an activation in place, it is not kept: it is computed for
+// the reader, and once more where that one's way back begins, which looks at it. These nodes stand next to
+// each other, so that no two such values are needed at a time, and one buffer serves all. Threads meet in
+// front of each: it is computed by channels, and read by images.
 template <typename T>
 void mark_recomputed(Graph<T>& graph) {
     const std::vector<int> consumers = readers_of(graph);
     for (std::size_t i = graph.n_inputs; i < graph.nodes.size(); ++i) {
         const Node<T>& first = graph.nodes[i];
-        if (!first.layer->may_be_recomputed() || !first.by_channel || first.output.shape.flat) continue;
-        std::size_t last = i;
-        const auto is_next = [&](const Node<T>& node) {
-            return node.in_place && node.inputs.size() == 1 && node.inputs[0] == last && node.by_channel;
+        if (!first.layer->may_be_recomputed() || first.output.shape.flat) continue;
+        const auto reads = [&](std::size_t reader, std::size_t node) {
+            return reader < graph.nodes.size() && graph.nodes[reader].inputs == std::vector{node};
         };
-        while (last + 1 < graph.nodes.size() && is_next(graph.nodes[last + 1])) ++last;
-        if (last + 1 == graph.nodes.size() || consumers[last] != 1) continue;
+        // Two activations in place are never behind each other: the first one's way back looks at its output.
+        const std::size_t last = reads(i + 1, i) && graph.nodes[i + 1].in_place ? i + 1 : i;
+        if (!reads(last + 1, last) || consumers[last] != 1) continue;
         Node<T>& reader = graph.nodes[last + 1];
-        if (reader.by_channel || reader.in_place || std::ranges::count(reader.inputs, last) != 1) continue;
+        if (dynamic_cast<const Convolved<T>*>(reader.layer.get()) == nullptr) continue;
         for (std::size_t one = i; one <= last; ++one) {
             graph.nodes[one].recomputed = graph.nodes[one].overwritten = true;
             reader.recomputes.push_back(one);

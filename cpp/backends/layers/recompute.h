@@ -12,7 +12,9 @@ namespace timetrial::layers {
 
 enum class Recompute { kByDefault, kOn, kOff };
 
-inline std::string word_of(Recompute asked) { return asked == Recompute::kOff ? "off" : "on"; }
+inline std::string word_of(Recompute asked) {
+    return asked == Recompute::kOn ? "on" : asked == Recompute::kOff ? "off" : "by default";
+}
 
 inline Recompute read_recompute(std::string_view name, std::string_view value) {
     if (value == "on") return Recompute::kOn;
@@ -33,9 +35,8 @@ inline Reading read_back(Recompute asked, bool is_built, const Recomputed& built
     if (!is_built) return {word_of(asked), "what was asked: build() decides"};
     if (asked == Recompute::kOn && built.values == 0)
         throw Unsupported(
-            "recompute = 'on': nothing was; what can be is the output of a batch_norm that a convolution "
-            "alone "
-            "reads, in f32");
+            "recompute = 'on': nothing is recomputed here. It can be in a task that learns, in f32, where a "
+            "convolution alone reads a batch_norm");
     return {built.values > 0 ? "on" : "off", "what was built: " + built.words()};
 }
 

@@ -56,6 +56,12 @@ struct Purpose {
 // What the trials of a layout found, by the operation's text: who builds it again needs no second trial.
 using Decisions = std::map<std::string, Trial::Result>;
 
+// What operations use one after the other; the programs need it as long as they run.
+struct SharedMemory {
+    dnnl::memory scratchpad;  // of all primitives
+    std::vector<Tensor> lent;
+};
+
 class Builder {
   public:
     Builder(dnnl::engine engine, dnnl::stream stream, Layout layout, Algorithm convolution, Way way,
@@ -135,12 +141,16 @@ class Builder {
 
     // Memory for what nobody reads any more when a step's operations have gone past it: gradients of values,
     // values that are recomputed, and results on their way to another format. Operations run in the order in
-    // which they are appended, so whoever asks when no tensor holds it any more may have it, in any format:
-    // what fits most tightly. (Where a format pads channels, the primitive that writes it pads with zeros.)
+    // which they are appended, so whoever asks when no tensor holds it any more may have it: what fits most
+    // tightly. Formats that pad channels rely on zeros there, so such memory stays with its own format.
     Tensor lend(const Desc& desc) {
+        const auto fits = [&](const Tensor& one) {
+            if (one.desc == desc) return true;
+            return !is_padded(one.desc) && !is_padded(desc) && one.desc.get_size() >= desc.get_size();
+        };
         const Tensor* tightest = nullptr;
         for (const Tensor& one : lent_)
-            if (one.lease.use_count() == 1 && one.desc.get_size() >= desc.get_size() &&
+            if (one.lease.use_count() == 1 && fits(one) &&
                 (!tightest || one.desc.get_size() < tightest->desc.get_size()))
                 tightest = &one;
         if (tightest) return alias(engine_, *tightest, desc);
@@ -168,15 +178,15 @@ class Builder {
             format_of(from.desc) + " -> " + format_of(to.desc));
     }
 
-    // When all is appended: the memory that the programs need as long as they run.
-    dnnl::memory finish() {
+    // When all is appended.
+    SharedMemory finish() {
         std::size_t bytes = 1;
         for (const dnnl::memory& part : scratchpads_) bytes = std::max(bytes, part.get_desc().get_size());
         const auto floats = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
         dnnl::memory shared(plain({floats}), engine_);
         for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.get_data_handle());
         facts.emplace_back("reorders per step", std::to_string(reorders_));
-        return shared;
+        return {std::move(shared), std::move(lent_)};
     }
 
     // Between two tensors of one format.

@@ -36,7 +36,7 @@ struct Graph {
     std::vector<Operation> backward;  // with the update of each layer as soon as its gradients are there
     // Of the update under way: the updates of the layers read them here.
     std::shared_ptr<layers::UpdateNumbers<float>> numbers = std::make_shared<layers::UpdateNumbers<float>>();
-    dnnl::memory scratchpad;  // of all primitives
+    SharedMemory shared;
     Facts facts;
     layers::Recomputed recomputed;
     StepTally tally;
@@ -201,7 +201,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     }
     for (std::size_t i = 0; i < graph.heads.size(); ++i) add_head(builder, nodes, graph.heads[i], i);
     if (learns) build_backward(builder, nodes, graph.numbers);
-    graph.scratchpad = builder.finish();
+    graph.shared = builder.finish();
     graph.forward = std::move(builder.forward);
     graph.backward = std::move(builder.backward);
     graph.facts = std::move(builder.facts);

@@ -16,8 +16,8 @@
 
 namespace timetrial::onednn {
 
-// By default only where it saves as much as this: it costs time (MobileNet v2 5 to 10 % of a step, for a
-// third of the memory), and of less hardly anybody would see the difference.
+// By default only where it saves as much as this: it costs a pass over each value, and of less hardly anybody
+// would see the difference.
 inline constexpr std::int64_t worth_recomputing = std::int64_t{128} << 20;
 
 struct Chain {

@@ -38,6 +38,13 @@ inline std::string format_of(const Desc& desc) {
     return "blocked";
 }
 
+// Whether more is stored than the extents hold.
+inline bool is_padded(const Desc& desc) {
+    std::size_t bytes = sizeof(float);
+    for (const dnnl::memory::dim extent : dims_of(desc)) bytes *= static_cast<std::size_t>(extent);
+    return desc.get_size() != bytes;
+}
+
 struct Tensor {
     Desc desc;
     dnnl::memory memory;
