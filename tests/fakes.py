@@ -17,6 +17,7 @@ from timetrial.cases.case import Case, Workload
 from timetrial.core.network import LeastBytes
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.engine import Engine
+from timetrial.races.racing import ROUNDS
 from timetrial.records import store
 from timetrial.records.files import mark_of
 from timetrial.records.model import (
@@ -240,11 +241,12 @@ class FakeEngine:
         return records
 
     def _race(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
-        """Ten turns of twelve steps, the first two cold; launches scatter by half a percent."""
+        """Turns of twelve steps, the first two cold; launches scatter by half a percent."""
         rng = np.random.default_rng(plan.block * 100 + plan.position)
         step = STEP_NS.get(plan.case.backend, 100_000) * self.factor(plan) * (1 + 0.005 * rng.normal())
-        turns = [[int(2 * step)] * 2 + [int(step)] * 10 for _ in range(10)]
-        return write_launch(plan, record, [[10**6], [10**6] * 3, *turns], ["first", "warmup"] + ["turn"] * 10)
+        turns = [[int(2 * step)] * 2 + [int(step)] * 10 for _ in range(ROUNDS)]
+        kinds = ["first", "warmup"] + ["turn"] * ROUNDS
+        return write_launch(plan, record, [[10**6], [10**6] * 3, *turns], kinds)
 
     def _profile(self, plan: Any, record: LaunchRecord) -> LaunchRecord:
         """Layers that add up to a step, and plain steps that take 2 % less."""

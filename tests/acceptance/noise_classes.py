@@ -4,7 +4,7 @@ are made of.
 All sizes are natural logarithms, so about fractions. Per launch: scatter of launches (normal, or with a slow
 mode, or Cauchy). Over a session: a linear drift, a random walk, a sine. Per segment: the first step after a
 pause is slower, and so may be whoever is first in a round. Per step: AR(1) noise, spikes, Cauchy noise, and
-a clock of coarse ticks. One session is 24 pairs of 10 rounds of 2 segments.
+a clock of coarse ticks. One session is 24 pairs, each of as many rounds of 2 segments as in a race.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from scipy import signal
 
 from timetrial.heats.lengths import FEWEST_RACE_STEPS
 from timetrial.launch import schedule
+from timetrial.races.racing import ROUNDS
 from timetrial.statistics.trimmed import trimmed_location
 
 Array = npt.NDArray[np.float64]
 
-PAIRS, ROUNDS = 24, 10
+PAIRS = 24
 STEPS = FEWEST_RACE_STEPS  # of a turn: longer ones know more
 FIRST_STEP = 0.058  # what the first step after a pause costs; it is left out, as in a race
 

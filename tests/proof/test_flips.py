@@ -133,11 +133,11 @@ def test_a_decision_on_the_edge_is_shown(stage: Stage) -> None:
         assert all(one.passed for one in parity.comparisons)
 
 
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("more", [(0, None), (1, None), (0, 1, 2, None)])
 def test_a_decision_is_found_behind_those_that_are_tried_first(
-    stage: Stage, first: int, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, more: tuple[int | None, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timetrial.proof.court.FIRST_TURNED", first)
+    monkeypatch.setattr("timetrial.proof.court.MORE_TURNED", more)
     gradient = stage.turned("relu unit 4 of image 2")
     parity = stage.judged(gradient)
     assert parity.status == "passed", parity.reason

@@ -53,8 +53,40 @@ struct Purpose {
     std::string text() const { return name + " " + tt_direction_word(direction); }
 };
 
-// What the trials of a layout found, by the operation's text: who builds it again needs no second trial.
-using Decisions = std::map<std::string, Trial::Result>;
+// What the trials of a layout found. Who builds an operation again needs no second trial, and operations that
+// are alike (same direction, forms and formats at hand) need one between them.
+struct Decisions {
+    std::map<std::string, Trial::Result> by_operation, by_likeness;
+
+    template <class Try>
+    const Trial::Result& of(const Purpose& purpose, const std::vector<Form>& forms, const Homes& homes,
+                            const Try& tried) {
+        const auto [found, is_new] = by_operation.try_emplace(purpose.text());
+        if (!is_new) return found->second;
+        const auto [same, is_first] = by_likeness.try_emplace(likeness(purpose, forms, homes));
+        if (is_first) same->second = tried();
+        return found->second = same->second;
+    }
+
+  private:
+    static std::string likeness(const Purpose& purpose, const std::vector<Form>& forms, const Homes& homes) {
+        std::string words = tt_direction_word(purpose.direction);
+        const auto add = [&words](const Desc& desc) {
+            words += ' ' + format_of(desc);
+            for (const dnnl::memory::dim extent : dims_of(desc)) words += ',' + std::to_string(extent);
+        };
+        for (const Form& form : forms) {
+            words += "; " + form.implementation;
+            for (const std::vector<Port>* ports : {&form.reads, &form.writes})
+                for (const Port& port : *ports) add(port.desc);
+        }
+        for (const auto& [argument, at_hand] : homes) {
+            words += "; " + std::to_string(argument);
+            for (const Desc& desc : at_hand) add(desc);
+        }
+        return words;
+    }
+};
 
 // What operations use one after the other; the programs need it as long as they run.
 struct SharedMemory {
@@ -102,9 +134,8 @@ class Builder {
         std::vector<Form> all = forms.worth_trying();
         if (convolution_ == Algorithm::kWinograd) prefer_winograd(all);
         if (all.empty()) throw Unsupported("oneDNN has no implementation for " + purpose.text());
-        const auto [decision, is_new] = decisions_.try_emplace(purpose.text());
-        Trial::Result& result = decision->second;
-        if (is_new) result = trial_.fastest(all, homes);
+        const Trial::Result& result =
+            decisions_.of(purpose, all, homes, [&] { return trial_.fastest(all, homes); });
         const Form& form = all[result.chosen];
         facts.emplace_back(purpose.text(), form.text());
         if (!result.report.empty()) facts.emplace_back(purpose.text() + " trial", result.report);

@@ -104,9 +104,11 @@ inline void expect_one_value_a_block(const MakeTrainer& make) {
         trainer.step();
         return static_cast<double>(allocated_bytes() - before);
     };
-    const double value = sizeof(float) * 16.0 * batch * size * size, grown = (held(12) - held(4)) / 8;
+    // So many blocks that it makes no odds what all share: kernels that are compiled once, and values on
+    // their way to other formats, of which a timed trial may want some more or less.
+    const double value = sizeof(float) * 16.0 * batch * size * size, grown = (held(36) - held(4)) / 32;
     EXPECT_GT(grown, value);
-    EXPECT_LT(grown, 1.4 * value) << "and parameters and compiled primitives";
+    EXPECT_LT(grown, 1.4 * value) << "and parameters";
 }
 
 }  // namespace timetrial::testing

@@ -34,7 +34,7 @@ _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_LAUNCH_SCATTER = 0.015
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
 _STEPS_PER_EFFECTIVE = 2.0
-WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
+_WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,13 @@ def start_s(one: ReadyCase) -> float:
     return _START_S[one.contender.kind] if one.contender else 0.0
 
 
+def turns_warmup_ns(step_ns: float, most_ns: int) -> float:
+    """Of a launch in front of its turns."""
+    from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
+
+    return max(_WARMUP_SHARE * most_ns, FEWEST_WARMUP_STEPS * step_ns)
+
+
 def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a speed launch. By the standard error of a median, 1.25 times that of a mean."""
     effective = (1.25 * 1.96 * _TYPICAL_STEP_SCATTER / sizes.rule.half_width) ** 2
@@ -127,11 +134,11 @@ def _plain_steps_s(one: ReadyCase, sizes: Sizes) -> float:
 
 def _turns_s(one: ReadyCase, sizes: Sizes) -> float:
     """Of a launch in a heat, warm-up and turns."""
-    from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, TURN_NS, rides_of, turn_steps
+    from timetrial.heats.lengths import TURN_NS, rides_of, turn_steps
 
     step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
     turn_ns = turn_steps(step_ns) * step_ns
-    warmup_ns = max(WARMUP_SHARE * sizes.turns_warmup_ns, FEWEST_WARMUP_STEPS * step_ns)
+    warmup_ns = turns_warmup_ns(step_ns, sizes.turns_warmup_ns)
     return (warmup_ns + rides_of(turn_ns, sizes.rounds, sizes.turns_ns) * turn_ns) / 1e9
 
 

@@ -30,7 +30,7 @@ from timetrial.proof.comparisons import (
 )
 from timetrial.proof.coupled import explain_coupled
 from timetrial.proof.expected import Expected
-from timetrial.proof.flips import FIRST_TURNED, every_tie, explain, fits, turns
+from timetrial.proof.flips import MORE_TURNED, every_tie, explain, fits, turns
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import TIES, Answer, Judge, Ties
 from timetrial.proof.parts import evenly
@@ -224,7 +224,7 @@ class Court:
         }
         possible = [every_tie(self._judge, parameters, batch)] if ties == "all" else []
         left = turns(self._judge, parameters, batch, ties)
-        for many in (FIRST_TURNED, None):
+        for many in MORE_TURNED:
             possible += islice(left, many)
             corrected, words = explain(residual, answer.gradient, possible)
             yield replace(answer, gradient=corrected), words

@@ -43,7 +43,8 @@ TURNED_MARGIN = 1e-5  # what rounding may turn: sums of some thousand terms are 
 MOST_TURNED = 256  # units that are looked at, the closest first
 MOST_BYTES = 1_000_000_000  # of what all of them make different: of a larger network fewer are looked at,
 FEWEST_TURNED = 64  # and no fewer
-FIRST_TURNED = 8  # the closest of them, which explain most of what is turned, are tried by themselves first
+# The closest of them explain most of what is turned: so many are tried, then so many more, at last all.
+MORE_TURNED = (8, 8, 16, 32, 64, None)
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
 Doubles = NDArray[np.float64]

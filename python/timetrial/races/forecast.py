@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timetrial.experiment.estimate import WARMUP_SHARE, judging_s, proof_s, start_s, step_s
+from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, turns_warmup_ns
 from timetrial.experiment.validate import ReadyCase
 from timetrial.races.racing import ROUNDS, WARMUP_NS
 from timetrial.statistics.verdict import Rule
@@ -31,7 +31,7 @@ def race_forecast(
     proofs_s = sum(
         proof_s(one) + judging_s(one) for one in {one.case.content_id: one for one in live}.values()
     )
-    pair_s = sum(start_s(one) + _turns_s(one) for one in live)
+    pair_s = sum(start_s(one) for one in live) + _turns_s(live)
     return RaceForecast(
         sides=len(live),
         unavailable={names[one.case.id]: one.unavailable for one in ready if one.unavailable is not None},
@@ -42,8 +42,10 @@ def race_forecast(
     )
 
 
-def _turns_s(one: ReadyCase) -> float:
-    from timetrial.heats.lengths import TURN_NS, turn_steps
+def _turns_s(sides: Sequence[ReadyCase]) -> float:
+    """Of a pair: all sides take as many steps as the fastest."""
+    from timetrial.heats.lengths import TURN_NS, equal_steps
 
-    step_ns = 1e9 * step_s(one, one.case.task) or TURN_NS
-    return (WARMUP_SHARE * WARMUP_NS + ROUNDS * turn_steps(step_ns) * step_ns) / 1e9
+    step_ns = [1e9 * step_s(one, one.case.task) or TURN_NS for one in sides]
+    steps = ROUNDS * equal_steps(min(step_ns, default=TURN_NS))
+    return sum(turns_warmup_ns(ns, WARMUP_NS) + steps * ns for ns in step_ns) / 1e9

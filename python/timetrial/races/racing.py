@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan
     from timetrial.records.model import Purpose
 
-ROUNDS = 10
+ROUNDS = 8
 MOST_VOID = 3  # pairs that a failing side may cost before the race ends
-WARMUP_NS = 500_000_000  # at most; it ends as soon as the steps are steady
+WARMUP_NS = 200_000_000  # at most; it ends as soon as the steps are steady
 
 
 class RaceInterrupted(KeyboardInterrupt):
