@@ -67,7 +67,7 @@ def test_one_is_alive_while_another_is_judged(tmp_path: Path, monkeypatch: pytes
     assert sorted(told) == sorted(record.id for record in records)
     assert alive.most == 1
     assert alive.all == 6  # a proof is two launches
-    assert judge._judge_of.cache_info().currsize == 0  # their memory is there for heats
+    assert judge._made.cache_info().currsize == 0  # their memory is there for heats
 
 
 def test_proofs_side_by_side_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,10 +30,10 @@ def network(name: str, batch_size: int, shape: tuple[int, ...]) -> Network:
 def everything_is_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(judge, "REFERENCE_LIMIT", 0)
     monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))
-    judge._judge_of.cache_clear()
+    judge._made.cache_clear()
     judge._try_judge.cache_clear()
     yield
-    judge._judge_of.cache_clear()
+    judge._made.cache_clear()
     judge._try_judge.cache_clear()
 
 
@@ -74,6 +77,41 @@ def test_both_judges_agree_and_the_small_one_is_right() -> None:
         ]
         slope = (ends[0] - ends[1]) / 2e-6
         assert slope == pytest.approx(float(np.sum(theirs.gradient[name] * way)), rel=1e-4)
+
+
+def test_launches_that_begin_together_share_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that each of them made would hold its memory once more, and be tried once more."""
+    prepared = plan(tmp_path).prepared
+    make, made = NativeJudge.__init__, []
+
+    def slowly(self: NativeJudge, *words: Any, **more: Any) -> None:
+        made.append(self)
+        time.sleep(0.2)
+        make(self, *words, **more)
+
+    monkeypatch.setattr(NativeJudge, "__init__", slowly)
+    judge.forget_judges()
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(judge.judge_of, [prepared] * 3))
+    assert len(made) == 1
+    assert all(one is found[0] for one in found)
+
+
+def test_whoever_asks_a_shared_judge_keeps_others_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))  # the proof's batches are chosen anew
+    answer, asked = NativeJudge._answer, []
+
+    def alone(self: NativeJudge, *words: Any, **more: Any) -> Any:
+        asked.append(judge._ASKING.locked())
+        return answer(self, *words, **more)
+
+    monkeypatch.setattr(NativeJudge, "_answer", alone)
+    record = run_launch(plan(tmp_path))
+    assert record.outcome == "ok", words(record)
+    assert asked
+    assert all(asked)
 
 
 def test_where_the_large_one_judges_the_small_one_judges_the_proofs_own_recipe(

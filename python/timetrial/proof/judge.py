@@ -9,11 +9,12 @@ while something is timed there.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -27,6 +28,7 @@ from timetrial.contenders.settings import job_settings
 from timetrial.control.cpus import allowed_cpus
 from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
+from timetrial.processes.own_memory import give_back_freed
 from timetrial.proof.parts import PartJudge, part_of
 from timetrial.questions.observed import Tensors
 from timetrial.workloads import Prepared
@@ -91,8 +93,8 @@ class JudgingBackend:
         return self.backend if self.dtype == "f32" else f"{self.backend} ({self.dtype})"
 
 
-# Held by whoever asks a judge: launches end in threads of their own, and share it.
-JUDGING = threading.Lock()
+_ASKING = threading.Lock()
+_MAKING = threading.Lock()  # whoever asks at once would make a judge each: gigabytes, of large networks
 SMALL = JudgingBackend("reference")  # always computes in double precision
 LARGE = JudgingBackend("cblas", "f64")
 
@@ -104,6 +106,17 @@ STRESS_PATIENCE = {True: 2.5, False: 1.25}
 # What the large judge is tried on: an odd number, so that two threads get unequal shares.
 TRIAL_IMAGES = 3
 TRIAL_TOLERANCE = 1e-9
+
+
+@contextlib.contextmanager
+def asking() -> Iterator[None]:
+    """Around whatever asks a judge: launches end in threads of their own, and share it. What one has freed
+    glibc would keep for its thread, gigabytes of a large network, and the next take as much again."""
+    with _ASKING:
+        try:
+            yield
+        finally:
+            give_back_freed()
 
 
 class NoJudge(TimetrialError):  # noqa: N818 - what it means, in the words of the record
@@ -245,8 +258,14 @@ class _Described:
         return hash(self._key)
 
 
-@functools.lru_cache(maxsize=3)  # of a workload: of its different images, of whole batches, of the recipe
 def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBackend) -> Judge:
+    """Launches that begin together wait for one, and share it."""
+    with _MAKING:
+        return _made(described, judge, large)
+
+
+@functools.lru_cache(maxsize=3)  # of a workload: of its different images, of whole batches, of the recipe
+def _made(described: _Described, judge: JudgingBackend, large: JudgingBackend) -> Judge:
     network = described.network
     try:
         if judge is not large:
@@ -260,7 +279,7 @@ def _judge_of(described: _Described, judge: JudgingBackend, large: JudgingBacken
 def forget_judges() -> None:
     """Those of a large network hold gigabytes, which contenders need more. Made again they are not tried
     again."""
-    _judge_of.cache_clear()
+    _made.cache_clear()
 
 
 @functools.lru_cache(maxsize=4)

@@ -15,7 +15,7 @@ from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.proof.comparisons import reason_of
 from timetrial.proof.court import Court
 from timetrial.proof.expected import Expected, wrong_form
-from timetrial.proof.judge import JUDGING, Judge
+from timetrial.proof.judge import Judge, asking
 from timetrial.proof.ways import relative_distance
 from timetrial.questions.observed import Observation, Plain
 from timetrial.records.model import Comparison, Parity
@@ -39,7 +39,7 @@ def compare(
 ) -> Parity:
     """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values.
     KeyboardInterrupt once it is `cancelled`: a large network may take minutes."""
-    with JUDGING:
+    with asking():
         court = Court(judge, expected, precision)
         for seen in observations:
             if cancelled():

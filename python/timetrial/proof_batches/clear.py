@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from timetrial import npy
 from timetrial.proof.flips import CLEAR_MARGIN, edges_of
-from timetrial.proof.judge import Judge
+from timetrial.proof.judge import Judge, asking
 from timetrial.proof.parts import part_of, repeated
 from timetrial.questions.observed import Tensors, rows_of, sample_count, samples_of
 from timetrial.workloads import Prepared
@@ -52,7 +52,8 @@ def with_clear_batches(prepared: Prepared, judge: Judge) -> Prepared:
 
     def make() -> Mapping[str, Any]:
         parameters = {name: npy.load(file) for name, file in files.items()}
-        is_clear = _clear(judge, parameters, samples) if is_chosen else np.ones(count, bool)
+        with asking():
+            is_clear = _clear(judge, parameters, samples) if is_chosen else np.ones(count, bool)
         return {
             word: repeated(_chosen(npy.load(streams[name]["order"]), is_clear), part)
             for name, word in PROOF_ORDERS.items()

@@ -23,7 +23,7 @@ from timetrial.agreement.sizes import norm
 from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.optimizers import OPTIMIZERS
-from timetrial.proof.judge import JUDGING, Judge, reference_images
+from timetrial.proof.judge import Judge, asking, reference_images
 from timetrial.proof.parts import part_of
 from timetrial.questions.observed import Batches, Tensors, rows_of
 from timetrial.workloads import Prepared, prepare
@@ -93,7 +93,7 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     assert prepared.network is not None
     batch = Batches(prepared.job["streams"]).batch("proof", 0)
     part = part_of(prepared.network)  # enough of the batch to find a rate by
-    with JUDGING:
+    with asking():
         answer = judge.gradient(parameters, rows_of(batch, slice(part)))
     gradient = answer.gradient
     parameters = {name: parameters[name] for name in gradient}
