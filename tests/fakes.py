@@ -172,6 +172,8 @@ class FakeEngine:
             check_training=lambda: None,
             multiply_accumulates=lambda task: 1_000_000,
             parameter_count=10,
+            parameter_bytes=40,
+            activation_bytes=1_000 * workload.batch_size,
             least_bytes=lambda task, states: LeastBytes(0, 0, 0, 1_000 * workload.batch_size),
             nodes=NODES,
             work=WORK.__getitem__,

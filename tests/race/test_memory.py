@@ -10,7 +10,9 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.experiment import memory
+from timetrial.experiment.engine import real_engine
 from timetrial.experiment.experiment import load_words
+from timetrial.experiment.validate import validate
 from timetrial.races import Race, run_race
 
 MEMINFO = "MemTotal:       8000000 kB\nMemAvailable:   4000000 kB\n"
@@ -115,6 +117,8 @@ def test_so_many_side_by_side_at_most_as_processors_and_memory_have_room_for(
         assert memory.side_by_side_at_most(proofs) == at_once
     monkeypatch.setattr(memory, "available_bytes", lambda: 64 * 2**30)
     assert memory.side_by_side_at_most(8, largest=10 * 2**30) == 2
+    assert memory.side_by_side_at_most(8, judged=54 * 2**30) == 2
+    assert memory.side_by_side_at_most(8, judged=100 * 2**30) == 1
     # A race proves its sides that way as well.
     monkeypatch.setattr(memory, "available_bytes", lambda: 64 * 2**30)
     fake = FakeEngine()
@@ -122,3 +126,16 @@ def test_so_many_side_by_side_at_most_as_processors_and_memory_have_room_for(
     run_race(experiment, results_folder, quiet=True, engine=fake.engine())
     assert [plan.at_once for plan in fake.log if plan.purpose == "proof"] == [2, 2]
     assert {plan.at_once for plan in fake.log if plan.purpose == "race"} == {1}
+
+
+def test_judging_large_networks_leaves_less_room_for_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ResNet-50 on four images of 224x224: 12 GB were seen."""
+    cases = load_words(["network=resnet50", "backend=eigen,reference"]).cases
+    ready = validate(cases, real_engine())
+    assert memory.judged_bytes(ready[0]) == pytest.approx(12.4e9, rel=0.15)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(4)))
+    for free, at_once in ((24, 2), (16, 1), (8, 1)):
+        monkeypatch.setattr(memory, "available_bytes", lambda free=free: free * 2**30)
+        assert memory.proofs_at_once(ready) == at_once
+    small = validate(load_words(["network=lenet5", "backend=eigen"]).cases, real_engine())
+    assert memory.judged_bytes(small[0]) < 200e6

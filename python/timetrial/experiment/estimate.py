@@ -14,7 +14,7 @@ from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import is_framework
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import side_by_side_at_most
+from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import Stage
 from timetrial.proof.parts import part_of
@@ -61,7 +61,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
     pupils = learners(experiment, live)
-    proving = sum(proof_s(one) for one in proofs.values()) / side_by_side_at_most(len(proofs))
+    proving = sum(proof_s(one) for one in proofs.values()) / proofs_at_once([*proofs.values()])
     proving += sum(judging_s(one) for one in proofs.values())  # one after the other
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from timetrial.errors import InputError, MeasurementError
 from timetrial.optimizers import kept_states
 from timetrial.proc import read_proc
+from timetrial.proof.parts import part_of
 from timetrial.records.store import read_launch
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 UNKNOWN_BYTES = 4 * 2**30  # left to each proof at least: nobody knows yet what it needs
+# What judging holds at its peak, over the judge's values and weights (all layers, in double precision):
+# ResNet-50 on four images 12 GB over 1.3.
+JUDGED = 10
 OVER_PAPER = 3  # of what it needs on paper, that a proof may take: libraries pack and transpose
 
 
@@ -86,10 +90,25 @@ def _gb(size: int) -> str:
     return f"{size / 2**30:.2f} GB"
 
 
-def side_by_side_at_most(launches: int, largest: int = 0) -> int:
+def judged_bytes(one: ReadyCase) -> int:
+    """What judging the case's proof takes in this process; 0: there is nothing to judge."""
+    network = one.checked.network if one.checked else None
+    if network is None:
+        return 0
+    values = network.activation_bytes * part_of(network) // network.batch_size
+    return JUDGED * 2 * (values + network.parameter_bytes)
+
+
+def proofs_at_once(cases: Sequence[ReadyCase]) -> int:
+    """How many of their proofs may run side by side, while another one is judged."""
+    largest, judged = (max(map(size, cases), default=0) for size in (least_bytes, judged_bytes))
+    return side_by_side_at_most(len(cases), largest, judged)
+
+
+def side_by_side_at_most(launches: int, largest: int = 0, judged: int = 0) -> int:
     """How many of them may run, with nothing timed: one for each processor, where memory is plenty.
-    `largest`: what one of them needs at least, on paper."""
-    room = available_bytes() // max(UNKNOWN_BYTES, OVER_PAPER * largest)
+    `largest`: what one of them needs at least, on paper; `judged`: what this process needs besides."""
+    room = (available_bytes() - judged) // max(UNKNOWN_BYTES, OVER_PAPER * largest)
     return max(1, min(launches, len(os.sched_getaffinity(0)), room))
 
 

@@ -28,7 +28,7 @@ from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
-from timetrial.experiment.memory import available_bytes, least_bytes, needed_bytes, side_by_side_at_most
+from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once, side_by_side_at_most
 from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
@@ -163,7 +163,7 @@ def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
     seed = run.experiment.spec.seed
     cases = [one for those in alike(cases, _judged_alike) for one in in_turns(those, is_framework)]
     missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
-    at_once = side_by_side_at_most(len(missing), max(map(least_bytes, missing), default=0))
+    at_once = proofs_at_once(missing)
     waiting = iter([_words("proof", one, 0) for one in missing])
     run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
 

@@ -16,7 +16,7 @@ from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.memory import least_bytes, room_for_all, side_by_side_at_most
+from timetrial.experiment.memory import proofs_at_once, room_for_all
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.resume import (
@@ -253,16 +253,17 @@ def _prove_all(ride: _Ride) -> list[str]:
     """Leaves in `sides` those that may be raced; says of the others why not. Equal sides share a proof."""
     failed: dict[str, str] = {}  # by content id: why
     plans: dict[str, LaunchPlan] = {}  # by content id: of those that have no record of an earlier session
+    planned: list[ReadyCase] = []
     for position, one in enumerate(ride.sides):
         name, folder = one.case.content_id, ride.folder / "proof" / one.case.content_id
         if one.unavailable is not None:
             failed[name] = f"unavailable: {one.unavailable}"
         elif name not in plans and not (folder / store.RECORD_FILE).is_file():
             plans[name] = _plan(ride, one, "proof", folder, 0, position, {})
+            planned.append(one)
     if plans:
         ride.progress.next("proofs")
-        at_once = side_by_side_at_most(len(plans), max(map(least_bytes, ride.sides)))
-        ride.engine.together(list(plans.values()), at_once, lambda record: None)
+        ride.engine.together(list(plans.values()), proofs_at_once(planned), lambda record: None)
     for name in {one.case.content_id: one for one in ride.sides if one.case.content_id not in failed}:
         record = store.read_launch(ride.folder / "proof" / name)
         if record.outcome == "ok":
