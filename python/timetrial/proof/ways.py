@@ -113,7 +113,7 @@ class Guide:
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
         if self._states:  # what a single image turned cannot be told apart in a way
-            return own if all(error <= 1 for error in own.errors(losses)) else self.doubted(own, stream)
+            return own if _first_off(own, losses) is None else self.doubted(own, stream)
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
