@@ -100,25 +100,22 @@ def test_what_agrees_passes(expected: Expected) -> None:
     assert {"step 1: loss", "step 1: velocity a.bias", "step 1: parameter a.weight"} <= set(names)
 
 
-@pytest.mark.parametrize("task", ["train", "gradient"])
 @pytest.mark.parametrize(
     ("doubted", "off", "passes"),
     [(1e-5, 7e-6, True), (1e-5, 1.1e-5, False), (1e-7, 7e-6, False), (None, 7e-6, False), (None, 4e-6, True)],
 )
-def test_a_first_loss_may_be_off_by_what_last_places_make_of_it(
+def test_losses_of_gradients_may_be_off_by_what_last_places_make_of_them(
     expected: Expected,
     monkeypatch: pytest.MonkeyPatch,
     doubted: float | None,
     off: float,
     *,
     passes: bool,
-    task: str,
 ) -> None:
-    """ResNet-50 in oneDNN: by 7.3e-6 behind 53 normalizations of four images."""
+    """Of weights that stay as they are."""
     doubt = None if doubted is None else Doubt(loss=doubted)
     monkeypatch.setattr("timetrial.proof.court.Court._doubt", lambda *_: doubt)
-    seen = (first(), second()) if task == "train" else (first(),)
-    parity = judged(expected, *seen, losses=[2.0 * (1 + off), 2.0])
+    parity = judged(expected, first(), losses=[2.0 * (1 + off), 2.0])
     assert (parity.status == "passed") == passes, parity.reason
     assert passes or parity.tensor == "workload: loss of step 1"
 

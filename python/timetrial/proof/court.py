@@ -278,7 +278,7 @@ class Court:
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
             name = f"{FIRST_LOSSES}loss of step {step + 1}"
             found = self._loss(name, mine, theirs, growths[step])
-            if not found.passed and (constant or step == 0):
+            if not found.passed and constant:
                 batch = self._expected.batches.batch("train", step)
                 doubt = self._doubt({**start, **_wide(self._expected.states)}, batch) or Doubt()
                 found = self._loss(name, mine, theirs, max(growths[step], self._growth(doubt, theirs)))
@@ -289,9 +289,15 @@ class Court:
 
     def _guide(self, start: Tensors) -> Guide:
         states = _wide(self._expected.states)
-        tolerance = self.precision.loss
         return Guide(
-            self._judge, self._expected.batches, self._rule, start, self._ties, states, tolerance=tolerance
+            self._judge,
+            self._expected.batches,
+            self._rule,
+            start,
+            self._ties,
+            states,
+            tolerance=self.precision.loss,
+            doubt_of=self._doubt,
         )
 
     def _loss(self, name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:

@@ -13,15 +13,15 @@ parameters whose last places are others.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32
-from timetrial.agreement.rounding import TIMES, shifted
-from timetrial.agreement.sizes import norm
+from timetrial.agreement.rounding import TIMES, Doubt, shifted
+from timetrial.agreement.sizes import UNIT, norm
 from timetrial.agreement.update import Rule, Walk
 from timetrial.proof.flips import NEARER, every_tie, turns
 from timetrial.proof.judge import Judge, Ties
@@ -73,7 +73,8 @@ def relative_distance(mine: float, theirs: float) -> float:
 
 class Guide:
     """Goes the judge's way through the batches of a workload, for a contender that takes ties this way.
-    `states`: of layers, at the start."""
+    `states`: of layers, at the start. `doubt_of`: what rounding makes of the loss of a batch, by everything
+    that can be shifted; at the start, last places of parameters make less of it."""
 
     def __init__(
         self,
@@ -84,8 +85,10 @@ class Guide:
         ties: Ties = "first",
         states: Tensors | None = None,
         tolerance: float = F32.loss,
+        doubt_of: Callable[[Tensors, Tensors], Doubt | None] = lambda parameters, batch: None,
     ):
         self._tolerance = tolerance
+        self._doubt_of = doubt_of
         self._judge = judge
         self._batches = batches
         self._rule = rule
@@ -113,7 +116,7 @@ class Guide:
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
         if self._states:  # what a single image turned cannot be told apart in a way
-            return own if _first_off(own, losses) is None else self.doubted(own, stream)
+            return own if all(error <= 1 for error in own.errors(losses)) else self.doubted(own, stream)
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
@@ -142,7 +145,8 @@ class Guide:
         return replace(way, words=words)
 
     def doubted(self, own: Way, stream: str) -> Way:
-        """Its own way, with how far losses and end lie apart where last places of the start are others."""
+        """Its own way, with how far losses and end lie apart where last places of the start are others; of
+        losses so many times as far as rounding moves more."""
         start, doubts, lead = self._start, np.zeros(len(own.losses)), 0.0
         size = math.sqrt(sum(norm(own.end[name] - start[name]) ** 2 for name in start)) or 1.0
         for self._start in shifted(start):
@@ -151,7 +155,21 @@ class Guide:
             apart = math.sqrt(sum(norm(other.end[name] - own.end[name]) ** 2 for name in start))
             lead = max(lead, TIMES * apart / size)
         self._start = start
-        return replace(own, doubts=doubts.tolist(), lead=lead)
+        return replace(own, doubts=(self._more() * doubts).tolist(), lead=lead)
+
+    def _more(self) -> float:
+        """How many times as far as last places of the start rounding moves a loss: that of a batch of the
+        proof, which has few images."""
+        batch = self._batches.batch("proof", 0)
+        doubt = self._doubt_of({**self._start, **self._states}, batch)
+        if doubt is None:
+            return 1.0
+        plain, *others = (
+            self._judge.gradient({**at, **self._states}, batch).loss
+            for at in (self._start, *shifted(self._start))
+        )
+        apart = max(abs(other - plain) for other in others)
+        return max(1.0, doubt.loss / max(apart, UNIT * abs(plain)))
 
 
 def _unit(words: str) -> str:
