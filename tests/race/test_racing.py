@@ -100,6 +100,19 @@ def test_a_race_with_a_damaged_pair_is_not_gone_on_with(raced: Raced, fake: Fake
         resume_race(folder, quiet=True, engine=fake.engine())
 
 
+def test_who_resumes_rides_as_many_rounds_as_was_recorded(raced: Raced, fake: FakeEngine) -> None:
+    """Whatever the version that goes on would take."""
+    fake.before = interrupt_at(2)
+    with pytest.raises(RaceInterrupted) as stopped:
+        raced("backend=fast,slow")
+    file = stopped.value.race.folder / "race.json"
+    record = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**record, "rounds": 4}), encoding="utf-8")
+    fake.before = lambda plan: None
+    found = resume_race(file.parent, quiet=True, engine=fake.engine())
+    assert [len(pair.rounds) for pair in found.pairs[:6]] == [record["rounds"]] * 2 + [4] * 4
+
+
 def test_equals_whose_proof_fails_are_not_raced(raced: Raced, fake: FakeEngine) -> None:
     found = raced("backend=wrong,wrong")
     assert found.verdict is None

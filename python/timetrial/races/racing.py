@@ -82,6 +82,7 @@ class _Ride:
     progress: QuietProgress
     isolated: bool
     budget: Budget
+    rounds: int = ROUNDS
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
     pairs: list[PairRecord] = field(default_factory=list)
@@ -165,6 +166,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
             bar,
             record.isolated,
             Budget(experiment.spec.measure.budget, before.seconds or 0.0),
+            rounds=record.rounds,
             next_pair=records.next_pair(folder),
             pairs=before.pairs,
         )
@@ -240,7 +242,7 @@ def _write_race(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Ver
             experiment=described,
             metric=ride.metric,
             rule=RuleRecord(**{**vars(ride.rule), "looks": list(ride.rule.looks)}),
-            rounds=ROUNDS,
+            rounds=ride.rounds,
             confirm=bool(confirms),
             confirms=tuple(confirms),
             isolated=ride.isolated,
@@ -317,9 +319,9 @@ def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
         folder = records.pair_folder(ride.folder, number) / one.case.id
         plan = _plan(ride, one, "race", folder, number, position, padding(rng))
         plans.append(replace(plan, processors=processors))
-    order = schedule(len(sides), ROUNDS, rng)
+    order = schedule(len(sides), ride.rounds, rng)
     if ride.isolated:
-        alone = {side: ride.engine.heat([plans[side]], Course([(0,)] * ROUNDS)) for side in order[0]}
+        alone = {side: ride.engine.heat([plans[side]], Course([(0,)] * ride.rounds)) for side in order[0]}
         launches = [alone[side][0] for side in range(len(sides))]
     else:
         launches = ride.engine.heat(plans, Course(order))
