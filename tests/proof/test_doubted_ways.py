@@ -13,7 +13,7 @@ from timetrial.agreement.precision import F32
 from timetrial.agreement.rounding import Doubt
 from timetrial.agreement.update import Rule
 from timetrial.proof.judge import Answer
-from timetrial.proof.ways import Guide, Way
+from timetrial.proof.ways import MOST_DOUBT, Guide, Way
 
 WEIGHTS = np.ones(8)
 
@@ -62,7 +62,20 @@ def test_later_losses_are_doubted_in_the_measure_of_the_first(
     doubt = None if of_the_first is None else Doubt(loss=of_the_first)
     plain, found = (way(10.0, [1.0, 1.1], {"mean": np.zeros(1)}, one) for one in (None, doubt))
     assert plain.doubts[0] == pytest.approx(1e-5, rel=0.2)
-    assert found.doubts == pytest.approx([one * times for one in plain.doubts], rel=0.25)
+    assert found.doubts == plain.doubts
+    assert found.more == pytest.approx(times, rel=0.25)
+    assert found.growth(0) == pytest.approx(max(1, times * plain.growth(0)), rel=0.25)
+
+
+def test_what_is_doubted_most_is_still_compared() -> None:
+    found = way(10.0, [1.1, 1.1], {"mean": np.zeros(1)}, Doubt(loss=1.0))
+    assert found.more > 1e4
+    assert found.says(2) == 2
+    assert found.growth(0) * F32.loss == pytest.approx(MOST_DOUBT)
+    chaotic = way(1e5, [1.1, 1.1], {"mean": np.zeros(1)}, Doubt(loss=1.0))
+    assert chaotic.says(2) == 1  # of the first always
+    nothing = way(0.0, [1.1, 1.1], {"mean": np.zeros(1)}, Doubt(loss=0.0))
+    assert nothing.more == 1
 
 
 def test_where_no_image_depends_on_another_last_places_excuse_nothing() -> None:

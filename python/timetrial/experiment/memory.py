@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 UNKNOWN_BYTES = 4 * 2**30  # left to each proof at least: nobody knows yet what it needs
 # What judging holds at its peak, over the judge's values and weights (all layers, in double precision):
-# ResNet-50 on four images 12 GB over 1.3.
-JUDGED = 10
+# ResNet-50 on four images 12 GB over 1.3. A judge of whole batches is asked for losses only: it holds values
+# and gradients, and what its products need.
+JUDGED, JUDGED_WHOLE = 10, 3
 OVER_PAPER = 3  # of what it needs on paper, that a proof may take: libraries pack and transpose
 
 
@@ -95,8 +96,11 @@ def judged_bytes(one: ReadyCase) -> int:
     network = one.checked.network if one.checked else None
     if network is None:
         return 0
-    values = network.activation_bytes * part_of(network) // network.batch_size
-    return JUDGED * 2 * (values + network.parameter_bytes)
+    part = part_of(network)
+    held = JUDGED * (network.activation_bytes * part // network.batch_size + network.parameter_bytes)
+    if network.couples_batch and part < network.batch_size:
+        held += JUDGED_WHOLE * network.activation_bytes
+    return 2 * held
 
 
 def proofs_at_once(cases: Sequence[ReadyCase]) -> int:

@@ -132,10 +132,6 @@ class Court:
         trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))
         return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
 
-    def _growth(self, doubt: Doubt, loss: float) -> float:
-        """How many times the tolerance a loss may be off."""
-        return TIMES * doubt.loss / (abs(loss) * self.precision.loss or 1.0)
-
     def _by_terms(
         self, seen: Observation, answer: Answer, terms: Terms, found: list[Comparison]
     ) -> list[Comparison]:
@@ -173,8 +169,8 @@ class Court:
             if seen.activation is not None and node in seen.activation and node in answer.activation
         ]
         mine = math.nan if seen.loss is None else seen.loss
-        growth = max(1.0, self._growth(doubt, answer.loss))
-        found.append(self._loss(named(seen, "loss"), mine, answer.loss, growth))
+        growth = TIMES * doubt.loss / (abs(answer.loss) * self.precision.loss or 1.0)
+        found.append(self._loss(named(seen, "loss"), mine, answer.loss, max(1.0, growth)))
         if seen.gradient is not None:
             for name in reversed(list(self._expected.initial)):
                 pair = seen.gradient[name], answer.gradient[name]
@@ -228,8 +224,11 @@ class Court:
         }
         possible = [every_tie(self._judge, parameters, batch)] if ties == "all" else []
         left = turns(self._judge, parameters, batch, ties)
-        for many in MORE_TURNED:
-            possible += islice(left, many)
+        for number, many in enumerate(MORE_TURNED):
+            more = [*islice(left, many)]
+            if number and not more:
+                return
+            possible += more
             corrected, words = explain(residual, answer.gradient, possible)
             yield replace(answer, gradient=corrected), words
 
@@ -261,8 +260,7 @@ class Court:
                 self.comparisons.append(found)
 
     def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
-        """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are. A
-        loss at the start may be off as far as any that was looked into."""
+        """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
         start, growths = self._start(), [1.0] * steps
         if constant:
             judged, now = [], {**start, **_wide(self._expected.states)}
@@ -277,12 +275,7 @@ class Court:
             growths = [way.growth(step) for step in range(steps)]
         for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
             name = f"{FIRST_LOSSES}loss of step {step + 1}"
-            found = self._loss(name, mine, theirs, growths[step])
-            if not found.passed and constant:
-                batch = self._expected.batches.batch("train", step)
-                doubt = self._doubt({**start, **_wide(self._expected.states)}, batch) or Doubt()
-                found = self._loss(name, mine, theirs, max(growths[step], self._growth(doubt, theirs)))
-            self.comparisons.append(found)
+            self.comparisons.append(self._loss(name, mine, theirs, growths[step]))
 
     def _start(self) -> Tensors:
         return _wide(self._expected.initial)

@@ -40,7 +40,8 @@ class Way:
     end: Tensors
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
-    doubts: Sequence[float] = ()  # of each loss, absolute: what rounding makes of coupled images
+    doubts: Sequence[float] = ()  # of each loss, absolute: what last places of the start make of it
+    more: float = 1.0  # times as far rounding may move a loss, but by no more than MOST_DOUBT
     is_coupled: bool = False  # images depend on each other
     lead: float = 0.0  # as a part of the way: how far rounding may lead from its end
 
@@ -48,11 +49,13 @@ class Way:
         """How many times the tolerance the loss of a step may be off. `seen`: it was looked into besides, and
         decisions that turned there are known."""
         turned = TURNED if step and self.is_coupled and not seen else 0.0
-        return max(GROWTH**step, turned / self.tolerance, self._doubt(step) / self.tolerance)
+        doubt = self._doubt(step)
+        doubt = max(doubt, min(self.more * doubt, MOST_DOUBT))
+        return max(GROWTH**step, turned / self.tolerance, doubt / self.tolerance)
 
     def says(self, steps: int) -> int:
-        """Of how many of so many steps it says what they lead to."""
-        return next((step for step in range(steps) if self._doubt(step) > MOST_DOUBT), steps)
+        """Of how many of so many steps it says what they lead to: of the first always."""
+        return next((step for step in range(1, steps) if self._doubt(step) > MOST_DOUBT), steps)
 
     def _doubt(self, step: int) -> float:
         return TIMES * self.doubts[step] / (abs(self.losses[step]) or 1.0) if self.doubts else 0.0
@@ -155,7 +158,7 @@ class Guide:
             apart = math.sqrt(sum(norm(other.end[name] - own.end[name]) ** 2 for name in start))
             lead = max(lead, TIMES * apart / size)
         self._start = start
-        return replace(own, doubts=(self._more() * doubts).tolist(), lead=lead)
+        return replace(own, doubts=doubts.tolist(), more=self._more(), lead=lead)
 
     def _more(self) -> float:
         """How many times as far as last places of the start rounding moves a loss: that of a batch of the
@@ -169,7 +172,7 @@ class Guide:
             for at in (self._start, *shifted(self._start))
         )
         apart = max(abs(other - plain) for other in others)
-        return max(1.0, doubt.loss / max(apart, UNIT * abs(plain)))
+        return max(1.0, doubt.loss / (max(apart, UNIT * abs(plain)) or 1.0))
 
 
 def _unit(words: str) -> str:
