@@ -14,7 +14,7 @@ from timetrial.agreement.update import Rule
 from timetrial.core import Network, NetworkError, images_and_labels
 from timetrial.proof.expected import Expected
 from timetrial.proof.flips import Turn, edges_of, every_tie, explain, turns
-from timetrial.proof.judge import SMALL, Answer, NativeJudge, NativeWitness
+from timetrial.proof.judge import SMALL, TIES, Answer, NativeJudge, NativeWitness
 from timetrial.proof.parity import compare
 from timetrial.proof.ways import Guide
 from timetrial.questions.observed import Batches, Look, Observation, Plain, Tensors
@@ -142,6 +142,21 @@ def test_a_decision_is_found_behind_those_that_are_tried_first(
     parity = stage.judged(gradient)
     assert parity.status == "passed", parity.reason
     assert [one.partition(",")[0] for one in parity.turned] == [f"relu unit {UNIT} of image {TURNED_IMAGE}"]
+
+
+def test_a_search_that_finds_no_more_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(residual: Any, gradient: Any, possible: Any) -> Any:
+        tried.append(len(possible))
+        return explain(residual, gradient, possible)
+
+    monkeypatch.setattr("timetrial.proof.court.explain", counted)
+    gradient = stage.turned("relu unit 4 of image 2")
+    wrong = {name: 1.1 * values for name, values in gradient.items()}
+    assert stage.judged(wrong).status == "failed"
+    assert tried
+    assert len(tried) <= len(TIES), "each would try the same few decisions six times"
 
 
 def test_what_nobody_asks_for_is_not_computed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

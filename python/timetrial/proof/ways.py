@@ -40,8 +40,7 @@ class Way:
     end: Tensors
     words: list[str] = field(default_factory=list)
     tolerance: float = F32.loss  # relative, of the first step
-    doubts: Sequence[float] = ()  # of each loss, absolute: what last places of the start make of it
-    more: float = 1.0  # times as far rounding may move a loss, but by no more than MOST_DOUBT
+    doubts: Sequence[float] = ()  # of each loss, absolute: what rounding makes of coupled images
     is_coupled: bool = False  # images depend on each other
     lead: float = 0.0  # as a part of the way: how far rounding may lead from its end
 
@@ -49,9 +48,7 @@ class Way:
         """How many times the tolerance the loss of a step may be off. `seen`: it was looked into besides, and
         decisions that turned there are known."""
         turned = TURNED if step and self.is_coupled and not seen else 0.0
-        doubt = self._doubt(step)
-        doubt = max(doubt, min(self.more * doubt, MOST_DOUBT))
-        return max(GROWTH**step, turned / self.tolerance, doubt / self.tolerance)
+        return max(GROWTH**step, turned / self.tolerance, self._doubt(step) / self.tolerance)
 
     def says(self, steps: int) -> int:
         """Of how many of so many steps it says what they lead to: of the first always."""
@@ -119,7 +116,11 @@ class Guide:
         otherwise the judge's own."""
         own = way = self.way(stream, len(losses))
         if self._states:  # what a single image turned cannot be told apart in a way
-            return own if all(error <= 1 for error in own.errors(losses)) else self.doubted(own, stream)
+            errors = own.errors(losses)
+            if all(error <= 1 for error in errors):
+                return own
+            doubted = self.doubted(own, stream)
+            return doubted if errors[0] <= 1 else self._first_doubted(doubted)
         turned: dict[int, Tensors] = {}
         words: list[str] = []
         while (late := _first_off(way, losses)) is not None and len(words) < MOST_TURNS:
@@ -148,8 +149,7 @@ class Guide:
         return replace(way, words=words)
 
     def doubted(self, own: Way, stream: str) -> Way:
-        """Its own way, with how far losses and end lie apart where last places of the start are others; of
-        losses so many times as far as rounding moves more."""
+        """Its own way, with how far losses and end lie apart where last places of the start are others."""
         start, doubts, lead = self._start, np.zeros(len(own.losses)), 0.0
         size = math.sqrt(sum(norm(own.end[name] - start[name]) ** 2 for name in start)) or 1.0
         for self._start in shifted(start):
@@ -158,21 +158,23 @@ class Guide:
             apart = math.sqrt(sum(norm(other.end[name] - own.end[name]) ** 2 for name in start))
             lead = max(lead, TIMES * apart / size)
         self._start = start
-        return replace(own, doubts=doubts.tolist(), more=self._more(), lead=lead)
+        return replace(own, doubts=doubts.tolist(), lead=lead)
 
-    def _more(self) -> float:
-        """How many times as far as last places of the start rounding moves a loss: that of a batch of the
-        proof, which has few images."""
+    def _first_doubted(self, way: Way) -> Way:
+        """With a first loss that is doubted so many times as much as all rounding moves the loss of a batch
+        of the proof, which has few images, farther than last places of the start do; to MOST_DOUBT."""
         batch = self._batches.batch("proof", 0)
         doubt = self._doubt_of({**self._start, **self._states}, batch)
         if doubt is None:
-            return 1.0
+            return way
         plain, *others = (
             self._judge.gradient({**at, **self._states}, batch).loss
             for at in (self._start, *shifted(self._start))
         )
-        apart = max(abs(other - plain) for other in others)
-        return max(1.0, doubt.loss / (max(apart, UNIT * abs(plain)) or 1.0))
+        apart = max(*(abs(other - plain) for other in others), UNIT * abs(plain)) or 1.0
+        first, *later = way.doubts
+        most = MOST_DOUBT / TIMES * abs(way.losses[0])
+        return replace(way, doubts=[min(first * max(1.0, doubt.loss / apart), most), *later])
 
 
 def _unit(words: str) -> str:
