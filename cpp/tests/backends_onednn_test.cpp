@@ -12,6 +12,7 @@
 #include "support/joined.h"
 #include "support/normalized.h"
 #include "support/onednn.h"
+#include "support/passing.h"
 #include "support/pools.h"
 #include "support/recomputed.h"
 #include "support/sequences.h"
@@ -70,6 +71,10 @@ TEST_P(OneDnn, RecomputesWhatItNormalizes) {
     expect_recomputed(make({{"recompute", "on"}}), 6.0, 16.0);
     // Threads meet in each of many layers, and share the memory: of one thread it is the same.
     if (std::string(GetParam()) == "1") expect_one_value_a_block(make({{"recompute", "on"}}));
+}
+TEST_P(OneDnn, KeepsNoGradientsThatItUsesAtOnce) {
+    expect_memory_of_no_gradients(make());
+    expect_gradients_between_steps(make(), 1e-5);  // each build tries its kernels
 }
 // It costs time there: only where much is saved, unless it is asked.
 TEST_P(OneDnn, KeepsWhatIsSmall) {

@@ -14,7 +14,7 @@ class Convolution : public Convolved<T> {
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
         correlation_.prepare(input.shape, output.shape, threads, *this->rooms_);
-        this->prepare_bias(output.shape.channels, threads);
+        this->prepare_parameters(output.shape.channels, threads);
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
@@ -41,9 +41,7 @@ class Convolution : public Convolved<T> {
     T* own_weight_gradient(int thread) { return correlation_.own_weight_gradient(thread); }
 
   private:
-    void sum_weight_gradient(Share rows, T* gradient) override {
-        correlation_.sum_weight_gradient(rows, gradient);
-    }
+    void sum_weight_gradient(Share rows, T* to) override { correlation_.sum_weight_gradient(rows, to); }
 
     Correlation<T, Product> correlation_;
 };
@@ -56,7 +54,7 @@ class ConvTranspose final : public Convolved<T> {
 
     void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
         correlation_.prepare(output.shape, input.shape, threads, *this->rooms_);
-        this->prepare_bias(output.shape.channels, threads);
+        this->prepare_parameters(output.shape.channels, threads);
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
@@ -84,9 +82,7 @@ class ConvTranspose final : public Convolved<T> {
     bool sums_at_once() const override { return correlation_.sums_at_once(); }
 
   private:
-    void sum_weight_gradient(Share rows, T* gradient) override {
-        correlation_.sum_weight_gradient(rows, gradient);
-    }
+    void sum_weight_gradient(Share rows, T* to) override { correlation_.sum_weight_gradient(rows, to); }
 
     Correlation<T, Product> correlation_;
 };

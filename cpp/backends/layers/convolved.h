@@ -35,11 +35,12 @@ class OwnGradients {
         own_[static_cast<size_t>(thread)].zero();
         return own_[static_cast<size_t>(thread)].data();
     }
-    void sum(Share part, T* gradient) const {
+    // `to`: of the first of the part.
+    void sum(Share part, T* to) const {
         for (int64_t i = part.begin; i < part.end; ++i) {
             T sum = 0;
             for (const Buffer<T>& own : own_) sum += own.data()[i];
-            gradient[i] = sum;
+            *to++ = sum;
         }
     }
 
@@ -59,20 +60,26 @@ class Convolved : public LayerOfOne<T> {
         auto& weights = *this->parameters[0];
         const int64_t rows = weights.shape[0], per_row = weights.size() / rows;
         const Share mine = share_of(rows, thread, threads);
-        sum_weight_gradient(mine, weights.gradient.data());
-        each(weights, mine.begin * per_row, mine.end * per_row);
+        for (int64_t row = mine.begin; row < mine.end; row += block) {
+            const int64_t end = std::min(row + block, mine.end);
+            sum_weight_gradient({row, end}, weights.gradient_from(row * per_row, thread));
+            each(weights, row * per_row, end * per_row);
+        }
         if (!bias()) return;
         auto& biases = *this->parameters[1];
         const Share part = share_of(biases.size(), thread, threads);
-        bias_gradients_.sum(part, biases.gradient.data());
+        bias_gradients_.sum(part, biases.gradient.data() + part.begin);
         each(biases, part.begin, part.end);
     }
 
   protected:
-    // The gradient of some rows of the weight, from what each thread has kept.
-    virtual void sum_weight_gradient(Share rows, T* gradient) = 0;
+    // The gradient of some rows of the weight, from what each thread has kept; `to`: of the first of them.
+    virtual void sum_weight_gradient(Share rows, T* to) = 0;
 
-    void prepare_bias(int64_t outputs, int threads) {
+    void prepare_parameters(int64_t outputs, int threads) {
+        auto& weights = *this->parameters[0];
+        const int64_t rows = weights.shape[0];
+        weights.may_pass(rooms_->gradients, std::min(block, rows) * (weights.size() / rows));
         bias_gradients_.prepare(bias() ? outputs : 0, threads);
     }
     T* begin_bias_gradient(int thread) { return bias_gradients_.begin(thread); }
@@ -85,6 +92,10 @@ class Convolved : public LayerOfOne<T> {
     Rooms<T>* rooms_ = nullptr;
 
   private:
+    // Rows of the weight per part of its gradient: whole squares of Correlation, and as few as stay in L2
+    // with states and weights.
+    static constexpr int64_t block = 32;
+
     OwnGradients<T> bias_gradients_;
 };
 

@@ -112,16 +112,17 @@ class Correlation {
     }
     bool sums_at_once() const { return own_.empty(); }
 
-    // Those of all threads, in their order, for some channels of y. By squares of whole cache lines: a
-    // column of a store, value by value, is a line for each of them, and of wide layers all in one set.
-    void sum_weight_gradient(Share channels, T* gradient) {
+    // Those of all threads, in their order, for some channels of y; `to`: of the first of them. By squares of
+    // whole cache lines: a column of a store, value by value, is a line for each of them, and of wide layers
+    // all in one set.
+    void sum_weight_gradient(Share channels, T* to) {
         for (int64_t c = channels.begin; c < channels.end;) {
             const int64_t group = c / of_group_;
             const int64_t many = std::min({kSquare, channels.end - c, (group + 1) * of_group_ - c});
             const int64_t from = group * of_group_ * taps_ + c % of_group_;
             for (int64_t tap = 0; tap < taps_; tap += kSquare)
                 sum_square(from + tap * of_group_, many, std::min(kSquare, taps_ - tap),
-                           gradient + c * taps_ + tap);
+                           to + (c - channels.begin) * taps_ + tap);
             c += many;
         }
     }

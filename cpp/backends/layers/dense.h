@@ -12,6 +12,14 @@ namespace timetrial::layers {
 template <typename T, typename Product>
 class Dense final : public LayerOfOne<T> {
   public:
+    void equip(Algorithm, Rooms<T>& rooms) override { rooms_ = &rooms; }
+
+    void prepare(const Edge<T>& input, const Edge<T>&, int) override {
+        const int64_t features = input.shape.step_features();
+        if (this->tied == nullptr)
+            weight().may_pass(rooms_->gradients, std::min(block * features, weight().size()));
+    }
+
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {
         const int64_t features = input.shape.step_features(), units = output.shape.step_features();
         const int64_t begin = images.begin * input.shape.steps, rows = images.end * input.shape.steps - begin;
@@ -42,10 +50,11 @@ class Dense final : public LayerOfOne<T> {
         auto& weights = weight();
         for (int64_t unit = mine.begin; unit < mine.end; unit += block) {
             const int64_t count = std::min(block, mine.end - unit);
-            Product::template multiply<T>(!matrix<const T>(output.gradient + unit, n, count, units),
-                                          matrix<const T>(input.value, n, features),
-                                          matrix(weights.gradient.data() + unit * features, count, features),
-                                          this->tied != nullptr);
+            Product::template multiply<T>(
+                !matrix<const T>(output.gradient + unit, n, count, units),
+                matrix<const T>(input.value, n, features),
+                matrix(weights.gradient_from(unit * features, thread), count, features),
+                this->tied != nullptr);
             each(weights, unit * features, (unit + count) * features);
         }
         if (has_bias()) {
@@ -63,6 +72,8 @@ class Dense final : public LayerOfOne<T> {
   private:
     // Rows of W per product: enough work for it, and gradient, velocity and weights of a block stay in L2.
     static constexpr int64_t block = 128;
+
+    Rooms<T>* rooms_ = nullptr;
 
     bool has_bias() const { return this->parameters.size() > (this->tied != nullptr ? 0 : 1); }
     Parameter<T>& weight() const { return this->tied != nullptr ? *this->tied : *this->parameters[0]; }

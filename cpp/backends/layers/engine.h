@@ -83,11 +83,11 @@ class Engine : public Backend {
     void reset() override {
         for (Parameter<T>* parameter : graph_.parameters) {
             std::copy_n(parameter->initial, parameter->size(), parameter->value.data());
-            parameter->gradient.zero();
             for (auto& [name, buffer] : parameter->states) buffer.zero();
         }
         for (Parameter<T>* state : graph_.states)
             std::copy_n(state->initial, state->size(), state->value.data());
+        keep_gradients(false);
         steps_ = 0;
     }
 
@@ -109,6 +109,7 @@ class Engine : public Backend {
         // Clipping must know every gradient before the first weight moves.
         const bool clips = task == TT_TRAIN && optimizer_.clip_norm > 0;
         const bool descends = task == TT_TRAIN && !clips;
+        if (task != TT_FORWARD) keep_gradients(!descends);
         if (descends) begin_update();
         const uint32_t behind = kLoss | kBackward | (descends ? kDescend : kGradients);
         regions_.run(*pool_, task == TT_FORWARD ? kInfer : kForward | behind);
@@ -137,6 +138,7 @@ class Engine : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, true);
+        keep_gradients(true);
         if (part == TT_PART_FORWARD) {
             regions_.run(*pool_, kForward);
             along_time_.count();
@@ -180,6 +182,7 @@ class Engine : public Backend {
 
     // Activations leave in the layout of the outside.
     void read_tensor(tt_tensor& tensor) override {
+        expect_kept(tensor);
         Backend::read_tensor(tensor);
         if (tensor.role != TT_ACTIVATION || tensor.rank != 4) return;
         for (const Node<T>& node : graph_.nodes) {
@@ -194,7 +197,10 @@ class Engine : public Backend {
     void write_tensor(const tt_tensor& tensor) override {
         const bool is_nudge =
             tensor.role == TT_ACTIVATION || (is_judge<T> && tensor.role == TT_ROLE_GRADIENT);
-        if (!is_nudge) return Backend::write_tensor(tensor);
+        if (!is_nudge) {
+            expect_kept(tensor);
+            return Backend::write_tensor(tensor);
+        }
         if constexpr (is_judge<T>) {
             find_tensor(tensor);  // by name and shape
             for (Parameter<T>* p : graph_.parameters) {
@@ -282,7 +288,7 @@ class Engine : public Backend {
                 regions_.add(kUpdate, Shared::kElements, [this, i, parameter = owned.get()](int thread) {
                     const Share mine = share_of(parameter->size(), thread, threads_);
                     watch_.time(thread, i, TT_DIRECTION_UPDATE,
-                                [&] { update(*parameter, mine.begin, mine.end); });
+                                [&] { update(*parameter, mine.begin, mine.end, thread); });
                 });
             }
         }
@@ -418,12 +424,28 @@ class Engine : public Backend {
     void gradients(std::size_t i, Node<T>& node, int thread, bool and_update) {
         const typename Layer<T>::Each each = [&](Parameter<T>& parameter, int64_t begin, int64_t end) {
             if (!and_update) return;
-            watch_.time(thread, i, TT_DIRECTION_UPDATE, [&] { update(parameter, begin, end); });
+            watch_.time(thread, i, TT_DIRECTION_UPDATE, [&] { update(parameter, begin, end, thread); });
         };
         const auto compute = [&] {
             node.layer->parameter_gradients(node.reads, node.output, thread, threads_, each);
         };
         watch_.time(thread, i, TT_DIRECTION_BACKWARD_WEIGHTS, compute, TT_DIRECTION_UPDATE);
+    }
+
+    // Whether those of the step that follows are to be read behind it. Memory of their own is made when one
+    // is, for the first time: a process that only trains never has it.
+    void keep_gradients(bool keep) {
+        if (keeps_ == keep) return;
+        for (Parameter<T>* parameter : graph_.parameters) {
+            if (!parameter->passing) continue;
+            parameter->gradient = keep ? Buffer<T>(parameter->size()) : Buffer<T>();
+            parameter->passes = !keep;  // not before there is memory
+        }
+        keeps_ = keep;
+    }
+
+    void expect_kept(const tt_tensor& tensor) const {
+        if (tensor.role == TT_ROLE_GRADIENT && !keeps_) throw gradients_not_kept(tensor.name);
     }
 
     void begin_update(double norm = 0) {
@@ -444,11 +466,11 @@ class Engine : public Backend {
     }
 
     // One pass over gradient, states and weights.
-    void update(Parameter<T>& parameter, int64_t begin, int64_t end) const {
+    void update(Parameter<T>& parameter, int64_t begin, int64_t end, int thread) const {
         const auto state = [&](std::size_t which) {
             return which < parameter.states.size() ? parameter.states[which].second.data() + begin : nullptr;
         };
-        layers::update<T>({parameter.value.data() + begin, parameter.gradient.data() + begin, state(0),
+        layers::update<T>({parameter.value.data() + begin, parameter.gradient_from(begin, thread), state(0),
                            state(1), end - begin},
                           numbers_);
     }
@@ -495,6 +517,7 @@ class Engine : public Backend {
     Optimizer optimizer_;
     UpdateNumbers<T> numbers_{};  // of the update under way
     uint64_t steps_ = 0;          // since reset()
+    bool keeps_ = false;          // the gradients of the last step that had some
     std::unique_ptr<ThreadPool> pool_;
     Graph<T> graph_;
     AlongTime<T> along_time_;

@@ -105,15 +105,33 @@ struct Parameter {
     std::vector<int64_t> shape;
     const float* initial = nullptr;
     Buffer<T> value;
-    Buffer<T> gradient;
+    Buffer<T> gradient;    // empty where it passes
     bool is_tied = false;  // a later layer adds its part to the gradient, and completes it
     Buffer<T> nudge;       // empty, or what rounds the gradient's sum off (Engine::write_tensor)
+    // Null, or where a thread's part of the gradient lies until `each` has been called with it: in a step
+    // that updates at once nobody reads it again, so that it need not be kept.
+    Room<T>* passing = nullptr;
+    bool passes = false;  // in the step under way, or the next
     // Of the optimizer, with their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Buffer<T>>> states;
     int64_t size() const {
         int64_t n = 1;
         for (const int64_t extent : shape) n *= extent;
         return n;
+    }
+
+    // By a layer's prepare(): parameter_gradients() makes the gradient in parts of so many values at most,
+    // each complete at once and handed to `each` before the thread begins the next.
+    void may_pass(Room<T>& room, int64_t most) {
+        if (is_tied) return;
+        room.ask(most);
+        passing = &room;
+        passes = true;
+    }
+
+    // Where a thread writes those of its values that begin with `begin`, and `each` finds them.
+    T* gradient_from(int64_t begin, int thread) {
+        return passes ? passing->of(thread) : gradient.data() + begin;
     }
 };
 
@@ -180,8 +198,8 @@ class Layer {
     // where none has.
     virtual void backward_data(Inputs<T> inputs, const Edge<T>& output, Share images, int thread) = 0;
 
-    // All images, one share of each parameter: the gradient, into Parameter::gradient. `each` is called with
-    // the part [begin, end) that is complete, while it is still in the cache.
+    // All images, one share of each parameter: the gradient, into Parameter::gradient_from(). `each` is
+    // called with the part [begin, end) that is complete, while it is still in the cache.
     using Each = std::function<void(Parameter<T>&, int64_t begin, int64_t end)>;
     virtual void parameter_gradients(Inputs<T> inputs, const Edge<T>& output, int thread, int threads,
                                      const Each& each) {

@@ -79,7 +79,6 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
                 node.layer->states.push_back(std::move(parameter));
                 continue;
             }
-            parameter->gradient = Buffer<T>(parameter->size());
             for (const std::string& state : optimizer.states_of(spec.name))
                 parameter->states.emplace_back(state, Buffer<T>(parameter->size()));
             graph.parameters.push_back(parameter.get());
@@ -115,6 +114,8 @@ Graph<T> make_graph(const tt_network& network, int threads, const Optimizer& opt
         }
         node.layer->equip(convolution, *graph.rooms);
         node.layer->prepare(node.reads, node.output, threads);
+        for (const auto& parameter : node.layer->parameters)
+            if (!parameter->passing) parameter->gradient = Buffer<T>(parameter->size());
     }
     return graph;
 }

@@ -31,9 +31,10 @@ class Room {
 // What all layers share.
 template <typename T>
 struct Rooms {
-    explicit Rooms(int threads) : call(threads), sums(threads) {}
+    explicit Rooms(int threads) : call(threads), sums(threads), gradients(threads) {}
     Room<T> call;  // nothing in it outlives the call of a layer
     Room<T> sums;  // of a layer's backward_weights(), until the parameter_gradients() that follows at once
+    Room<T> gradients;  // a part of one, until it has been used (Parameter::passing)
 };
 
 // Cuts a piece of memory into arrays that begin at cache lines. From null it gives nulls, and counts.

@@ -82,7 +82,7 @@ class ThinGroups final : public Convolved<T> {
         for (int64_t t = 0; t < taps_; ++t) by_phase_[static_cast<std::size_t>(tap(t).phase)].push_back(t);
         std::erase_if(by_phase_, [](const auto& taps) { return taps.empty(); });
         weight_gradients_.prepare(output.shape.channels * per_output(), threads);
-        this->prepare_bias(output.shape.channels, threads);
+        this->prepare_parameters(output.shape.channels, threads);
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int thread) override {
@@ -183,8 +183,8 @@ class ThinGroups final : public Convolved<T> {
             for (int64_t n = images.begin; n < images.end; ++n) f(own, group, n);
     }
 
-    void sum_weight_gradient(Share rows, T* gradient) override {
-        weight_gradients_.sum({rows.begin * per_output(), rows.end * per_output()}, gradient);
+    void sum_weight_gradient(Share rows, T* to) override {
+        weight_gradients_.sum({rows.begin * per_output(), rows.end * per_output()}, to);
     }
 
     static constexpr int64_t lanes = Lanes<T>::count;

@@ -100,12 +100,7 @@ class OneDnn final : public Backend {
         optimizer_ = read_optimizer(build.optimizer, description().optimizers);
         learns_ = (build.tasks & (TT_TRAIN | TT_GRADIENT)) != 0;
         losses_.resize(static_cast<std::size_t>(omp_get_max_threads()));
-        try {
-            choose_layout(build);
-        } catch (const dnnl::error& error) {
-            if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
-            throw;
-        }
+        allocating([&] { choose_layout(build); });
         targets_.resize(graph_.heads.size());
         graph_.tally.clear();  // what the trials computed
         reset();
@@ -116,11 +111,11 @@ class OneDnn final : public Backend {
         for (Parameter* parameter : graph_.parameters) {
             import(parameter->initial, parameter->outside, parameter->value.made());
             if (!learns_) continue;
-            std::fill_n(parameter->gradient.data(), parameter->gradient.stored_elements(), 0.0F);
             for (const auto& [name, state] : parameter->states)
                 std::fill_n(state.data(), state.stored_elements(), 0.0F);
         }
         for (Parameter* state : graph_.states) import(state->initial, state->outside, state->value.made());
+        keep_gradients(false);
         steps_ = 0;
     }
 
@@ -131,6 +126,7 @@ class OneDnn final : public Backend {
         const double loss = lose();
         // Clipping must know every gradient before the first weight moves.
         const bool updates_at_once = task == TT_TRAIN && optimizer_.clip_norm == 0;
+        keep_gradients(!updates_at_once);
         if (updates_at_once) begin_update();
         for (const Operation& operation : graph_.backward)
             if (updates_at_once || operation.direction != TT_DIRECTION_UPDATE) operation.run();
@@ -140,6 +136,7 @@ class OneDnn final : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, part == TT_PART_LOSS);
+        keep_gradients(true);
         if (part == TT_PART_LOSS) return lose();
         if (part == TT_PART_FORWARD) run_forward(Runs::kTraining);
         if (part == TT_PART_UPDATE) update();
@@ -174,6 +171,7 @@ class OneDnn final : public Backend {
     // Tensors leave and enter in the layout of the outside.
     void read_tensor(tt_tensor& tensor) override {
         find_tensor(tensor);
+        expect_kept(tensor);
         const auto [inside, outside] = locate(tensor);
         Tensor user{outside, dnnl::memory(outside, engine_, tensor.data)};
         move(inside, user);
@@ -183,6 +181,7 @@ class OneDnn final : public Backend {
         find_tensor(tensor);
         if (tensor.role == TT_ACTIVATION)
             throw Unsupported("activations cannot be written: a step computes them");
+        expect_kept(tensor);
         const auto [inside, outside] = locate(tensor);
         import(static_cast<const float*>(tensor.data), outside, inside);
     }
@@ -202,6 +201,7 @@ class OneDnn final : public Backend {
 
     std::vector<LayerTime> profile(const tt_batch& batch) override {
         open_batch(batch, true);
+        keep_gradients(optimizer_.clip_norm > 0);
         LayerTimer timer;
         const auto time = [&](const std::vector<Operation>& program) {
             for (const Operation& operation : program)
@@ -255,6 +255,34 @@ class OneDnn final : public Backend {
     void run_forward(Runs step) const {
         for (const Operation& operation : graph_.forward)
             if (operation.runs_in(step)) operation.run();
+    }
+
+    // The library's word for too little memory in that of the border.
+    template <typename F>
+    static void allocating(F make) {
+        try {
+            make();
+        } catch (const dnnl::error& error) {
+            if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+            throw;
+        }
+    }
+
+    // Whether those of the step that follows are to be read behind it. Memory of their own is made when one
+    // is, for the first time: a process that only trains never has it.
+    void keep_gradients(bool keep) {
+        if (keeps_ == keep) return;
+        for (Parameter* p : graph_.parameters) {
+            if (!p->passing) continue;
+            if (keep) allocating([&] { p->own = allocate(engine_, p->gradient.desc); });
+            p->gradient.memory.set_data_handle(keep ? p->own.data() : p->passing);
+            if (!keep) p->own = {};
+        }
+        keeps_ = keep;
+    }
+
+    void expect_kept(const tt_tensor& tensor) const {
+        if (tensor.role == TT_ROLE_GRADIENT && !keeps_) throw gradients_not_kept(tensor.name);
     }
 
     void begin_update(double norm = 0) {
@@ -407,6 +435,7 @@ class OneDnn final : public Backend {
     dnnl::stream stream_;
     Optimizer optimizer_;
     uint64_t steps_ = 0;  // since reset()
+    bool keeps_ = false;  // the gradients of the last step that had some
     Graph graph_;
     std::string layout_report_;
     std::vector<double> losses_;

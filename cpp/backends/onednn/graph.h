@@ -150,7 +150,10 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
         if (node.is_recomputed) forget(nodes, {i});
         if (node.layer->parameters.empty()) continue;
         Update update(numbers);
-        for (const auto& parameter : node.layer->parameters) update.add(*parameter);
+        for (const auto& parameter : node.layer->parameters) {
+            parameter->gradient.lease = nullptr;  // who asks next comes behind the update
+            update.add(*parameter);
+        }
         builder.backward.push_back({i, TT_DIRECTION_UPDATE, update});
     }
 }

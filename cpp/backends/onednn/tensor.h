@@ -103,6 +103,10 @@ struct Parameter {
     Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
     Value value;
     Tensor gradient;
+    // Null, or the lent memory where the gradient lies from its layer's way back until the update that
+    // follows at once. For a step whose gradients are kept it has memory of its own.
+    void* passing = nullptr;
+    Tensor own{};
     bool is_tied = false;  // a later layer reads it too, and leaves the first part of the gradient there
     std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
 };

@@ -44,7 +44,9 @@ class Weighted : public LayerOfOne {
         Homes homes{{DNNL_ARG_SRC, {source}}};
         if (tied) homes[DNNL_ARG_WEIGHTS] = tied->value.descs();
         const Form form = builder.choose(purpose, forms, homes);
-        if (!tied) keep(builder, weight(), outside_weights(extents_.weights), form.desc(DNNL_ARG_WEIGHTS));
+        if (!tied)
+            keep(builder, weight(), outside_weights(extents_.weights), form.desc(DNNL_ARG_WEIGHTS),
+                 !weight().is_tied);
         std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}, {DNNL_ARG_WEIGHTS, &weight().value}};
         if (has_bias()) {
             Parameter& bias = *parameters.back();
@@ -118,8 +120,12 @@ class Weighted : public LayerOfOne {
                                           {DNNL_ARG_WEIGHTS, {weights}},
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
         const Tensor made = builder.lend(input.value.desc());
+        // Nobody else reads them in the format of this form: a copy is lent.
+        Tensor lent = weight().value.made();
+        lent.lease = std::make_shared<char>();
+        Value weights_here(std::move(lent));
         builder.append(builder.backward, purpose, form,
-                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &weight().value}},
+                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &weights_here}},
                        {{DNNL_ARG_DIFF_SRC, &made}});
         hand_back(builder, purpose, input, made);
     }
@@ -142,6 +148,7 @@ class Weighted : public LayerOfOne {
             homes[DNNL_ARG_DIFF_BIAS] = {parameters.back()->value.desc()};
             writes[DNNL_ARG_DIFF_BIAS] = &parameters.back()->gradient;
         }
+        if (!weight().gradient.data()) pass_gradient(builder, weight());
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
         const Form form = builder.choose(purpose, forms, homes);
         builder.append(builder.backward, purpose, form,

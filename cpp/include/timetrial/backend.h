@@ -55,7 +55,8 @@ typedef enum tt_part {
 typedef enum tt_role {
     TT_PARAMETER = 1,      /* named "<node>.weight", "<node>.bias" */
     TT_STATE = 2,          /* not trained, but changed by training: running means */
-    TT_ROLE_GRADIENT = 3,  /* of the loss (mean over the batch), named as its parameter */
+    TT_ROLE_GRADIENT = 3,  /* of the loss (mean over the batch), named as its parameter; behind a step of
+                              TT_GRADIENT, or the part TT_PART_BACKWARD: TT_TRAIN need not keep it */
     TT_ACTIVATION = 4,     /* output of a node, named as the node */
     TT_OPTIMIZER = 5,      /* optimizer state: "<parameter>.velocity", ... */
     TT_INPUT_GRADIENT = 6, /* of the loss with respect to a network input, named as the input */

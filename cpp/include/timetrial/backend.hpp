@@ -329,6 +329,13 @@ inline std::vector<LossSpec> read_losses(const std::vector<Layer>& layers, const
     return losses;
 }
 
+// Of a backend whose training step uses each gradient where it is made.
+inline Unsupported gradients_not_kept(const std::string& name) {
+    return Unsupported("the gradient of '" + name +
+                       "' is kept by a step of task gradient, or one that runs in parts or clips: the last "
+                       "step was none of these");
+}
+
 // --- Settings ------------------------------------------------------------------------------------
 
 inline Unsupported unknown_setting(std::string_view name, const tt_description& description) {

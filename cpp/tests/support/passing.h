@@ -1,0 +1,76 @@
+// Gradients that a training step uses where they are made, and does not keep.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "support/recomputed.h"
+
+namespace timetrial::testing {
+
+// Weights of two kinds, each much larger than the values of a batch.
+inline std::vector<NodeSpec> heavy_layers(int layers) {
+    std::vector<NodeSpec> specs;
+    for (int i = 0; i < layers; ++i)
+        specs.push_back(plain_conv("conv" + std::to_string(i), 192.0, {{"kernel", 3.0}}));
+    specs.push_back(node("pool", "global_avg_pool2d"));
+    for (int i = 0; i < layers; ++i)
+        specs.push_back(node("fc" + std::to_string(i), "dense", {{"units", 192.0}}));
+    specs.push_back(loss_of(specs.back().name));
+    return specs;
+}
+
+// A process that trains has memory for weights and velocities, and for the largest gradients only; behind a
+// step that keeps them it has all, and behind the next one no longer.
+inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
+    const auto held = [&](int layers) {
+        const Problem problem(heavy_layers(layers), 2, {192, 4, 4}, Numbers::kReal);
+        const std::size_t before = allocated_bytes();
+        Trainer trainer = make(problem, {0.01, 0.9, 0.01});
+        std::vector<double> bytes;
+        for (const tt_task task : {TT_TRAIN, TT_GRADIENT, TT_TRAIN}) {
+            trainer.step(task);
+            bytes.push_back(static_cast<double>(allocated_bytes() - before));
+        }
+        return bytes;
+    };
+    // What all layers share makes no odds, nor what a library keeps from its first use on.
+    (void)held(1);
+    const std::vector<double> few = held(4), many = held(12);
+    const double weights = sizeof(float) * 8 * (192.0 * 192 * 9 + 192 * 192);
+    std::vector<double> grown;
+    for (std::size_t i = 0; i < few.size(); ++i) grown.push_back((many[i] - few[i]) / weights);
+    EXPECT_GT(grown[0], 1.9) << "weights and velocities";
+    EXPECT_LT(grown[0], 2.5);
+    EXPECT_GT(grown[1], grown[0] + 0.9) << "and gradients";
+    EXPECT_LT(grown[2], grown[0] + 0.1) << "no longer";
+}
+
+// Who asks for gradients in between reads the right ones, and trains as if it had not asked. `tolerance`: of
+// two builds in the same steps.
+inline void expect_gradients_between_steps(const MakeTrainer& make, double tolerance = 0) {
+    const SgdSpec sgd{0.01, 0.9, 0.01};
+    const Problem problem({plain_conv("conv", 40.0, {{"kernel", 3.0}}), node("flat", "flatten"),
+                           node("fc", "dense", {{"units", 150.0}}), loss_of("fc")},
+                          3, {5, 4, 4}, Numbers::kReal);
+    Trainer asks = make(problem, sgd), trains = make(problem, sgd);
+    Trainer judge(plugin_path("reference"), problem, {}, sgd);
+    const auto step = [](Trainer& one) {
+        one.step();
+        EXPECT_THROW((void)one.read(TT_ROLE_GRADIENT), BackendError);
+    };
+    for (int i = 0; i < 3; ++i) {
+        asks.step(TT_GRADIENT), judge.step(TT_GRADIENT);
+        expect_same(asks, judge, TT_ROLE_GRADIENT, 1e-5);
+        step(asks), step(trains), judge.step();
+    }
+    for (const tt_role role : {TT_PARAMETER, TT_OPTIMIZER}) {
+        expect_same(asks, trains, role, tolerance);
+        expect_same(asks, judge, role, 1e-5);
+    }
+}
+
+}  // namespace timetrial::testing
