@@ -79,7 +79,8 @@ class Convolved : public LayerOfOne<T> {
     void prepare_parameters(int64_t outputs, int threads) {
         auto& weights = *this->parameters[0];
         const int64_t rows = weights.shape[0];
-        weights.may_pass(rooms_->gradients, std::min(block, rows) * (weights.size() / rows));
+        weights.may_pass(rooms_->gradients,
+                         std::min(block, largest_share(rows, threads)) * (weights.size() / rows));
         bias_gradients_.prepare(bias() ? outputs : 0, threads);
     }
     T* begin_bias_gradient(int thread) { return bias_gradients_.begin(thread); }

@@ -14,10 +14,10 @@ class Dense final : public LayerOfOne<T> {
   public:
     void equip(Algorithm, Rooms<T>& rooms) override { rooms_ = &rooms; }
 
-    void prepare(const Edge<T>& input, const Edge<T>&, int) override {
-        const int64_t features = input.shape.step_features();
-        if (this->tied == nullptr)
-            weight().may_pass(rooms_->gradients, std::min(block * features, weight().size()));
+    void prepare(const Edge<T>& input, const Edge<T>& output, int threads) override {
+        if (this->tied != nullptr) return;
+        const int64_t share = largest_share(output.shape.step_features(), threads);
+        weight().may_pass(rooms_->gradients, std::min(block, share) * input.shape.step_features());
     }
 
     void forward(const Edge<T>& input, const Edge<T>& output, Share images, int) override {

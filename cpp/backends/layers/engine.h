@@ -83,11 +83,11 @@ class Engine : public Backend {
     void reset() override {
         for (Parameter<T>* parameter : graph_.parameters) {
             std::copy_n(parameter->initial, parameter->size(), parameter->value.data());
+            if (!parameter->passes) parameter->gradient.zero();
             for (auto& [name, buffer] : parameter->states) buffer.zero();
         }
         for (Parameter<T>* state : graph_.states)
             std::copy_n(state->initial, state->size(), state->value.data());
-        keep_gradients(false);
         steps_ = 0;
     }
 
@@ -138,7 +138,7 @@ class Engine : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, true);
-        keep_gradients(true);
+        if (part == TT_PART_BACKWARD || part == TT_PART_UPDATE) keep_gradients(true);
         if (part == TT_PART_FORWARD) {
             regions_.run(*pool_, kForward);
             along_time_.count();
@@ -182,6 +182,7 @@ class Engine : public Backend {
 
     // Activations leave in the layout of the outside.
     void read_tensor(tt_tensor& tensor) override {
+        find_tensor(tensor);  // by name and shape
         expect_kept(tensor);
         Backend::read_tensor(tensor);
         if (tensor.role != TT_ACTIVATION || tensor.rank != 4) return;
@@ -198,6 +199,7 @@ class Engine : public Backend {
         const bool is_nudge =
             tensor.role == TT_ACTIVATION || (is_judge<T> && tensor.role == TT_ROLE_GRADIENT);
         if (!is_nudge) {
+            find_tensor(tensor);
             expect_kept(tensor);
             return Backend::write_tensor(tensor);
         }

@@ -27,6 +27,8 @@ inline Share share_of(int64_t n, int thread, int threads) {
     return {n * thread / threads, n * (thread + 1) / threads};
 }
 
+inline int64_t largest_share(int64_t n, int threads) { return (n + threads - 1) / threads; }
+
 class ThreadPool {
   public:
     // std::runtime_error: the machine does not give so many threads.

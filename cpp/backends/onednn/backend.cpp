@@ -111,11 +111,10 @@ class OneDnn final : public Backend {
         for (Parameter* parameter : graph_.parameters) {
             import(parameter->initial, parameter->outside, parameter->value.made());
             if (!learns_) continue;
-            for (const auto& [name, state] : parameter->states)
-                std::fill_n(state.data(), state.stored_elements(), 0.0F);
+            if (keeps_ || !parameter->passing) clear(parameter->gradient);
+            for (const auto& [name, state] : parameter->states) clear(state);
         }
         for (Parameter* state : graph_.states) import(state->initial, state->outside, state->value.made());
-        keep_gradients(false);
         steps_ = 0;
     }
 
@@ -136,7 +135,7 @@ class OneDnn final : public Backend {
 
     double part(uint32_t part, const tt_batch& batch) override {
         open_batch(batch, part == TT_PART_LOSS);
-        keep_gradients(true);
+        if (part == TT_PART_BACKWARD || part == TT_PART_UPDATE) keep_gradients(true);
         if (part == TT_PART_LOSS) return lose();
         if (part == TT_PART_FORWARD) run_forward(Runs::kTraining);
         if (part == TT_PART_UPDATE) update();
@@ -256,6 +255,8 @@ class OneDnn final : public Backend {
         for (const Operation& operation : graph_.forward)
             if (operation.runs_in(step)) operation.run();
     }
+
+    static void clear(const Tensor& tensor) { std::fill_n(tensor.data(), tensor.stored_elements(), 0.0F); }
 
     // The library's word for too little memory in that of the border.
     template <typename F>

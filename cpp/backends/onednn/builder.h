@@ -91,6 +91,7 @@ struct Decisions {
 // What operations use one after the other; the programs need it as long as they run.
 struct SharedMemory {
     dnnl::memory scratchpad;  // of all primitives
+    dnnl::memory passing;     // of all gradients that pass
     std::vector<Tensor> lent;
 };
 
@@ -209,15 +210,25 @@ class Builder {
             format_of(from.desc) + " -> " + format_of(to.desc));
     }
 
+    // Memory for a gradient from its layer's way back until the update that is appended next. One is alive at
+    // a time, so that all share a piece; with a format that pads, those of that format.
+    void pass(Parameter& parameter) {
+        if (!is_padded(parameter.gradient.desc)) return passing_.push_back(&parameter);
+        const Tensor lent = lend(parameter.gradient.desc);
+        parameter.gradient.lease = lent.lease;
+        parameter.pass_at(lent.data());
+    }
+
     // When all is appended.
     SharedMemory finish() {
-        std::size_t bytes = 1;
-        for (const dnnl::memory& part : scratchpads_) bytes = std::max(bytes, part.get_desc().get_size());
-        const auto floats = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
-        dnnl::memory shared(plain({floats}), engine_);
-        for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.get_data_handle());
+        std::vector<dnnl::memory> gradients;
+        for (const Parameter* parameter : passing_) gradients.push_back(parameter->gradient.memory);
+        SharedMemory shared{as_large_as(scratchpads_), as_large_as(gradients), {}};
+        for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.scratchpad.get_data_handle());
+        for (Parameter* parameter : passing_) parameter->pass_at(shared.passing.get_data_handle());
         facts.emplace_back("reorders per step", std::to_string(reorders_));
-        return {std::move(shared), std::move(lent_)};
+        shared.lent = std::move(lent_);
+        return shared;
     }
 
     // Between two tensors of one format.
@@ -231,6 +242,14 @@ class Builder {
     StepTally tally;
 
   private:
+    // A piece of memory for any one of these.
+    dnnl::memory as_large_as(const std::vector<dnnl::memory>& parts) const {
+        std::size_t bytes = 1;
+        for (const dnnl::memory& part : parts) bytes = std::max(bytes, part.get_desc().get_size());
+        const auto floats = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
+        return {plain({floats}), engine_};
+    }
+
     // No others, if there are such: it was asked for.
     static void prefer_winograd(std::vector<Form>& forms) {
         const auto is_other = [](const Form& form) { return !is_winograd(form.implementation); };
@@ -247,6 +266,7 @@ class Builder {
     Decisions& decisions_;
     int reorders_ = 0;
     std::vector<dnnl::memory> scratchpads_;
+    std::vector<Parameter*> passing_;
     std::vector<Tensor> lent_;  // ever, with the one lease that is ours
 };
 

@@ -83,23 +83,16 @@ inline bool may_write_over(const Node& node) {
 }
 
 // Memory of a parameter in the format of `desc`, with that of its gradient and states where it learns. A
-// gradient that may pass has none before its layer's way back (pass_gradient()).
+// gradient that may pass gets none: see Builder::pass().
 inline void keep(const Builder& builder, Parameter& parameter, const Desc& outside, const Desc& desc,
                  bool may_pass = false) {
     parameter.outside = outside;
     parameter.value = Value(allocate(builder.engine(), desc));
     if (!builder.learns()) return;
+    parameter.may_pass = may_pass;
     parameter.gradient = may_pass ? Tensor{desc, dnnl::memory(desc, builder.engine(), DNNL_MEMORY_NONE)}
                                   : allocate(builder.engine(), desc);
     for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), desc);
-}
-
-// Lent memory for a gradient until the update that is appended next.
-inline void pass_gradient(Builder& builder, Parameter& parameter) {
-    const Tensor lent = builder.lend(parameter.gradient.desc);
-    parameter.passing = lent.data();
-    parameter.gradient.lease = lent.lease;
-    parameter.gradient.memory.set_data_handle(parameter.passing);
 }
 
 // A layer with one input: the same with that.

@@ -103,12 +103,16 @@ struct Parameter {
     Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
     Value value;
     Tensor gradient;
-    // Null, or the lent memory where the gradient lies from its layer's way back until the update that
-    // follows at once. For a step whose gradients are kept it has memory of its own.
-    void* passing = nullptr;
-    Tensor own{};
-    bool is_tied = false;  // a later layer reads it too, and leaves the first part of the gradient there
+    bool may_pass = false;    // the update follows its layer's way back, and nobody else reads the gradient
+    void* passing = nullptr;  // where that then lies, with others; null of those that may not
+    Tensor own{};             // for a step whose gradients are kept
+    bool is_tied = false;     // a later layer reads it too, and leaves the first part of the gradient there
     std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
+
+    void pass_at(void* memory) {
+        passing = memory;
+        gradient.memory.set_data_handle(memory);
+    }
 };
 
 }  // namespace timetrial::onednn

@@ -120,12 +120,13 @@ class Weighted : public LayerOfOne {
                                           {DNNL_ARG_WEIGHTS, {weights}},
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
         const Tensor made = builder.lend(input.value.desc());
-        // Nobody else reads them in the format of this form: a copy is lent.
+        // Nobody else reads weights that are not tied in the format of this form: a copy is lent.
         Tensor lent = weight().value.made();
         lent.lease = std::make_shared<char>();
         Value weights_here(std::move(lent));
         builder.append(builder.backward, purpose, form,
-                       {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, &weights_here}},
+                       {{DNNL_ARG_DIFF_DST, &output.gradient},
+                        {DNNL_ARG_WEIGHTS, tied ? &weight().value : &weights_here}},
                        {{DNNL_ARG_DIFF_SRC, &made}});
         hand_back(builder, purpose, input, made);
     }
@@ -148,7 +149,7 @@ class Weighted : public LayerOfOne {
             homes[DNNL_ARG_DIFF_BIAS] = {parameters.back()->value.desc()};
             writes[DNNL_ARG_DIFF_BIAS] = &parameters.back()->gradient;
         }
-        if (!weight().gradient.data()) pass_gradient(builder, weight());
+        if (weight().may_pass) builder.pass(weight());
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
         const Form form = builder.choose(purpose, forms, homes);
         builder.append(builder.backward, purpose, form,

@@ -23,19 +23,25 @@ inline std::vector<NodeSpec> heavy_layers(int layers) {
     return specs;
 }
 
-// A process that trains has memory for weights and velocities, and for the largest gradients only; behind a
+// What a contender holds behind each step of these tasks, in bytes.
+inline std::vector<double> held_behind(const MakeTrainer& make, const Problem& problem,
+                                       const std::vector<tt_task>& tasks) {
+    const std::size_t before = allocated_bytes();
+    Trainer trainer = make(problem, {0.01, 0.9, 0.01});
+    std::vector<double> bytes;
+    for (const tt_task task : tasks) {
+        trainer.step(task);
+        bytes.push_back(static_cast<double>(allocated_bytes() - before));
+    }
+    return bytes;
+}
+
+// A process that trains has memory for weights and velocities, and for the largest gradient only; behind a
 // step that keeps them it has all, and behind the next one no longer.
 inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     const auto held = [&](int layers) {
         const Problem problem(heavy_layers(layers), 2, {192, 4, 4}, Numbers::kReal);
-        const std::size_t before = allocated_bytes();
-        Trainer trainer = make(problem, {0.01, 0.9, 0.01});
-        std::vector<double> bytes;
-        for (const tt_task task : {TT_TRAIN, TT_GRADIENT, TT_TRAIN}) {
-            trainer.step(task);
-            bytes.push_back(static_cast<double>(allocated_bytes() - before));
-        }
-        return bytes;
+        return held_behind(make, problem, {TT_TRAIN, TT_GRADIENT, TT_TRAIN});
     };
     // What all layers share makes no odds, nor what a library keeps from its first use on.
     (void)held(1);
@@ -47,6 +53,21 @@ inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     EXPECT_LT(grown[0], 2.5);
     EXPECT_GT(grown[1], grown[0] + 0.9) << "and gradients";
     EXPECT_LT(grown[2], grown[0] + 0.1) << "no longer";
+
+    // The way back goes from small ones to large ones.
+    std::vector<NodeSpec> narrowing;
+    for (const double units : {1024.0, 1024.0, 512.0, 512.0})
+        narrowing.push_back(node("fc" + std::to_string(narrowing.size()), "dense", {{"units", units}}));
+    narrowing.push_back(loss_of(narrowing.back().name));
+    const double all = sizeof(float) * (2048.0 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512);
+    EXPECT_LT(held_behind(make, Problem(narrowing, 2, {2048}, Numbers::kReal), {TT_TRAIN})[0], 2.75 * all);
+
+    // Threads that have a row or two each need no room for more.
+    const std::vector<NodeSpec> few_rows{node("fc", "dense", {{"units", 8.0}}), loss_of("fc")};
+    const double row = sizeof(float) * (1 << 18);
+    EXPECT_LT(held_behind(make, Problem(few_rows, 1, {1 << 18}, Numbers::kReal), {TT_TRAIN})[0],
+              (2 * 8 + 10 + 6) * row)
+        << "weights, velocities, gradients, values";
 }
 
 // Who asks for gradients in between reads the right ones, and trains as if it had not asked. `tolerance`: of

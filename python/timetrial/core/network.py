@@ -185,7 +185,7 @@ class Network:
         return self._native.activation_bytes()
 
     def least_bytes(self, task: str = "train", states: int = 0) -> LeastBytes:
-        """What a contender cannot do without, however it goes about it: `states` of the optimizer for each
+        """What a contender that hands out gradients cannot do without: `states` of the optimizer for each
         parameter. To learn it keeps the input of every layer with products until the gradient of its weights;
         otherwise there is at least the largest layer, what it reads and what it gives."""
         weights = self.parameter_bytes
