@@ -61,8 +61,10 @@ inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     narrowing.push_back(loss_of(narrowing.back().name));
     const double all = sizeof(float) * (2048.0 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512);
     EXPECT_LT(held_behind(make, Problem(narrowing, 2, {2048}, Numbers::kReal), {TT_TRAIN})[0], 2.75 * all);
+}
 
-    // Threads that have a row or two each need no room for more.
+// Threads that have a row or two each have no room for more.
+inline void expect_room_for_a_share(const MakeTrainer& make) {
     const std::vector<NodeSpec> few_rows{node("fc", "dense", {{"units", 8.0}}), loss_of("fc")};
     const double row = sizeof(float) * (1 << 18);
     EXPECT_LT(held_behind(make, Problem(few_rows, 1, {1 << 18}, Numbers::kReal), {TT_TRAIN})[0],
