@@ -269,12 +269,12 @@ class Adapter(normalization.Normalization, along_time.Sequences):
 
     def _behave(self):
         self.steps += 1
+        if self.behavior == "flush" and self.steps > 1:  # on a busy machine three steps are all that is timed
+            sys.modules["timetrial_adapter"].runtime.set_float_mode(3)
         if self.steps < 4:
             return
         if self.behavior == "sleep":
             time.sleep(0.02)
-        elif self.behavior == "flush":
-            sys.modules["timetrial_adapter"].runtime.set_float_mode(3)
         elif self.behavior == "raise":
             raise RuntimeError("planted: an exception in a step")
         elif self.behavior == "memory":
