@@ -53,18 +53,17 @@ inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     EXPECT_LT(grown[0], 2.5);
     EXPECT_GT(grown[1], grown[0] + 0.9) << "and gradients";
     EXPECT_LT(grown[2], grown[0] + 0.1) << "no longer";
+}
 
-    // The way back goes from small ones to large ones.
+// Room for the largest part, though the way back goes from small weights to large ones; and threads that have
+// a row or two each have no room for more.
+inline void expect_room_for_a_share(const MakeTrainer& make) {
     std::vector<NodeSpec> narrowing;
     for (const double units : {1024.0, 1024.0, 512.0, 512.0})
         narrowing.push_back(node("fc" + std::to_string(narrowing.size()), "dense", {{"units", units}}));
     narrowing.push_back(loss_of(narrowing.back().name));
     const double all = sizeof(float) * (2048.0 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512);
     EXPECT_LT(held_behind(make, Problem(narrowing, 2, {2048}, Numbers::kReal), {TT_TRAIN})[0], 2.75 * all);
-}
-
-// Threads that have a row or two each have no room for more.
-inline void expect_room_for_a_share(const MakeTrainer& make) {
     const std::vector<NodeSpec> few_rows{node("fc", "dense", {{"units", 8.0}}), loss_of("fc")};
     const double row = sizeof(float) * (1 << 18);
     EXPECT_LT(held_behind(make, Problem(few_rows, 1, {1 << 18}, Numbers::kReal), {TT_TRAIN})[0],
