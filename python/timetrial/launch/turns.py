@@ -61,6 +61,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     step_ns = float(np.median(warm[len(warm) // 2 :]))
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
+        runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept
     channel.rewind()
     _go_where_it_rides(seat, channel)  # threads that began since: a runtime may bind them as it was bound
     watch.begin_steady()

@@ -265,7 +265,7 @@ def memory_facts(case: CaseRecord, held: Memory) -> Iterator[tuple[str, str]]:
         yield "memory by phase", "\n".join(by_phase)
     if case.least_bytes:
         needed = ", ".join(f"{memory(size)} of {name}" for name, size in case.least_bytes.items() if size)
-        yield "memory on paper", f"{memory(sum(case.least_bytes.values()))} at least: {needed}"
+        yield "memory on paper", f"{memory(sum(case.least_bytes.values()))}: {needed}"
 
 
 def counter_facts(launches: Iterable[Launch]) -> Iterator[tuple[str, str]]:
