@@ -98,7 +98,5 @@ def test_words_for_a_person() -> None:
     assert (
         said["memory by phase"] == "steady: 20 MB private, 0 B shared, 10 MB of files; at most 24 MB private"
     )
-    assert said["memory on paper"] == (
-        "5 MB: 1 MB of weights, 1 MB of gradients, 3 MB of activations"
-    )
+    assert said["memory on paper"] == ("5 MB: 1 MB of weights, 1 MB of gradients, 3 MB of activations")
     assert facts({"least_bytes": None}, Memory()) == {}
