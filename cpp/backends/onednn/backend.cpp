@@ -260,7 +260,7 @@ class OneDnn final : public Backend {
 
     // The library's word for too little memory in that of the border.
     template <typename F>
-    static void allocating(F make) {
+    static void allocating(const F& make) {
         try {
             make();
         } catch (const dnnl::error& error) {
