@@ -118,6 +118,16 @@ def test_a_hang_ends_and_one_that_starts_slowly_is_waited_for(tmp_path: Path) ->
     assert took_all_its_turns(late, ENOUGH_ROUNDS)
 
 
+def test_what_timed_parts_have_kept_is_not_held_by_the_turns(tmp_path: Path) -> None:
+    first, second = heat([make_plan(tmp_path / name, "eigen", network="mlp@1024x3") for name in "ab"], 2)
+    for record in (first, second):
+        assert "detailed" in {segment.kind for segment in record.segments}
+        by_phase = {one.phase: one for one in record.memory.phases}
+        gradients = 4 * 1024 * 1024 * 2  # of the layers between equal widths
+        grown = (record.memory.held or 0) - by_phase["first step"].anonymous_bytes
+        assert grown < gradients / 2, "whole steps keep none"
+
+
 @pytest.mark.effect("null.work_units")
 def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
     units = ("600", "1200", "600")

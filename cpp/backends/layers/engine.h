@@ -83,7 +83,7 @@ class Engine : public Backend {
     void reset() override {
         for (Parameter<T>* parameter : graph_.parameters) {
             std::copy_n(parameter->initial, parameter->size(), parameter->value.data());
-            if (!parameter->passes) parameter->gradient.zero();
+            if (parameter->gradient.size() > 0) parameter->gradient.zero();
             for (auto& [name, buffer] : parameter->states) buffer.zero();
         }
         for (Parameter<T>* state : graph_.states)
@@ -438,11 +438,8 @@ class Engine : public Backend {
     // is, for the first time: a process that only trains never has it.
     void keep_gradients(bool keep) {
         if (keeps_ == keep) return;
-        for (Parameter<T>* parameter : graph_.parameters) {
-            if (!parameter->passing) continue;
-            parameter->gradient = keep ? Buffer<T>(parameter->size()) : Buffer<T>();
-            parameter->passes = !keep;  // not before there is memory
-        }
+        for (Parameter<T>* parameter : graph_.parameters)
+            if (parameter->passing) parameter->gradient = keep ? Buffer<T>(parameter->size()) : Buffer<T>();
         keeps_ = keep;
     }
 

@@ -111,7 +111,6 @@ struct Parameter {
     // Null, or where a thread's part of the gradient lies until `each` has been called with it: in a step
     // that updates at once nobody reads it again, so that it need not be kept.
     Room<T>* passing = nullptr;
-    bool passes = false;  // in the step under way, or the next
     // Of the optimizer, with their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Buffer<T>>> states;
     int64_t size() const {
@@ -126,12 +125,11 @@ struct Parameter {
         if (is_tied) return;
         room.ask(most);
         passing = &room;
-        passes = true;
     }
 
     // Where a thread writes those of its values that begin with `begin`, and `each` finds them.
     T* gradient_from(int64_t begin, int thread) {
-        return passes ? passing->of(thread) : gradient.data() + begin;
+        return gradient.size() == 0 ? passing->of(thread) : gradient.data() + begin;
     }
 };
 

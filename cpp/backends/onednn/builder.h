@@ -223,11 +223,10 @@ class Builder {
     SharedMemory finish() {
         std::vector<dnnl::memory> gradients;
         for (const Parameter* parameter : passing_) gradients.push_back(parameter->gradient.memory);
-        SharedMemory shared{as_large_as(scratchpads_), as_large_as(gradients), {}};
+        SharedMemory shared{as_large_as(scratchpads_), as_large_as(gradients), std::move(lent_)};
         for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.scratchpad.get_data_handle());
         for (Parameter* parameter : passing_) parameter->pass_at(shared.passing.get_data_handle());
         facts.emplace_back("reorders per step", std::to_string(reorders_));
-        shared.lent = std::move(lent_);
         return shared;
     }
 

@@ -83,15 +83,14 @@ inline bool may_write_over(const Node& node) {
 }
 
 // Memory of a parameter in the format of `desc`, with that of its gradient and states where it learns. A
-// gradient that may pass gets none: see Builder::pass().
+// gradient that passes gets none: see Builder::pass().
 inline void keep(const Builder& builder, Parameter& parameter, const Desc& outside, const Desc& desc,
-                 bool may_pass = false) {
+                 bool passes = false) {
     parameter.outside = outside;
     parameter.value = Value(allocate(builder.engine(), desc));
     if (!builder.learns()) return;
-    parameter.may_pass = may_pass;
-    parameter.gradient = may_pass ? Tensor{desc, dnnl::memory(desc, builder.engine(), DNNL_MEMORY_NONE)}
-                                  : allocate(builder.engine(), desc);
+    parameter.gradient = passes ? Tensor{desc, dnnl::memory(desc, builder.engine(), DNNL_MEMORY_NONE)}
+                                : allocate(builder.engine(), desc);
     for (auto& [name, state] : parameter.states) state = allocate(builder.engine(), desc);
 }
 

@@ -95,6 +95,12 @@ class Value {
     std::deque<Tensor> forms_;  // references stay good while it grows
 };
 
+// A value whose copies in other formats are needed no longer than this one: Builder lends them memory.
+inline Value with_lent_copies(Tensor made) {
+    made.lease = std::make_shared<char>();
+    return Value(std::move(made));
+}
+
 // A parameter lives in the format that its layer's forward primitive reads, and so do gradient and states.
 struct Parameter {
     std::string name;
@@ -103,10 +109,10 @@ struct Parameter {
     Desc outside;  // plain; the extents that oneDNN sees (OC x C x H x W for a dense layer over images)
     Value value;
     Tensor gradient;
-    bool may_pass = false;    // the update follows its layer's way back, and nobody else reads the gradient
-    void* passing = nullptr;  // where that then lies, with others; null of those that may not
-    Tensor own{};             // for a step whose gradients are kept
-    bool is_tied = false;     // a later layer reads it too, and leaves the first part of the gradient there
+    // Null, or where the gradient lies, with others, until the update behind its layer's way back.
+    void* passing = nullptr;
+    Tensor own{};          // instead, for a step whose gradients are kept
+    bool is_tied = false;  // a later layer reads it too, and leaves the first part of the gradient there
     std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
 
     void pass_at(void* memory) {

@@ -46,7 +46,7 @@ class Weighted : public LayerOfOne {
         const Form form = builder.choose(purpose, forms, homes);
         if (!tied)
             keep(builder, weight(), outside_weights(extents_.weights), form.desc(DNNL_ARG_WEIGHTS),
-                 !weight().is_tied);
+                 gradient_passes());
         std::map<int, Value*> reads{{DNNL_ARG_SRC, &input.value}, {DNNL_ARG_WEIGHTS, &weight().value}};
         if (has_bias()) {
             Parameter& bias = *parameters.back();
@@ -71,6 +71,8 @@ class Weighted : public LayerOfOne {
 
     bool has_bias() const { return parameters.size() > (tied ? 0 : 1); }
     Parameter& weight() const { return tied ? *tied : *parameters[0]; }
+    // Nobody reads it behind the update that follows this layer's way back.
+    bool gradient_passes() const { return !tied && !weight().is_tied; }
     Desc bias() const { return has_bias() ? any(extents_.bias) : Desc(); }
     const Extents& extents() const { return extents_; }
 
@@ -120,14 +122,11 @@ class Weighted : public LayerOfOne {
                                           {DNNL_ARG_WEIGHTS, {weights}},
                                           {DNNL_ARG_DIFF_SRC, {input.value.desc()}}});
         const Tensor made = builder.lend(input.value.desc());
-        // Nobody else reads weights that are not tied in the format of this form: a copy is lent.
-        Tensor lent = weight().value.made();
-        lent.lease = std::make_shared<char>();
-        Value weights_here(std::move(lent));
-        builder.append(builder.backward, purpose, form,
-                       {{DNNL_ARG_DIFF_DST, &output.gradient},
-                        {DNNL_ARG_WEIGHTS, tied ? &weight().value : &weights_here}},
-                       {{DNNL_ARG_DIFF_SRC, &made}});
+        Value untied = tied ? Value() : with_lent_copies(weight().value.made());
+        builder.append(
+            builder.backward, purpose, form,
+            {{DNNL_ARG_DIFF_DST, &output.gradient}, {DNNL_ARG_WEIGHTS, tied ? &weight().value : &untied}},
+            {{DNNL_ARG_DIFF_SRC, &made}});
         hand_back(builder, purpose, input, made);
     }
 
@@ -149,7 +148,7 @@ class Weighted : public LayerOfOne {
             homes[DNNL_ARG_DIFF_BIAS] = {parameters.back()->value.desc()};
             writes[DNNL_ARG_DIFF_BIAS] = &parameters.back()->gradient;
         }
-        if (weight().may_pass) builder.pass(weight());
+        if (gradient_passes()) builder.pass(weight());
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
         const Form form = builder.choose(purpose, forms, homes);
         builder.append(builder.backward, purpose, form,
