@@ -38,7 +38,7 @@ SILENT = BLAS.model_copy(update={"vendor": "MKL"})
 MKL = SILENT.model_copy(update={"kernel": "SSE4.2", "kernel_getter": "MKL_CBWR_Get()"})
 
 # A product of two threads, and then a wait: what the second thread spends in that, it spends with spinning.
-# (It also spins in the product, while its half is done and the first thread's is not: long on a busy machine.)
+# (It also spins in the product, while its half is done and the first one's is not: long on a busy machine.)
 # NumPy's threads are older than the youngest, and spin after the import. The clock of one thread is composed
 # as clock_getcpuclockid(3) does it, by the kernel's posix-timers.h.
 WAITING = """
