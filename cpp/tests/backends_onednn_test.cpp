@@ -336,6 +336,27 @@ TEST(OneDnnFacts, NameTheImplementations) {
     EXPECT_EQ(facts.at("reorders per step"), std::to_string(named));
 }
 
+// Times to three digits of several directions: two trials would hardly report the same. A pair of channels
+// fills no vector, so that a product of unfolded images is tried as well.
+TEST(OneDnnFacts, OperationsThatAreAlikeHaveOneTrial) {
+    std::vector<NodeSpec> specs;
+    for (const char* name : {"first", "second", "third", "fourth", "fifth", "last"})
+        specs.push_back(node(name, "conv2d", {{"channels", 2.0}, {"kernel", 3.0}, {"padding", 1.0}}));
+    specs.push_back(node("pool", "global_avg_pool2d"));
+    specs.push_back(loss_of("pool"));
+    const Problem problem(specs, 8, {2, 16, 16}, Numbers::kReal);
+    Trainer trainer(onednn(), problem, {{"threads", "1"}});
+    const auto facts = facts_of(trainer);
+    int compared = 0;
+    for (const char* direction : {" forward", " backward_data", " backward_weights"}) {
+        const auto trial = facts.find("third" + (direction + std::string(" trial")));
+        if (trial == facts.end()) continue;  // one form only
+        ++compared;
+        EXPECT_EQ(trial->second, facts.at("fourth" + (direction + std::string(" trial"))));
+    }
+    EXPECT_GT(compared, 0);
+}
+
 // Version 3 has no Winograd's filtering on this kind of CPU, and the setting must not claim it.
 TEST(OneDnnConvolution, SaysWhichAlgorithmRuns) {
     const Problem problem(lenet5(), 4, {1, 28, 28}, Numbers::kReal);
