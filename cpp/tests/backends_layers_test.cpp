@@ -121,6 +121,7 @@ TEST_P(Layers, RecomputesWhatItNormalizes) {
 TEST_P(Layers, KeepsNoGradientsThatItUsesAtOnce) {
     if (GetParam().dtype == TT_F64) return;  // judges are asked for gradients
     expect_memory_of_no_gradients(maker());
+    expect_memory_given_back(maker());
     expect_room_for_a_share(maker());
     expect_gradients_between_steps(maker());
 }

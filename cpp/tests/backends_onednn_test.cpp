@@ -74,6 +74,7 @@ TEST_P(OneDnn, RecomputesWhatItNormalizes) {
 }
 TEST_P(OneDnn, KeepsNoGradientsThatItUsesAtOnce) {
     expect_memory_of_no_gradients(make());
+    expect_memory_given_back(make());
     expect_gradients_between_steps(make(), 1e-5);  // each build tries its kernels
 }
 // It costs time there: only where much is saved, unless it is asked.

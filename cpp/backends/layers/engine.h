@@ -1,6 +1,8 @@
 // A backend over a Product: builds the graph, runs steps, hands out tensors. See README.md of this folder.
 #pragma once
 
+#include <malloc.h>
+
 #include <limits>
 #include <memory>
 #include <span>
@@ -435,11 +437,13 @@ class Engine : public Backend {
     }
 
     // Whether those of the step that follows are to be read behind it. Memory of their own is made when one
-    // is, for the first time: a process that only trains never has it.
+    // is, for the first time: a process that only trains never has it. It goes back to the system, or the
+    // process would be as large as before.
     void keep_gradients(bool keep) {
         if (keeps_ == keep) return;
         for (Parameter<T>* parameter : graph_.parameters)
             if (parameter->passing) parameter->gradient = keep ? Buffer<T>(parameter->size()) : Buffer<T>();
+        if (!keep) malloc_trim(0);
         keeps_ = keep;
     }
 

@@ -270,7 +270,8 @@ class OneDnn final : public Backend {
     }
 
     // Whether those of the step that follows are to be read behind it. Memory of their own is made when one
-    // is, for the first time: a process that only trains never has it.
+    // is, for the first time: a process that only trains never has it. It goes back to the system, or the
+    // process would be as large as before.
     void keep_gradients(bool keep) {
         if (keeps_ == keep) return;
         for (Parameter* p : graph_.parameters) {
@@ -279,6 +280,7 @@ class OneDnn final : public Backend {
             p->gradient.memory.set_data_handle(keep ? p->own.data() : p->passing);
             if (!keep) p->own = {};
         }
+        if (!keep) malloc_trim(0);
         keeps_ = keep;
     }
 

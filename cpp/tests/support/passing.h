@@ -2,8 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -53,6 +57,37 @@ inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     EXPECT_LT(grown[0], 2.5);
     EXPECT_GT(grown[1], grown[0] + 0.9) << "and gradients";
     EXPECT_LT(grown[2], grown[0] + 0.1) << "no longer";
+}
+
+// What the process holds of the machine's memory; what is only freed, it still holds.
+inline double resident_bytes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return static_cast<double>(allocated_bytes());  // sanitizers hold back what is freed
+#else
+    std::ifstream statm("/proc/self/statm");
+    double pages = 0;
+    statm >> pages >> pages;
+    return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+#endif
+}
+
+// Behind the step that no longer keeps gradients the system has their memory, too.
+inline void expect_memory_given_back(const MakeTrainer& make) {
+    const Problem problem(heavy_layers(12), 2, {192, 4, 4}, Numbers::kReal);
+    const double weights = sizeof(float) * 12 * (192.0 * 192 * 9 + 192 * 192);
+    // As behind trials of large kernels: the allocator no longer maps each block of such a size for itself.
+    void* const large = std::malloc(std::size_t{30} << 20);
+    ASSERT_NE(large, nullptr);
+    *static_cast<volatile char*>(large) = 0;  // or compilers leave both calls out
+    std::free(large);
+    Trainer trainer = make(problem, {0.01, 0.9, 0.01});
+    std::vector<double> held;
+    for (const tt_task task : {TT_TRAIN, TT_GRADIENT, TT_TRAIN}) {
+        trainer.step(task);
+        held.push_back(resident_bytes());
+    }
+    EXPECT_GT(held[1], held[0] + 0.7 * weights);
+    EXPECT_LT(held[2], held[0] + 0.3 * weights);
 }
 
 // Room for the largest part, though the way back goes from small weights to large ones; and threads that have
