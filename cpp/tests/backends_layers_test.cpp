@@ -106,6 +106,7 @@ using Pair = std::vector<double>;
 
 TEST_P(Layers, Normalizes) {
     for (const double channels : {5.0, 16.0}) expect_normalized(maker(), channels, GetParam().dtype);
+    expect_exact_statistics(maker(), 6.0);
 }
 TEST_P(Layers, RecomputesWhatItNormalizes) {
     if (GetParam().dtype == TT_F64) return expect_kept(maker());  // a judge

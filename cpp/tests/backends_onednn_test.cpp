@@ -53,6 +53,9 @@ TEST_P(OneDnn, Normalizes) {
         for (const char* recompute : {"on", "off"})
             expect_normalized(make({{"recompute", recompute}}), channels);
 }
+TEST_P(OneDnn, StatisticsAreExact) {
+    for (const double channels : {6.0, 16.0, 24.0}) expect_exact_statistics(make(), channels);
+}
 TEST_P(OneDnn, GoesAlongTime) {
     if (std::string(GetParam()) == "1") return expect_sequences(make(), TT_F32);
     // Threads meet several times in each step, and wait long where the machine is busy: one step of it.

@@ -1,6 +1,7 @@
-// batch_norm, by oneDNN's primitive over images: flat values are images of one pixel, channels last. It
-// returns mean and biased variance of the batch; the running ones are moved here. A relu behind it is applied
-// by the same primitive, which keeps in a workspace what the way back needs of it.
+// batch_norm, by oneDNN's primitive over images: flat values are images of one pixel, channels last. Mean and
+// biased variance of the batch are computed here, more exactly than by the primitive, and the running ones
+// moved. A relu behind it is applied by the same primitive, which keeps in a workspace what the way back
+// needs of it.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "onednn/join.h"
+#include "onednn/statistics.h"
 
 namespace timetrial::onednn {
 
@@ -25,7 +27,10 @@ class BatchNorm final : public Join {
         const Desc channels = plain({output.shape[1]});
         make_parameters(builder, channels);
         // Where a primitive of another kind would be taken for the relu's sake, the relu is one of its own.
-        if (output.fused && !is_fast(builder, desc, fused | flags)) output.fused.reset();
+        const auto with_relu = flags | fused;
+        if (output.fused &&
+            !(is_fast(builder, desc, with_relu) && is_fast(builder, desc, with_relu | running)))
+            output.fused.reset();
         if (output.fused) output.masks_gradient = true;
         const Tensor made = output.is_recomputed ? builder.lend(desc) : allocate(builder.engine(), desc);
         if (builder.learns()) {
@@ -130,28 +135,43 @@ class BatchNorm final : public Join {
                         const Tensor& made) {
         hint_ = describe_norm(builder.engine(), builder.attributes(), dnnl::prop_kind::forward_training,
                               source_.desc(), epsilon_, asked);
-        const auto& description = *hint_;
-        Form form{
-            description.impl_info_str(),
-            {{DNNL_ARG_SRC, source_.desc()},
-             {DNNL_ARG_SCALE, parameters[0]->value.desc()},
-             {DNNL_ARG_SHIFT, parameters[1]->value.desc()}},
-            {{DNNL_ARG_DST, made.desc}, {DNNL_ARG_MEAN, mean_.desc()}, {DNNL_ARG_VARIANCE, variance_.desc()}},
-            description.scratchpad_desc(),
-            [description] { return dnnl::batch_normalization_forward(description); }};
-        std::map<int, const Tensor*> writes{
-            {DNNL_ARG_DST, &made}, {DNNL_ARG_MEAN, &mean_.made()}, {DNNL_ARG_VARIANCE, &variance_.made()}};
+        auto description =
+            describe_norm(builder.engine(), builder.attributes(), dnnl::prop_kind::forward_training,
+                          source_.desc(), epsilon_, asked | running);
+        std::optional<Lanes> lanes = Lanes::of(source_.desc());
+        if (description.workspace_desc() != hint_->workspace_desc()) lanes.reset();  // of another primitive
+        if (lanes)
+            builder.forward.push_back({purpose.node, purpose.direction,
+                                       Statistics(*lanes, source_.made(), mean_.made(), variance_.made()),
+                                       builder.runs});
+        else
+            description = *hint_;
+        Form form{description.impl_info_str(),
+                  {{DNNL_ARG_SRC, source_.desc()},
+                   {DNNL_ARG_SCALE, parameters[0]->value.desc()},
+                   {DNNL_ARG_SHIFT, parameters[1]->value.desc()}},
+                  {{DNNL_ARG_DST, made.desc}},
+                  description.scratchpad_desc(),
+                  [description] { return dnnl::batch_normalization_forward(description); }};
+        std::map<int, Value*> reads{{DNNL_ARG_SRC, &source_},
+                                    {DNNL_ARG_SCALE, &parameters[0]->value},
+                                    {DNNL_ARG_SHIFT, &parameters[1]->value}};
+        std::map<int, const Tensor*> writes{{DNNL_ARG_DST, &made}};
+        for (const auto& [argument, value] :
+             {std::pair{DNNL_ARG_MEAN, &mean_}, std::pair{DNNL_ARG_VARIANCE, &variance_}}) {
+            (lanes ? form.reads : form.writes).push_back({argument, value->desc()});
+            if (lanes)
+                reads[argument] = value;
+            else
+                writes[argument] = &value->made();
+        }
         if (description.workspace_desc().get_size() > 0) {
             workspace_ = Value(allocate(builder.engine(), description.workspace_desc()));
             form.writes.push_back({DNNL_ARG_WORKSPACE, workspace_.desc()});
             writes[DNNL_ARG_WORKSPACE] = &workspace_.made();
         }
         builder.facts.emplace_back(purpose.text(), form.text());
-        builder.append(builder.forward, purpose, form,
-                       {{DNNL_ARG_SRC, &source_},
-                        {DNNL_ARG_SCALE, &parameters[0]->value},
-                        {DNNL_ARG_SHIFT, &parameters[1]->value}},
-                       writes);
+        builder.append(builder.forward, purpose, form, reads, writes);
         const Tensor now[] = {mean_.made(), variance_.made()};
         for (std::size_t i = 0; i < 2; ++i)
             builder.forward.push_back({purpose.node, purpose.direction,

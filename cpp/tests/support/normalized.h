@@ -61,6 +61,17 @@ inline void expect_normalized(const MakeTrainer& make, double channels, tt_dtype
     EXPECT_GT(relative_l2(ours.evaluate(), before), 1e-3) << "what is written counts";
 }
 
+// Of 65,536 values a channel: whoever adds them up in float, one behind the other, is off by ten times as
+// much.
+inline void expect_exact_statistics(const MakeTrainer& make, double channels) {
+    const Problem problem({node("conv", "conv2d", {{"channels", channels}, {"kernel", 1.0}}),
+                           node("norm", "batch_norm"), node("pool", "global_avg_pool2d"), loss_of("pool")},
+                          16, {2, 64, 64}, Numbers::kReal);
+    Trainer ours = make(problem, {}), judge(plugin_path("reference"), problem);
+    ours.step(TT_GRADIENT), judge.step(TT_GRADIENT);
+    EXPECT_LE(relative_l2(ours.read(TT_ACTIVATION).at("norm"), judge.read(TT_ACTIVATION).at("norm")), 5e-7);
+}
+
 // One layer behind a convolution: what its gradient is, and what it hands on.
 inline void expect_middle(const MakeTrainer& make, const NodeSpec& middle, double channels,
                           double tolerance) {
