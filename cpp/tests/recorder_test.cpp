@@ -16,13 +16,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "clock/clock.h"
+#include "support/resident.h"
 #include "support/temporary_file.h"
 
 namespace timetrial {
@@ -48,13 +48,6 @@ WindowContent content_of(int fd, std::uint32_t window) {
     WindowContent content;
     EXPECT_EQ(read_window(fd, window, content), 0);
     return content;
-}
-
-long resident_bytes() {
-    std::ifstream statm("/proc/self/statm");
-    long pages = 0;
-    statm >> pages >> pages;
-    return pages * sysconf(_SC_PAGESIZE);
 }
 
 TEST(Clock, NeverGoesBackAndIsCheap) {
@@ -343,7 +336,7 @@ TEST(Recorder, ReservesItsRoomAndGivesTheMemoryBack) {
     EXPECT_GE(status.st_blocks * 512, status.st_size);
     Recorder recorder;
     ASSERT_EQ(recorder.open(file.fd(), 0), 0);
-    const long before_bytes = resident_bytes();
+    const long before_bytes = testing::resident_bytes();
     for (int segment = 0; segment < 20; ++segment) {
         ASSERT_EQ(recorder.begin(0, TT_WINDOW_CAPACITY), 0);
         while (recorder.stamp(TT_STEP) == 0) continue;
@@ -352,7 +345,7 @@ TEST(Recorder, ReservesItsRoomAndGivesTheMemoryBack) {
         EXPECT_EQ(mapped_bytes, 16u * TT_WINDOW_CAPACITY);
     }
     // More than a million stamps; one leaked window would be 1 MiB.
-    EXPECT_LT(resident_bytes() - before_bytes, 512 * 1024);
+    EXPECT_LT(testing::resident_bytes() - before_bytes, 512 * 1024);
 }
 
 }  // namespace

@@ -3,15 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "support/recomputed.h"
+#include "support/resident.h"
 
 namespace timetrial::testing {
 
@@ -59,15 +58,12 @@ inline void expect_memory_of_no_gradients(const MakeTrainer& make) {
     EXPECT_LT(grown[2], grown[0] + 0.1) << "no longer";
 }
 
-// What the process holds of the machine's memory; what is only freed, it still holds.
-inline double resident_bytes() {
+// Sanitizers hold back what is freed.
+inline double held_bytes() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return static_cast<double>(allocated_bytes());  // sanitizers hold back what is freed
+    return static_cast<double>(allocated_bytes());
 #else
-    std::ifstream statm("/proc/self/statm");
-    double pages = 0;
-    statm >> pages >> pages;
-    return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+    return static_cast<double>(resident_bytes());
 #endif
 }
 
@@ -83,10 +79,10 @@ inline void expect_memory_given_back(const MakeTrainer& make) {
     Trainer trainer = make(problem, {0.01, 0.9, 0.01});
     trainer.step();
     malloc_trim(0);  // what the build has freed
-    std::vector<double> held{resident_bytes()};
+    std::vector<double> held{held_bytes()};
     for (const tt_task task : {TT_GRADIENT, TT_TRAIN}) {
         trainer.step(task);
-        held.push_back(resident_bytes());
+        held.push_back(held_bytes());
     }
     EXPECT_GT(held[1], held[0] + 0.7 * weights);
     EXPECT_LT(held[2], held[0] + 0.3 * weights);
