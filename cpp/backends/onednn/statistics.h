@@ -19,11 +19,10 @@ namespace timetrial::onednn {
 struct Lanes {
     std::int64_t images, blocks, pixels, lanes;
 
-    // Null: in no such way.
+    // Of N x C x H x W. Null: in no such way.
     static std::optional<Lanes> of(const Desc& desc) {
         using Tag = dnnl::memory::format_tag;
         const dnnl::memory::dims dims = dims_of(desc);
-        if (dims.size() != 4) return std::nullopt;
         const std::int64_t pixels = dims[2] * dims[3];
         const std::int64_t stored =
             static_cast<std::int64_t>(desc.get_size() / sizeof(float)) / (dims[0] * pixels);
@@ -52,7 +51,7 @@ class Statistics {
             const std::int64_t left = std::min(begin + most, lanes_.lanes) - begin;
             if (lanes_.lanes == 1)
                 tell_plane(block);
-            else if (left == 16)
+            else if (left == most)
                 tell<Wide>(block, begin);
             else
                 for (std::int64_t done = 0; done < left && block * lanes_.lanes + begin + done < channels;)
