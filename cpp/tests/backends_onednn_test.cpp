@@ -157,6 +157,21 @@ TEST_P(OneDnn, Conv2dStrideAndPaddingIsExact) {
 
 TEST_P(OneDnn, Convolutions) { expect_convolutions(make()); }
 
+// oneDNN has no fast weight gradient of images of 2 x 2 pixels below AVX-512: a product is there that has.
+TEST_P(OneDnn, ConvolutionsOfSmallImagesAreExact) {
+    for (const bool bias : {true, false}) {
+        const auto conv = node("middle", "conv2d",
+                               {{"channels", 128.0}, {"kernel", 3.0}, {"padding", "same"}, {"bias", bias}});
+        exact(conv, {64, 2, 2}, 16, 64);
+        const Problem problem({conv, node("pool", "global_avg_pool2d"), loss_of("pool")}, 16, {64, 2, 2},
+                              Numbers::kIntegers);
+        Trainer trainer = make()(problem, {});
+        const auto facts = facts_of(trainer);
+        if (facts.at("onednn.isa") != "avx2") continue;
+        EXPECT_TRUE(facts.at("middle backward_weights").starts_with("unfolded:sgemm"));
+    }
+}
+
 // Integers make many ties: the first maximum must win everywhere.
 TEST_P(OneDnn, MaxPoolIsExact) {
     for (const double channels : {1.0, 2.0, 16.0, 32.0})

@@ -166,8 +166,7 @@ class Builder {
         }
         scratchpads_.push_back(dnnl::memory(form.scratchpad, engine_, DNNL_MEMORY_NONE));
         arguments.push_back({DNNL_ARG_SCRATCHPAD, scratchpads_.back()});
-        program.push_back(
-            {purpose.node, purpose.direction, Call(stream_, form.make(), std::move(arguments)), runs});
+        program.push_back({purpose.node, purpose.direction, form.call(stream_, std::move(arguments)), runs});
         program.insert(program.end(), after.begin(), after.end());
     }
 

@@ -3,6 +3,7 @@
 // are the other way round.
 #pragma once
 
+#include "onednn/products.h"
 #include "onednn/weighted.h"
 
 namespace timetrial::onednn {
@@ -24,6 +25,18 @@ class ConvolutionOver : public WeightedOver<Forward> {
   protected:
     using Extents = typename Weighted::Extents;
     const ConvolutionWindow& of() const { return of_; }
+
+    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
+        for (const dnnl::algorithm algorithm : algorithms(builder))
+            forms.add<BackwardWeights>(
+                [&] {
+                    return describe_backward<BackwardWeights>(
+                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
+                        f.weights, f.bias, f.destination, of_.window.strides, pauses_, of_.window.padding,
+                        of_.window.padding_end);
+                },
+                [&](const auto& form) { return this->weights_ports(form); });
+    }
 
   private:
     bool tries_products() const override { return this->extents().source[1] / of_.groups < 16; }
@@ -51,18 +64,6 @@ class ConvolutionOver : public WeightedOver<Forward> {
                         of_.window.padding_end);
                 },
                 [&](const auto& form) { return this->data_ports(form); });
-    }
-
-    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
-        for (const dnnl::algorithm algorithm : algorithms(builder))
-            forms.add<BackwardWeights>(
-                [&] {
-                    return describe_backward<BackwardWeights>(
-                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
-                        f.weights, f.bias, f.destination, of_.window.strides, pauses_, of_.window.padding,
-                        of_.window.padding_end);
-                },
-                [&](const auto& form) { return this->weights_ports(form); });
     }
 
     Described<Forward> forward(const Builder& builder, const dnnl::primitive_attr& attributes,
@@ -94,6 +95,31 @@ class Convolution final
         dnnl::memory::dims weights{channels, input.shape[1], kernel[0], kernel[1]};
         if (groups > 1) weights = {groups, channels / groups, input.shape[1] / groups, kernel[0], kernel[1]};
         return {dims_of(input.value.desc()), weights, {channels}, output.shape};
+    }
+
+    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& formats) override {
+        ConvolutionOver::add_backward_weights(forms, builder, formats);
+        if (of().groups > 1) return;
+        const auto& [source, weights, bias, destination] = extents();
+        const PoolWindow& window = of().window;
+        const auto pair = [](const dnnl::memory::dims& dims, std::size_t first = 0) {
+            return Unfolding::Pair{dims[first], dims[first + 1]};
+        };
+        const Unfolding images{source[0],
+                               source[1],
+                               pair(source, 2),
+                               pair(weights, 2),
+                               pair(destination, 2),
+                               pair(window.strides),
+                               pair(of().dilation),
+                               pair(window.padding)};
+        const auto in = [](const dnnl::memory::dims& dims, dnnl::memory::format_tag tag) {
+            return Desc(dims, f32, tag);
+        };
+        forms.add(form_of(ProductsOfUnfolded(images, destination[1]),
+                          in(source, dnnl::memory::format_tag::acdb),
+                          in(destination, dnnl::memory::format_tag::acdb),
+                          in(weights, dnnl::memory::format_tag::cdba), has_bias()));
     }
 };
 

@@ -1,4 +1,4 @@
-// The forms in which oneDNN offers one operation: which implementation, reading and writing which formats.
+// The forms in which one operation is to be had: which implementation, reading and writing which formats.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,13 @@ struct Form {
     std::vector<Port> reads, writes;
     Desc scratchpad;
     std::function<dnnl::primitive()> make;  // compiles the kernel
+    // Instead, for what is no primitive of oneDNN's: what runs it with these arguments.
+    std::function<std::function<void()>(const Call::Arguments&)> own = nullptr;
+
+    std::function<void()> call(const dnnl::stream& stream, Call::Arguments arguments) const {
+        if (own) return own(arguments);
+        return Call(stream, make(), std::move(arguments));
+    }
 
     const Desc& desc(int argument) const {
         for (const std::vector<Port>* ports : {&reads, &writes})
@@ -82,6 +89,21 @@ class Forms {
         }
     }
 
+    // Left out: what is there already, and what has a format that nobody else can read.
+    void add(Form form) {
+        // Parameters live in the format that the forward form reads, and are updated there number by number.
+        const auto is_readable = [](const Port& port) {
+            return port.argument == DNNL_ARG_WORKSPACE || is_open(port.desc);
+        };
+        if (!std::ranges::all_of(form.reads, is_readable) || !std::ranges::all_of(form.writes, is_readable))
+            return;
+        const auto same = [&](const Form& other) {
+            return form.implementation == other.implementation && form.reads == other.reads &&
+                   form.writes == other.writes;
+        };
+        if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(std::move(form));
+    }
+
     // Whether there is more than the plain loops with which oneDNN checks itself, a thousand times slower.
     bool has_fast() const {
         return std::any_of(all_.begin(), all_.end(), [](const Form& form) { return is_fast(form); });
@@ -110,20 +132,6 @@ class Forms {
     static bool is_fast(const Form& form) { return !form.implementation.starts_with("ref"); }
     static bool is_product(const Form& form) {
         return form.implementation.find("gemm:jit") != std::string::npos;
-    }
-
-    void add(Form form) {
-        // Parameters live in the format that the forward form reads, and are updated there number by number.
-        const auto is_readable = [](const Port& port) {
-            return port.argument == DNNL_ARG_WORKSPACE || is_open(port.desc);
-        };
-        if (!std::ranges::all_of(form.reads, is_readable) || !std::ranges::all_of(form.writes, is_readable))
-            return;
-        const auto same = [&](const Form& other) {
-            return form.implementation == other.implementation && form.reads == other.reads &&
-                   form.writes == other.writes;
-        };
-        if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(std::move(form));
     }
 
     bool products_;

@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,14 +33,14 @@ class Trial {
         for (const Form& form : forms) names.push_back(form.text());
         return layers::fastest_of(names, omp_get_max_threads() == 1, [&](std::size_t i) {
             return [calls = rehearsal(forms[i], homes)] {
-                for (const Call& call : calls) call();
+                for (const auto& call : calls) call();
             };
         });
     }
 
   private:
-    std::vector<Call> rehearsal(const Form& form, const Homes& homes) const {
-        std::vector<Call> before, after;
+    std::vector<std::function<void()>> rehearsal(const Form& form, const Homes& homes) const {
+        std::vector<std::function<void()>> before, after;
         Call::Arguments arguments;
         for (const Port& port : form.reads) {
             const Tensor& tensor = stage(arguments, port);
@@ -57,7 +58,7 @@ class Trial {
                     reorder_call(engine_, stream_, tensor, allocate(engine_, home->second.front())));
         }
         arguments.push_back({DNNL_ARG_SCRATCHPAD, dnnl::memory(form.scratchpad, engine_)});
-        before.emplace_back(stream_, form.make(), std::move(arguments));
+        before.push_back(form.call(stream_, std::move(arguments)));
         before.insert(before.end(), after.begin(), after.end());
         return before;
     }
