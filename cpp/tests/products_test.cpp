@@ -59,7 +59,7 @@ void expect_sums(const Unfolding& u, std::int64_t channels, bool in_pieces) {
     EXPECT_EQ(bias, sums);
 }
 
-TEST(Products, AreTheWeightGradient) {
+TEST(UnfoldedProducts, AreTheWeightGradient) {
     expect_sums({3, 5, {4, 4}, {3, 3}, {4, 4}, {1, 1}, {1, 1}, {1, 1}}, 17, false);  // "same"
     expect_sums({2, 3, {7, 5}, {3, 2}, {5, 4}, {1, 1}, {1, 1}, {0, 0}}, 4, false);
     expect_sums({2, 3, {9, 8}, {3, 2}, {5, 3}, {2, 3}, {1, 1}, {1, 2}}, 16, false);
@@ -68,14 +68,14 @@ TEST(Products, AreTheWeightGradient) {
     expect_sums({1, 2, {3, 3}, {2, 2}, {3, 3}, {1, 1}, {1, 1}, {0, 0}}, 3, false);
 }
 
-TEST(Products, TakeImagesThatNeedNoUnfolding) {
+TEST(UnfoldedProducts, TakeImagesThatNeedNoUnfolding) {
     expect_sums({3, 6, {4, 5}, {1, 1}, {4, 5}, {1, 1}, {1, 1}, {0, 0}}, 9, false);
     expect_sums({3, 6, {4, 5}, {1, 1}, {2, 3}, {2, 2}, {1, 1}, {0, 0}}, 9, false);  // others do
     expect_sums({3, 6, {4, 5}, {1, 1}, {6, 7}, {1, 1}, {1, 1}, {1, 1}}, 9, false);
 }
 
 // 28,800 rows of 27 values are more than 2 MB.
-TEST(Products, AddUpOverPieces) {
+TEST(UnfoldedProducts, AddUpOverPieces) {
     expect_sums({8, 3, {60, 60}, {3, 3}, {60, 60}, {1, 1}, {1, 1}, {1, 1}}, 5, true);
 }
 
