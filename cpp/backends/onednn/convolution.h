@@ -26,18 +26,6 @@ class ConvolutionOver : public WeightedOver<Forward> {
     using Extents = typename Weighted::Extents;
     const ConvolutionWindow& of() const { return of_; }
 
-    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
-        for (const dnnl::algorithm algorithm : algorithms(builder))
-            forms.add<BackwardWeights>(
-                [&] {
-                    return describe_backward<BackwardWeights>(
-                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
-                        f.weights, f.bias, f.destination, of_.window.strides, pauses_, of_.window.padding,
-                        of_.window.padding_end);
-                },
-                [&](const auto& form) { return this->weights_ports(form); });
-    }
-
   private:
     bool tries_products() const override { return this->extents().source[1] / of_.groups < 16; }
 
@@ -64,6 +52,18 @@ class ConvolutionOver : public WeightedOver<Forward> {
                         of_.window.padding_end);
                 },
                 [&](const auto& form) { return this->data_ports(form); });
+    }
+
+    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& f) override {
+        for (const dnnl::algorithm algorithm : algorithms(builder))
+            forms.add<BackwardWeights>(
+                [&] {
+                    return describe_backward<BackwardWeights>(
+                        builder.engine(), builder.attributes(), this->hint(builder), algorithm, f.source,
+                        f.weights, f.bias, f.destination, of_.window.strides, pauses_, of_.window.padding,
+                        of_.window.padding_end);
+                },
+                [&](const auto& form) { return this->weights_ports(form); });
     }
 
     Described<Forward> forward(const Builder& builder, const dnnl::primitive_attr& attributes,
@@ -97,8 +97,7 @@ class Convolution final
         return {dims_of(input.value.desc()), weights, {channels}, output.shape};
     }
 
-    void add_backward_weights(Forms& forms, const Builder& builder, const Formats& formats) override {
-        ConvolutionOver::add_backward_weights(forms, builder, formats);
+    void add_own_weight_gradient(Forms& forms) const override {
         if (of().groups > 1) return;
         const auto& [source, weights, bias, destination] = extents();
         const PoolWindow& window = of().window;

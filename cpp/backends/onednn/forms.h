@@ -117,7 +117,7 @@ class Forms {
         bool only_products = true;
         for (const Form& form : all_) {
             best = std::max(best, isa_rank(form.implementation));
-            only_products = only_products && (is_product(form) || !is_fast(form));
+            only_products = only_products && (form.own || is_product(form) || !is_fast(form));
         }
         std::vector<Form> kept;
         for (const Form& form : all_) {

@@ -84,6 +84,8 @@ class Weighted : public LayerOfOne {
                              const Formats& formats) = 0;
     virtual void add_backward_data(Forms& forms, const Builder& builder, const Formats& formats) = 0;
     virtual void add_backward_weights(Forms& forms, const Builder& builder, const Formats& formats) = 0;
+    // Behind the library's: the first of equals stays.
+    virtual void add_own_weight_gradient(Forms& forms) const { (void)forms; }
 
     using Ports = std::pair<std::vector<Port>, std::vector<Port>>;
 
@@ -140,6 +142,7 @@ class Weighted : public LayerOfOne {
         }
         add_backward_weights(
             forms, builder, {any(extents_.source), any(extents_.weights), bias(), any(extents_.destination)});
+        add_own_weight_gradient(forms);
         Homes homes{{DNNL_ARG_SRC, input.value.descs()},
                     {DNNL_ARG_DIFF_DST, output.gradient.descs()},
                     {DNNL_ARG_DIFF_WEIGHTS, {weights}}};
