@@ -98,8 +98,9 @@ class Convolution final
     }
 
     void add_own_weight_gradient(Forms& forms) const override {
-        if (of().groups > 1) return;
         const auto& [source, weights, bias, destination] = extents();
+        // Of larger images the library's kernels are as fast, and chance would choose among equals.
+        if (of().groups > 1 || destination[2] * destination[3] >= 8 * 8) return;
         const PoolWindow& window = of().window;
         const auto pair = [](const dnnl::memory::dims& dims, std::size_t first = 0) {
             return Unfolding::Pair{dims[first], dims[first + 1]};
