@@ -17,6 +17,7 @@ from timetrial.experiment import experiment as module
 from timetrial.experiment.describe import measured_peaks
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.installed import spell_out
+from timetrial.records.reference import matches
 from timetrial.toml import read_toml
 
 BLAS_LOOK = """
@@ -173,6 +174,16 @@ def test_a_reference_may_name_the_mode_that_is_the_default(
         assert load(*words).spec.measure.reference == {"backend": "pytorch"}
     asked = load(*words, "mode=eager,compiled") if mode != "egaer" else None
     assert asked is None or asked.spec.measure.reference == {"backend": "pytorch", "mode": mode}
+
+
+@pytest.mark.parametrize("modes", [(), ("mode=eager,compiled",)])
+def test_networks_has_one_yardstick_whether_modes_are_asked_for_or_not(
+    load: Callable[..., Experiment], modes: tuple[str, ...]
+) -> None:
+    experiment = load("networks", "network=lenet5", "backend=pytorch,eigen", *modes)
+    fixed = experiment.spec.measure.reference or {}
+    yardsticks = [planned.case for planned in experiment.cases if matches(planned.case.facts(), fixed)]
+    assert [(one.backend, one.settings.get("mode", "eager")) for one in yardsticks] == [("pytorch", "eager")]
 
 
 @pytest.mark.parametrize(
