@@ -127,6 +127,17 @@ TEST_P(OneDnn, DenseIsExact) {
                 8, Numbers::kIntegers, 0);
 }
 
+// So large that its gradient is made in parts, each of which is used at once where a step trains.
+TEST_P(OneDnn, LargeDenseIsExact) {
+    const std::vector<NodeSpec> specs{node("only", "dense", {{"units", 2048.0}}),
+                                      loss_of("only", "squared_error")};
+    expect_step(make(), specs, {1056}, 4, Numbers::kIntegers, 0);
+    Trainer trainer = make()(Problem(specs, 4, {1056}, Numbers::kIntegers), {});
+    const auto facts = facts_of(trainer);
+    if (facts.at("onednn.isa") != "avx2") return;
+    EXPECT_TRUE(facts.contains("only backward_weights parts"));
+}
+
 // Over images that still lie in the format of the convolution.
 TEST_P(OneDnn, DenseOverImagesIsExact) {
     for (const double channels : {1.0, 3.0, 16.0, 20.0})
@@ -168,7 +179,8 @@ TEST_P(OneDnn, ConvolutionsOfSmallImagesAreExact) {
         Trainer trainer = make()(problem, {});
         const auto facts = facts_of(trainer);
         if (facts.at("onednn.isa") != "avx2") continue;
-        EXPECT_TRUE(facts.at("middle backward_weights").starts_with("unfolded:sgemm"));
+        // Which is the fastest of those that are tried is the machine's business.
+        EXPECT_NE(facts.at("middle backward_weights trial").find("unfolded:sgemm"), std::string::npos);
     }
 }
 

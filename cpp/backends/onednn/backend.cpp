@@ -276,9 +276,13 @@ class OneDnn final : public Backend {
         if (keeps_ == keep) return;
         for (Parameter* p : graph_.parameters) {
             if (!p->passing) continue;
-            if (keep) allocating([&] { p->own = allocate(engine_, p->gradient.desc); });
-            p->gradient.memory.set_data_handle(keep ? p->own.data() : p->passing);
-            if (!keep) p->own = {};
+            if (keep) {
+                allocating([&] { p->own = allocate(engine_, p->gradient.desc); });
+                p->keep_at(p->own.data());
+            } else {
+                p->pass_at(p->passing);
+                p->own = {};
+            }
         }
         if (!keep) malloc_trim(0);
         keeps_ = keep;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "layers/rules.h"
 #include "onednn/algorithm.h"
 #include "onednn/step_tally.h"
 #include "onednn/trial.h"
@@ -212,7 +213,8 @@ class Builder {
     // Memory for a gradient from its layer's way back until the update that is appended next. One is alive at
     // a time, so that all share a piece; with a format that pads, those of that format.
     void pass(Parameter& parameter) {
-        if (!is_padded(parameter.gradient.desc)) return passing_.push_back(&parameter);
+        if (!parameter.parts.empty() || !is_padded(parameter.gradient.desc))
+            return passing_.push_back(&parameter);
         const Tensor lent = lend(parameter.gradient.desc);
         parameter.gradient.lease = lent.lease;
         parameter.pass_at(lent.data());
@@ -221,7 +223,7 @@ class Builder {
     // When all is appended.
     SharedMemory finish() {
         std::vector<dnnl::memory> gradients;
-        for (const Parameter* parameter : passing_) gradients.push_back(parameter->gradient.memory);
+        for (const Parameter* parameter : passing_) gradients.push_back(parameter->passes_in());
         SharedMemory shared{as_large_as(scratchpads_), as_large_as(gradients), std::move(lent_)};
         for (dnnl::memory& part : scratchpads_) part.set_data_handle(shared.scratchpad.get_data_handle());
         for (Parameter* parameter : passing_) parameter->pass_at(shared.passing.get_data_handle());
@@ -238,6 +240,8 @@ class Builder {
     Runs runs = Runs::kAlways;  // of what is appended
     Facts facts;
     StepTally tally;
+    // Of the update under way, for updates that a layer appends itself.
+    std::shared_ptr<layers::UpdateNumbers<float>> numbers;
 
   private:
     // A piece of memory for any one of these.

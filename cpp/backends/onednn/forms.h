@@ -32,6 +32,8 @@ struct Form {
         return Call(stream, make(), std::move(arguments));
     }
 
+    bool is_product() const { return implementation.find("gemm:jit") != std::string::npos; }
+
     const Desc& desc(int argument) const {
         for (const std::vector<Port>* ports : {&reads, &writes})
             for (const Port& port : *ports)
@@ -117,12 +119,12 @@ class Forms {
         bool only_products = true;
         for (const Form& form : all_) {
             best = std::max(best, isa_rank(form.implementation));
-            only_products = only_products && (form.own || is_product(form) || !is_fast(form));
+            only_products = only_products && (form.own || form.is_product() || !is_fast(form));
         }
         std::vector<Form> kept;
         for (const Form& form : all_) {
             const int rank = isa_rank(form.implementation);
-            if (!is_fast(form) || (is_product(form) && !products_ && !only_products)) continue;
+            if (!is_fast(form) || (form.is_product() && !products_ && !only_products)) continue;
             if (rank == 0 || rank == best) kept.push_back(form);
         }
         return kept;
@@ -130,9 +132,6 @@ class Forms {
 
   private:
     static bool is_fast(const Form& form) { return !form.implementation.starts_with("ref"); }
-    static bool is_product(const Form& form) {
-        return form.implementation.find("gemm:jit") != std::string::npos;
-    }
 
     bool products_;
     std::vector<Form> all_;

@@ -132,8 +132,7 @@ inline Inputs inputs_of(std::vector<Node>& nodes, const Node& node) {
     return inputs;
 }
 
-inline void build_backward(Builder& builder, std::vector<Node>& nodes,
-                           const std::shared_ptr<layers::UpdateNumbers<float>>& numbers) {
+inline void build_backward(Builder& builder, std::vector<Node>& nodes) {
     for (std::size_t i = nodes.size(); i-- > 0;) {
         Node& node = nodes[i];
         if (!node.learns) continue;  // an input, or nothing before it has parameters
@@ -149,10 +148,10 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes,
         node.gradient = Value();  // read for the last time
         if (node.is_recomputed) forget(nodes, {i});
         if (node.layer->parameters.empty()) continue;
-        Update update(numbers);
+        Update update(builder.numbers);
         for (const auto& parameter : node.layer->parameters) {
             parameter->gradient.lease = nullptr;  // who asks next comes behind the update
-            update.add(*parameter);
+            if (parameter->parts.empty()) update.add(*parameter, parameter->gradient);
         }
         builder.backward.push_back({i, TT_DIRECTION_UPDATE, update});
     }
@@ -184,6 +183,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
     graph.nodes = make_nodes(layers, optimizer, *build.network, graph.heads);
     if (learns) graph.recomputed = mark_recomputed(graph.nodes, recompute);
     Builder builder(engine, stream, layout, convolution, way, learns, decisions);
+    builder.numbers = graph.numbers;
     std::vector<Node>& nodes = graph.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!nodes[i].layer) {  // an input; the handle is each step's own batch
@@ -203,7 +203,7 @@ inline Graph make_graph(const dnnl::engine& engine, const dnnl::stream& stream, 
         for (const auto& state : nodes[i].layer->states) graph.states.push_back(state.get());
     }
     for (std::size_t i = 0; i < graph.heads.size(); ++i) add_head(builder, nodes, graph.heads[i], i);
-    if (learns) build_backward(builder, nodes, graph.numbers);
+    if (learns) build_backward(builder, nodes);
     graph.shared = builder.finish();
     graph.forward = std::move(builder.forward);
     graph.backward = std::move(builder.backward);

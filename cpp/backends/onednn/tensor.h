@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,16 +27,21 @@ inline Desc plain(const dnnl::memory::dims& dims) {
 // The library chooses.
 inline Desc any(const dnnl::memory::dims& dims) { return {dims, f32, dnnl::memory::format_tag::any}; }
 
+// Of a format that has a name.
+inline std::optional<dnnl::memory::format_tag> tag_of(const Desc& desc) {
+    const dnnl::memory::dims dims = dims_of(desc);
+    for (int number = dnnl_format_tag_any + 1; number < dnnl_format_tag_last; ++number) {
+        const auto tag = static_cast<dnnl::memory::format_tag>(number);
+        const Desc candidate(dims, f32, tag, true);
+        if (is_valid(candidate) && candidate == desc) return tag;
+    }
+    return std::nullopt;
+}
+
 // "acdb" and the like: letters are dimensions, outermost first; capitals are split into blocks.
 inline std::string format_of(const Desc& desc) {
-    const dnnl::memory::dims dims = dims_of(desc);
-    for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag) {
-        const auto format = static_cast<dnnl::memory::format_tag>(tag);
-        const Desc candidate(dims, f32, format, true);
-        if (is_valid(candidate) && candidate == desc)
-            return dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag));
-    }
-    return "blocked";
+    const auto tag = tag_of(desc);
+    return tag ? dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(*tag)) : "blocked";
 }
 
 // Whether more is stored than the extents hold.
@@ -115,9 +121,24 @@ struct Parameter {
     bool is_tied = false;  // a later layer reads it too, and leaves the first part of the gradient there
     std::vector<std::pair<std::string, Tensor>> states;  // of the optimizer, with their names
 
+    // A range of the gradient in memory, where each is made and used before the next: see in_parts.h.
+    struct Part {
+        Tensor gradient;
+        std::int64_t begin;  // of the stored elements
+    };
+    std::vector<Part> parts;  // the first is the largest; empty: the gradient is made in one piece
+
+    const dnnl::memory& passes_in() const {
+        return parts.empty() ? gradient.memory : parts[0].gradient.memory;
+    }
     void pass_at(void* memory) {
         passing = memory;
         gradient.memory.set_data_handle(memory);
+        for (const Part& part : parts) part.gradient.memory.set_data_handle(memory);
+    }
+    void keep_at(float* memory) {
+        gradient.memory.set_data_handle(memory);
+        for (const Part& part : parts) part.gradient.memory.set_data_handle(memory + part.begin);
     }
 };
 

@@ -49,23 +49,25 @@ class Update {
     explicit Update(std::shared_ptr<const kernels::Numbers> numbers)
         : numbers_(std::move(numbers)), function_(kernels::best_for(dnnl_get_effective_cpu_isa())) {}
 
-    void add(const Parameter& parameter) {
-        Tensors tensors{parameter.value.made(), parameter.gradient, {}};
+    // `gradient`: of all its values, or of those from `begin` on.
+    void add(const Parameter& parameter, const Tensor& gradient, int64_t begin = 0) {
+        Tensors tensors{parameter.value.made(), gradient, {}, begin};
         for (const auto& [name, state] : parameter.states) tensors.states.push_back(state);
         parameters_.push_back(std::move(tensors));
     }
 
     void operator()() const {
         int64_t largest = 0;
-        for (const Tensors& p : parameters_) largest = std::max(largest, p.weights.stored_elements());
+        for (const Tensors& p : parameters_) largest = std::max(largest, p.gradient.stored_elements());
 #pragma omp parallel if (largest > worth_sharing)
         for (const Tensors& p : parameters_) {
             const layers::Share mine =
-                layers::share_of(p.weights.stored_elements(), omp_get_thread_num(), omp_get_num_threads());
+                layers::share_of(p.gradient.stored_elements(), omp_get_thread_num(), omp_get_num_threads());
+            const int64_t first = p.begin + mine.begin;
             const auto state = [&](std::size_t which) {
-                return which < p.states.size() ? p.states[which].data() + mine.begin : nullptr;
+                return which < p.states.size() ? p.states[which].data() + first : nullptr;
             };
-            function_({p.weights.data() + mine.begin, p.gradient.data() + mine.begin, state(0), state(1),
+            function_({p.weights.data() + first, p.gradient.data() + mine.begin, state(0), state(1),
                        mine.end - mine.begin},
                       *numbers_);
         }
@@ -75,6 +77,7 @@ class Update {
     struct Tensors {
         Tensor weights, gradient;
         std::vector<Tensor> states;
+        int64_t begin;
     };
     static constexpr int64_t worth_sharing = 1 << 14;  // below, waking the threads costs more
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "onednn/in_parts.h"
 #include "onednn/layer.h"
 
 namespace timetrial::onednn {
@@ -161,9 +162,13 @@ class Weighted : public LayerOfOne {
             homes[DNNL_ARG_DIFF_BIAS] = {parameters.back()->value.desc()};
             writes[DNNL_ARG_DIFF_BIAS] = &parameters.back()->gradient;
         }
-        if (gradient_passes()) builder.pass(weight());
         const Purpose purpose = output.purpose(TT_DIRECTION_BACKWARD_WEIGHTS);
         const Form form = builder.choose(purpose, forms, homes);
+        const auto slices = Slices::of(weights);
+        if (gradient_passes() && form.is_product() && slices && slices->is_worth_it())
+            return append_in_parts(builder, purpose, *slices, {&input.value, &output.gradient}, weight(),
+                                   has_bias() ? &parameters.back()->gradient : nullptr);
+        if (gradient_passes()) builder.pass(weight());
         builder.append(builder.backward, purpose, form,
                        {{DNNL_ARG_SRC, &input.value}, {DNNL_ARG_DIFF_DST, &output.gradient}}, writes);
     }
