@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -80,8 +82,14 @@ TEST_P(InParts, AreUsedAtOnceOrKept) {
     ASSERT_EQ(weight.parts.size(), 5);  // the last one is smaller
     EXPECT_LT(shared.passing.get_desc().get_size(), desc.get_size() / 3);
 
+    // Whatever lies there, padding stays 0.
+    std::fill_n(static_cast<float*>(shared.passing.get_data_handle()),
+                weight.parts[0].gradient.stored_elements(), std::nanf(""));
     for (const Operation& operation : builder.backward) operation.run();
     expect_sums(weight.value.made(), -1);  // of a rate of 1, from 0
+    const float* stored = weight.value.made().data();
+    EXPECT_TRUE(std::all_of(stored, stored + weight.value.made().stored_elements(),
+                            [](float one) { return std::isfinite(one); }));
     expect_bias(bias);
 
     const Tensor own = allocate(engine_, desc);

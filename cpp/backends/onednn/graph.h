@@ -123,6 +123,13 @@ inline std::vector<Node> make_nodes(const std::vector<timetrial::Layer>& layers,
             (activation->is_relu() && dynamic_cast<const BatchNorm*>(input.layer.get()));
         if (input.readers == 1 && may_apply_it) input.fused = activation->function();
     }
+    for (const Node& node : nodes) {
+        if (!dynamic_cast<const Pooling*>(node.layer.get())) continue;
+        Node& input = nodes[node.inputs[0]];
+        const bool is_activation = dynamic_cast<const Activation*>(input.layer.get()) != nullptr;
+        Node& made = is_activation ? nodes[input.inputs[0]] : input;
+        made.is_pooled = input.readers == 1 && made.readers == 1;
+    }
     return nodes;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "onednn/builder.h"
+#include "onednn/column_sums.h"
 #include "onednn/update.h"
 
 namespace timetrial::onednn {
@@ -73,16 +74,6 @@ struct PartOfProduct {
     }
 };
 
-// The sum over the samples, in double precision.
-inline void add_up_samples(const Tensor& gradient, float* bias) {
-    const dnnl::memory::dims extents = dims_of(gradient.desc);
-    for (dnnl::memory::dim c = 0; c < extents[1]; ++c) {
-        double sum = 0;
-        for (dnnl::memory::dim n = 0; n < extents[0]; ++n) sum += gradient.data()[n * extents[1] + c];
-        bias[c] = static_cast<float>(sum);
-    }
-}
-
 struct DenseValues {
     Value *source, *gradient;  // N x F, N x OC
 };
@@ -106,7 +97,7 @@ inline void append_in_parts(Builder& builder, const Purpose& purpose, const Slic
     };
     const std::int64_t at_once = slices.at_once();
     Tensor row_major;  // on its way to blocks
-    if (slices.block > 1) row_major = builder.lend(plain({at_once, slices.across()}));
+    if (slices.block > 1) row_major = builder.lend(plain({std::min(at_once, slices.all()), slices.across()}));
     for (std::int64_t first = 0; first < slices.all(); first += at_once) {
         const std::int64_t count = std::min(at_once, slices.all() - first);
         const Desc desc = slices.desc(count);
@@ -128,8 +119,9 @@ inline void append_in_parts(Builder& builder, const Purpose& purpose, const Slic
     builder.pass(weight);
     builder.facts.emplace_back(purpose.text() + " parts", std::to_string(weight.parts.size()));
     if (bias)
-        append(TT_DIRECTION_BACKWARD_WEIGHTS,
-               [gradient, bias = *bias] { add_up_samples(gradient, bias.data()); });
+        append(TT_DIRECTION_BACKWARD_WEIGHTS, [gradient, bias = *bias, extents = dims_of(gradient.desc)] {
+            sum_columns(gradient.data(), extents[0], extents[1], bias.data());
+        });
 }
 
 }  // namespace timetrial::onednn

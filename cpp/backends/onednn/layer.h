@@ -25,6 +25,7 @@ struct Node {
     Value gradient;                       // of the loss; exists where the node learns
     std::vector<Tensor> parts;            // of the gradient, as the readers hand them back
     std::optional<Eltwise> fused;         // the activation behind it, which its own primitive applies
+    bool is_pooled = false;               // alone read by pooling, or through that activation
     bool masks_gradient = false;          // and its way back multiplies by the derivative of that
     bool is_overwritten = false;          // by its reader, or not kept: its own value is nowhere to be read
     bool is_recomputed = false;           // where the way back of its reader begins, and not kept until then

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "onednn/column_sums.h"
 #include "onednn/forms.h"
 #include "onednn/unfolding.h"
 
@@ -42,18 +43,8 @@ class ProductsOfUnfolded {
         }
     }
 
-    // bias[oc]: in double precision, since there are as many terms as pixels in a batch.
     void add_up(const float* gradient, float* bias) const {
-        constexpr std::int64_t block = 16;
-        const std::int64_t rows = images_.lines() * images_.output.w;
-#pragma omp parallel for schedule(static)
-        for (std::int64_t first = 0; first < channels_; first += block) {
-            const std::int64_t count = std::min(block, channels_ - first);
-            double sums[block] = {};
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t c = 0; c < count; ++c) sums[c] += gradient[i * channels_ + first + c];
-            for (std::int64_t c = 0; c < count; ++c) bias[first + c] = static_cast<float>(sums[c]);
-        }
+        sum_columns(gradient, images_.lines() * images_.output.w, channels_, bias);
     }
 
   private:

@@ -226,12 +226,14 @@ class DenseSteps final : public LayerOfOne {
         std::swap(rows_.parameters, parameters);
         rows_.build_backward(builder, input_, output_);
         std::swap(rows_.parameters, parameters);
+        output_.gradient = Value();  // read for the last time, as that of the input below
         if (!input.learns) return;
         const Tensor made =
             builder.in(builder.backward, purpose, input_.gradient, plain(input_.shape), "gradient");
         Value part(alias(builder.engine(), made, plain(input.shape)));
         hand_back(builder, purpose, input,
                   builder.in(builder.backward, purpose, part, input.value.desc(), "gradient"));
+        input_.gradient = Value();
     }
 
   private:

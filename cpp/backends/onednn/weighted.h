@@ -54,7 +54,8 @@ class Weighted : public LayerOfOne {
             keep(builder, bias, plain(extents_.bias), form.desc(DNNL_ARG_BIAS));
             reads[DNNL_ARG_BIAS] = &bias.value;
         }
-        output.value = Value(allocate(builder.engine(), not_plain(form.desc(DNNL_ARG_DST))));
+        const Desc& made = form.desc(DNNL_ARG_DST);
+        output.value = Value(allocate(builder.engine(), output.is_pooled ? not_plain(made) : made));
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
@@ -111,9 +112,9 @@ class Weighted : public LayerOfOne {
     }
 
   private:
-    // What the library makes of 3 channels with a kernel of 11x11 are plain images, and nobody behind is fast
-    // with those: max pooling of 64 channels takes nine times as long. Fewer than fill a vector may stay so,
-    // and images of one pixel, which lie the same either way.
+    // What the library makes of 3 channels with a kernel of 11x11 are plain images, and pooling those takes
+    // nine times as long. Fewer channels than fill a vector may stay so, and images of one pixel, which lie
+    // the same either way.
     Desc not_plain(const Desc& made) const {
         const dnnl::memory::dims& images = extents_.destination;
         if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;
