@@ -112,9 +112,9 @@ class Weighted : public LayerOfOne {
     }
 
   private:
-    // What the library makes of 3 channels with a kernel of 11x11 are plain images, and pooling those takes
-    // nine times as long. Fewer channels than fill a vector may stay so, and images of one pixel, which lie
-    // the same either way.
+    // What the library makes of 3 channels with a kernel of 11x11 are plain images, for whose pooling it has
+    // slow loops only. Fewer channels than fill a vector may stay so, and images of one pixel, which lie the
+    // same either way.
     Desc not_plain(const Desc& made) const {
         const dnnl::memory::dims& images = extents_.destination;
         if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;
