@@ -81,14 +81,9 @@ struct DenseValues {
 // Appends the parts of the weight's gradient with the updates, and the gradient of the bias, if there is one.
 inline void append_in_parts(Builder& builder, const Purpose& purpose, const Slices& slices,
                             const DenseValues& of, Parameter& weight, const Tensor* bias) {
-    // Operations hold no lease: whoever asks for the memory next comes behind them.
-    const auto unleased = [](Tensor tensor) {
-        tensor.lease = nullptr;
-        return tensor;
-    };
     const auto plainly = [&](Value& value, int argument) {
         const Desc flat = plain(dims_of(value.desc()));
-        return unleased(builder.in(builder.backward, purpose, value, flat, argument_name(argument)));
+        return builder.in(builder.backward, purpose, value, flat, argument_name(argument)).unleased();
     };
     const Tensor values = plainly(*of.source, DNNL_ARG_SRC);
     const Tensor gradient = plainly(*of.gradient, DNNL_ARG_DIFF_DST);
@@ -106,7 +101,8 @@ inline void append_in_parts(Builder& builder, const Purpose& purpose, const Slic
         if (slices.block == 1) {
             append(TT_DIRECTION_BACKWARD_WEIGHTS, [=] { product.into(part.data()); });
         } else {
-            const Tensor made = unleased(alias(builder.engine(), row_major, plain({count, slices.across()})));
+            const Tensor made =
+                alias(builder.engine(), row_major, plain({count, slices.across()})).unleased();
             append(TT_DIRECTION_BACKWARD_WEIGHTS, [=] { product.into(made.data()); });
             append(TT_DIRECTION_REORDER, reorder_call(builder.engine(), builder.stream(), made, part));
         }

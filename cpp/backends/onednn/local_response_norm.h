@@ -31,13 +31,17 @@ class LocalResponseNorm final : public LayerOfOne {
             own_.prepare(image(shape, nullptr, nullptr), {}, omp_get_max_threads());
             const Tensor source =
                 builder.in(builder.forward, purpose, input.value, plain(output.shape), "source");
-            output.value = Value(allocate(builder.engine(), plain(output.shape)));
+            output.value = Value(allocate(builder.engine(), output.handed_on(plain(shape))));
+            const Tensor& handed_on = output.value.made();
+            const Tensor made = handed_on.desc == plain(shape) ? handed_on : builder.lend(plain(shape));
             builder.facts.emplace_back(purpose.text(), own_words);
             append_own(builder.forward, purpose, shape,
-                       [this, shape, source, to = output.value.made()](int64_t n, int thread) {
-                           own_.forward(image(shape, at(source, shape, n), nullptr),
+                       [this, shape, from = source.unleased(), to = made.unleased()](int64_t n, int thread) {
+                           own_.forward(image(shape, at(from, shape, n), nullptr),
                                         image(shape, at(to, shape, n), nullptr), {0, 1}, thread);
                        });
+            if (handed_on.desc != made.desc)
+                builder.append_reorder(builder.forward, purpose, made, handed_on, "destination");
             return;
         }
         const auto& description = *forward_;
@@ -105,11 +109,13 @@ class LocalResponseNorm final : public LayerOfOne {
     void build_own_backward(Builder& builder, const Purpose& purpose, Node& input, Node& output) {
         const Shape& shape = output.shape;
         const Tensor source = builder.in(builder.backward, purpose, input.value, plain(shape), "source");
-        const Tensor from = builder.in(builder.backward, purpose, output.gradient, plain(shape), "gradient");
-        Value made(allocate(builder.engine(), plain(shape)));
+        const Tensor gradient =
+            builder.in(builder.backward, purpose, output.gradient, plain(shape), "gradient");
+        Value made(builder.lend(plain(shape)));
         builder.facts.emplace_back(purpose.text(), own_words);
         append_own(builder.backward, purpose, shape,
-                   [this, shape, source, from, to = made.made()](int64_t n, int thread) {
+                   [this, shape, source = source.unleased(), from = gradient.unleased(),
+                    to = made.made().unleased()](int64_t n, int thread) {
                        own_.backward_data(image(shape, at(source, shape, n), at(to, shape, n)),
                                           image(shape, nullptr, at(from, shape, n)), {0, 1}, thread, false);
                    });

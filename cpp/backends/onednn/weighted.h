@@ -55,7 +55,7 @@ class Weighted : public LayerOfOne {
             reads[DNNL_ARG_BIAS] = &bias.value;
         }
         const Desc& made = form.desc(DNNL_ARG_DST);
-        output.value = Value(allocate(builder.engine(), output.is_pooled ? not_plain(made) : made));
+        output.value = Value(allocate(builder.engine(), output.handed_on(made)));
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
@@ -112,16 +112,6 @@ class Weighted : public LayerOfOne {
     }
 
   private:
-    // What the library makes of 3 channels with a kernel of 11x11 are plain images, for whose pooling it has
-    // slow loops only. Fewer channels than fill a vector may stay so, and images of one pixel, which lie the
-    // same either way.
-    Desc not_plain(const Desc& made) const {
-        const dnnl::memory::dims& images = extents_.destination;
-        if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;
-        if (made != plain(images)) return made;
-        return {images, f32, dnnl::memory::format_tag::acdb};
-    }
-
     void build_data_gradient(Builder& builder, Node& input, Node& output) {
         const Desc& gradient = output.gradient.desc();
         const Desc& weights = weight().value.desc();
