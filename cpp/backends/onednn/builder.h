@@ -132,6 +132,21 @@ class Builder {
         return layout_ == Layout::kChannelsLast ? Desc(dims, f32, dnnl::memory::format_tag::acdb) : any(dims);
     }
 
+    // The format in which a layer that makes images in this one hands them to pooling, for which the library
+    // has slow loops only where they are plain. (Of 3 channels with a kernel of 11x11 it makes plain ones,
+    // and so do our own loops.) Fewer channels than fill a vector may stay so, and images of one pixel, which
+    // lie the same either way.
+    Desc handed_to_pooling(const Desc& made) const {
+        const dnnl::memory::dims images = dims_of(made);
+        if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;
+        if (made != plain(images)) return made;
+        using Tag = dnnl::memory::format_tag;
+        const bool is_wide = may_use(dnnl_cpu_isa_avx512_core);
+        const bool fills_blocks = images[1] % (is_wide ? 16 : 8) == 0;
+        if (layout_ == Layout::kChannelsLast || !fills_blocks) return {images, f32, Tag::acdb};
+        return {images, f32, is_wide ? Tag::aBcd16b : Tag::aBcd8b};
+    }
+
     Form choose(const Purpose& purpose, const Forms& forms, const Homes& homes) {
         std::vector<Form> all = forms.worth_trying();
         if (convolution_ == Algorithm::kWinograd) prefer_winograd(all);

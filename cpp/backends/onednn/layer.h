@@ -32,10 +32,6 @@ struct Node {
     std::vector<std::size_t> recomputes;  // those that its own way back begins with
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
-
-    // The format in which its value is handed on that its layer makes in this one. (Of 3 channels with a
-    // kernel of 11x11 the library makes plain images, and so do our own loops.)
-    Desc handed_on(const Desc& made) const { return is_pooled ? not_plain(made) : made; }
 };
 
 // What one reader of a value makes of its own gradient, in the format of the value. The last one adds up all.

@@ -31,9 +31,11 @@ class LocalResponseNorm final : public LayerOfOne {
             own_.prepare(image(shape, nullptr, nullptr), {}, omp_get_max_threads());
             const Tensor source =
                 builder.in(builder.forward, purpose, input.value, plain(output.shape), "source");
-            output.value = Value(allocate(builder.engine(), output.handed_on(plain(shape))));
+            const Desc ours = plain(shape);
+            output.value =
+                Value(allocate(builder.engine(), output.is_pooled ? builder.handed_to_pooling(ours) : ours));
             const Tensor& handed_on = output.value.made();
-            const Tensor made = handed_on.desc == plain(shape) ? handed_on : builder.lend(plain(shape));
+            const Tensor made = handed_on.desc == ours ? handed_on : builder.lend(ours);
             builder.facts.emplace_back(purpose.text(), own_words);
             append_own(builder.forward, purpose, shape,
                        [this, shape, from = source.unleased(), to = made.unleased()](int64_t n, int thread) {

@@ -24,15 +24,6 @@ inline Desc plain(const dnnl::memory::dims& dims) {
     return {dims, f32, strides};
 }
 
-// The library has slow loops only for pooling plain images. Fewer channels than fill a vector may stay so,
-// and images of one pixel, which lie the same either way.
-inline Desc not_plain(const Desc& made) {
-    const dnnl::memory::dims images = dims_of(made);
-    if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;
-    if (made != plain(images)) return made;
-    return {images, f32, dnnl::memory::format_tag::acdb};
-}
-
 // The library chooses.
 inline Desc any(const dnnl::memory::dims& dims) { return {dims, f32, dnnl::memory::format_tag::any}; }
 

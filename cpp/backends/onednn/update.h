@@ -34,10 +34,9 @@ __attribute__((target("avx512f,prefer-vector-width=512"))) inline void avx512(co
     layers::update(piece, numbers);
 }
 
-// Within the limit that `onednn.max_cpu_isa` sets for the primitives.
-inline Function best_for(dnnl_cpu_isa_t isa) {
-    if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return avx512;
-    if ((isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2) return avx2;
+inline Function best() {
+    if (may_use(dnnl_cpu_isa_avx512_core)) return avx512;
+    if (may_use(dnnl_cpu_isa_avx2)) return avx2;
     return plain;
 }
 
@@ -47,7 +46,7 @@ class Update {
   public:
     // `numbers` are those of the step under way, when it runs.
     explicit Update(std::shared_ptr<const kernels::Numbers> numbers)
-        : numbers_(std::move(numbers)), function_(kernels::best_for(dnnl_get_effective_cpu_isa())) {}
+        : numbers_(std::move(numbers)), function_(kernels::best()) {}
 
     // `gradient`: of all its values, or of those from `begin` on.
     void add(const Parameter& parameter, const Tensor& gradient, int64_t begin = 0) {

@@ -270,6 +270,9 @@ inline constexpr std::pair<std::string_view, dnnl_cpu_isa_t> isa_names[] = {
 #endif
 };
 
+// Within the limit that `onednn.max_cpu_isa` sets for the primitives.
+inline bool may_use(dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; }
+
 // How far oneDNN may round the factors of f32 products: the names of ONEDNN_DEFAULT_FPMATH_MODE, in lower
 // case.
 inline constexpr std::pair<std::string_view, dnnl::fpmath_mode> math_mode_names[] = {

@@ -55,7 +55,8 @@ class Weighted : public LayerOfOne {
             reads[DNNL_ARG_BIAS] = &bias.value;
         }
         const Desc& made = form.desc(DNNL_ARG_DST);
-        output.value = Value(allocate(builder.engine(), output.handed_on(made)));
+        output.value =
+            Value(allocate(builder.engine(), output.is_pooled ? builder.handed_to_pooling(made) : made));
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
