@@ -170,6 +170,8 @@ def test_durations(ns: float, text: str) -> None:
 
 def test_other_numbers() -> None:
     assert memory(46 * 2**20) == "46 MB"
+    assert memory(1_281_867_776) == "1.19 GB"  # as "1 GB" it would pass for twice the 600 MB beside it
+    assert memory(24 * 2**30) == "24 GB"
     assert memory(100) == "100 B"
     assert [seconds(value) for value in (0.2, 45, 150, 7800)] == ["1 s", "45 s", "2 min", "2 h 10 min"]
     single = positive_location([1.0])

@@ -32,9 +32,10 @@ def seconds(value: float) -> str:
 
 
 def memory(size_bytes: float) -> str:
-    """A size: '46 MB' (2^20 bytes)."""
+    """A size: '46 MB', '1.24 GB' (2^20 and 2^30 bytes)."""
     scale, unit = next(((scale, unit) for scale, unit in _BYTES if size_bytes >= scale), (1, "B"))
-    return f"{size_bytes / scale:.0f} {unit}"
+    amount = f"{size_bytes / scale:.{2 if unit == 'GB' else 0}f}"
+    return f"{amount.removesuffix('.00')} {unit}"
 
 
 def value_words(unit: str, value: float) -> str:
