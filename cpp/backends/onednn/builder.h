@@ -132,10 +132,10 @@ class Builder {
         return layout_ == Layout::kChannelsLast ? Desc(dims, f32, dnnl::memory::format_tag::acdb) : any(dims);
     }
 
-    // The format in which a layer that makes images in this one hands them to pooling, for which the library
-    // has slow loops only where they are plain. (Of 3 channels with a kernel of 11x11 it makes plain ones,
-    // and so do our own loops.) Fewer channels than fill a vector may stay so, and images of one pixel, which
-    // lie the same either way.
+    // The format in which images that a layer makes in this one are handed to pooling: plain ones, which the
+    // library would pool by slow loops, in that of the layout. (It makes such of 3 channels with a kernel of
+    // 11x11, and the loops of local_response_norm do.) Fewer channels than fill a vector may stay so, and
+    // images of one pixel, which lie the same either way.
     Desc handed_to_pooling(const Desc& made) const {
         const dnnl::memory::dims images = dims_of(made);
         if (images.size() < 4 || images[1] < 8 || images[2] * images[3] == 1) return made;

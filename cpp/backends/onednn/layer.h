@@ -34,6 +34,12 @@ struct Node {
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };
 
+// The memory of a value that its layer makes in this format.
+inline void hand_on(const Builder& builder, Node& from, const Desc& made) {
+    const Desc desc = from.is_pooled ? builder.handed_to_pooling(made) : made;
+    from.value = Value(allocate(builder.engine(), desc));
+}
+
 // What one reader of a value makes of its own gradient, in the format of the value. The last one adds up all.
 inline void hand_back(Builder& builder, const Purpose& purpose, Node& to, const Tensor& gradient) {
     to.parts.push_back(gradient);

@@ -32,8 +32,7 @@ class LocalResponseNorm final : public LayerOfOne {
             const Tensor source =
                 builder.in(builder.forward, purpose, input.value, plain(output.shape), "source");
             const Desc ours = plain(shape);
-            output.value =
-                Value(allocate(builder.engine(), output.is_pooled ? builder.handed_to_pooling(ours) : ours));
+            hand_on(builder, output, ours);
             const Tensor& handed_on = output.value.made();
             const Tensor made = handed_on.desc == ours ? handed_on : builder.lend(ours);
             builder.facts.emplace_back(purpose.text(), own_words);

@@ -54,9 +54,7 @@ class Weighted : public LayerOfOne {
             keep(builder, bias, plain(extents_.bias), form.desc(DNNL_ARG_BIAS));
             reads[DNNL_ARG_BIAS] = &bias.value;
         }
-        const Desc& made = form.desc(DNNL_ARG_DST);
-        output.value =
-            Value(allocate(builder.engine(), output.is_pooled ? builder.handed_to_pooling(made) : made));
+        hand_on(builder, output, form.desc(DNNL_ARG_DST));
         builder.append(builder.forward, purpose, form, reads, {{DNNL_ARG_DST, &output.value.made()}});
     }
 
