@@ -75,6 +75,13 @@ def _memories(base: Ride, challenger: Ride) -> dict[str, float]:
     return {GATE: math.log(held[1] / held[0])}
 
 
+def round_log_ratios(base: Ride, challenger: Ride) -> list[float]:
+    """ln(challenger / base) of the step time, of each round."""
+    statistic = STATISTICS[GATE]
+    rounds = zip(turns_of(base.steps()), turns_of(challenger.steps()), strict=True)
+    return [math.log(statistic(later) / statistic(former)) for former, later in rounds]
+
+
 RACED: dict[Metric, Raced] = {
     "step_time": Raced(_step_ns, _times_of_equal_steps),
     "samples_per_s": Raced(_speed, _speeds),

@@ -41,6 +41,7 @@ class Budget:
         self._began = time.monotonic() - spent_s
         self._last = time.monotonic()
         self._longest_s = 0.0
+        self._half = self._began + (seconds or 0.0) / 2
 
     def allows_another(self) -> bool:
         """Whether a piece that takes as long as the longest so far would still end in time. Ask before each:
@@ -53,3 +54,14 @@ class Budget:
     def begin(self) -> None:
         """Pieces begin here: what came before (proofs) was none."""
         self._last = time.monotonic()
+        if self._seconds is not None:
+            self._half = (self._last + self._began + self._seconds) / 2
+
+    @property
+    def half_is_over(self) -> bool:
+        """Whether half of the time that there is for pieces has passed."""
+        return self._seconds is not None and time.monotonic() >= self._half
+
+    def double(self) -> None:
+        """Twice as much from now on."""
+        self._seconds = None if self._seconds is None else 2 * self._seconds

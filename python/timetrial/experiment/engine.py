@@ -12,7 +12,7 @@ from timetrial.records.model import LaunchRecord
 
 if TYPE_CHECKING:
     from timetrial.contenders import Contender
-    from timetrial.launch import Course, LaunchPlan
+    from timetrial.launch import Course, Heat, LaunchPlan
     from timetrial.workloads import Checked, Prepared
 
 
@@ -25,7 +25,7 @@ class Engine:
     check: Callable[[Workload], Checked]
     prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
-    heat: Callable[[Sequence[LaunchPlan], Course], list[LaunchRecord]]  # alive together, taking turns
+    heat: Callable[[Sequence[LaunchPlan], Course], Heat]  # alive together, taking turns; behind the last one
     # At once so many, with nothing timed; each record is told as it comes.
     together: Callable[[Sequence[LaunchPlan], int, Callable[[LaunchRecord], None]], list[LaunchRecord]]
     lock: Callable[[], AbstractContextManager[Any]]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
 from timetrial.cases.budget import Budget
-from timetrial.control.openmp import binds_threads
 from timetrial.errors import InputError
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
@@ -30,7 +29,7 @@ from timetrial.experiment.heats import heats_of, is_framework
 from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once, side_by_side_at_most
 from timetrial.experiment.order import alike, in_turns, shuffled_block
-from timetrial.experiment.places import padding, processors_for, starts_on
+from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import QuietProgress, Stage
@@ -241,7 +240,12 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
     rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
-    alone = frozenset(side for side, one in enumerate(cases) if not _may_start_beside(run, one))
+    alone = frozenset(
+        side
+        for side, one in enumerate(cases)
+        if not (is_framework(one) and may_start_beside(one, run.experiment.spec.environment))
+        or run.failures.get(one.case.id)  # perhaps for having started elsewhere
+    )
     one_by_one = run.experiment.sizes.first_one_by_one and block == 0
     at_once = 1 if one_by_one else side_by_side_at_most(len(cases) - len(alone))
     plans = [
@@ -266,17 +270,9 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         starts_on=starts_on(processors, at_once, rng),
         alone=alone,
     )
-    for one, record in zip(cases, run.engine.heat(plans, course), strict=True):
+    for one, record in zip(cases, run.engine.heat(plans, course).records(), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
-
-
-def _may_start_beside(run: Run, one: ReadyCase) -> bool:
-    """Only a framework: what is native, or somebody's own, may choose between kernels by the clock as it
-    starts. Not one that binds its threads by the processors that it finds then, nor one that failed before,
-    perhaps for having started elsewhere."""
-    binds = binds_threads({*one.case.settings, *run.experiment.spec.environment})
-    return is_framework(one) and not binds and not run.failures.get(one.case.id)
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:

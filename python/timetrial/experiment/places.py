@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from timetrial.cases.case import Case
+from timetrial.control.openmp import binds_threads
+
+if TYPE_CHECKING:
+    from timetrial.experiment.validate import ReadyCase
 
 LONGEST_PADDING = 4096  # bytes of environment: its size moves the stack, which moves timings (Mytkowicz 2009)
 
@@ -45,3 +50,11 @@ def starts_on(
     rng.shuffle(others)
     chosen = (None, *(frozenset({cpu}) for cpu in others))
     return tuple(chosen[number % len(chosen)] for number in range(starts))
+
+
+def may_start_beside(one: ReadyCase, environment: Collection[str]) -> bool:
+    """Whether others may start at the same time: not beside a native contender, which may choose between
+    kernels by the clock as it starts, nor beside one that binds its threads by the processors that it finds
+    then. `environment`: names of the variables that launches get."""
+    is_native = one.contender is not None and one.contender.kind == "native"
+    return not is_native and not binds_threads({*one.case.settings, *environment})

@@ -79,7 +79,7 @@ def _trace(panel: Axes, rule: Rule, duel: Duel) -> None:
     _bands(panel, rule)
     values = duel.log_ratios
     counts = range(FEWEST, len(values) + 1)
-    seen = [trimmed_mean(values[:count]) for count in counts]
+    seen = [trimmed_mean(values[:count], rule.trim) for count in counts]
     if not seen:
         return
     limits = [one.interval(rule.confidence_at(count)) for one, count in zip(seen, counts, strict=True)]

@@ -3,8 +3,8 @@
 Each is an ordinary launch in a thread of its own, with every check, outcome and record of a launch. It holds
 a seat. Whoever has the turn runs; the others wait in `Seat.wait()`, their contenders stopped by the kernel.
 First all start, some of them side by side, then those who choose between kernels by the clock as they start,
-one after the other; then each warms up; then come the rounds; then all end. A race is a heat whose sides take
-equal steps.
+one after the other; then each warms up; then come the rounds; then all end, and the caller may go on with
+something that is not timed while they do. A race is a heat whose sides take equal steps.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import os
 import queue
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
 from timetrial.heats.lengths import (
+    FEWEST_ROUNDS,
     REPEATS_IN_A_ROUND,
     equal_steps,
     repeats_of,
@@ -56,7 +58,8 @@ class Ride:
 
 @dataclass(frozen=True)
 class Report:
-    """At the end of a turn, or of the warm-up: what a step takes, and whether others took the processors."""
+    """At the end of a turn, or of the warm-up: what a step took, on average over the turn, and whether others
+    took the processors."""
 
     step_ns: float
     disturbed: bool = False
@@ -143,6 +146,15 @@ class Seat:
 
 
 @dataclass(frozen=True)
+class Ridden:
+    """The rounds of a race so far."""
+
+    start_s: float  # from the beginning of the heat to its first round
+    rounds_s: float  # of all rounds together, hand-over included
+    step_ns: Sequence[Mapping[int, float]]  # by round: what a step of each side took, on average over its turn
+
+
+@dataclass(frozen=True)
 class Course:
     """What a heat does: its rounds, and for how long each contender may ride.
 
@@ -155,6 +167,11 @@ class Course:
     budget_ns: int | None = None
     starts_on: tuple[Processors, ...] = (None,)  # of those who start side by side: each on one of these
     alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
+    # Of a race: how many of its rounds it takes. Asked behind the first ones, and again when these are over; as
+    # many as were ridden, or fewer: it ends.
+    wanted: Callable[[Ridden], int] | None = None
+    # Called when all have started, before the first one warms up: what may go on beside starts has to end now.
+    started: Callable[[], None] = lambda: None
 
     @property
     def is_race(self) -> bool:
@@ -176,32 +193,74 @@ class Course:
 SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
 
 
-def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRecord]:
-    """Runs the launches together. A record for each, in their order; who fails has one as well, and the
-    others go on (in a race they end, too).
+@dataclass
+class Heat:
+    """Launches that run together. `run()` returns behind the last round, `records()` when all have ended.
+    Both raise what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running."""
 
-    Raises what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running.
-    """
-    cancel = threading.Event()
-    started: queue.SimpleQueue[Processors] = queue.SimpleQueue()
-    seats = [Seat(cancel, started) for _ in launches]
-    with ThreadPoolExecutor(len(launches), thread_name_prefix="seat") as pool:
-        futures: list[Future[LaunchRecord]] = []
+    launches: Sequence[SeatedLaunch]
+    course: Course
+    ended: Callable[[], None] = lambda: None  # called behind the end of the last launch, however it ends
+    ridden: Ridden | None = None  # behind the last round; None: there was none
+    _cancel: threading.Event = field(default_factory=threading.Event)
+    _seats: list[Seat] = field(default_factory=list)
+    _futures: list[Future[LaunchRecord]] = field(default_factory=list)
+    _ends: list[Future[None]] = field(default_factory=list)
+
+    def run(self) -> Heat:
+        """From the first start to the end of the last round; returns itself. All end then, as many at once
+        as there are processors: what comes behind the rounds is judged, not timed."""
+        began = time.monotonic()
+        started: queue.SimpleQueue[Processors] = queue.SimpleQueue()
+        self._seats = [Seat(self._cancel, started) for _ in self.launches]
+        self._pool = ThreadPoolExecutor(len(self.launches), thread_name_prefix="seat")
+        self._end_pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
+        course, seats = self.course, self._seats
         try:
-            for launch, seat in zip(launches, seats, strict=True):
-                futures.append(pool.submit(seat.enter, partial(launch, seat, cancel)))
+            for launch, seat in zip(self.launches, seats, strict=True):
+                self._futures.append(self._pool.submit(seat.enter, partial(launch, seat, self._cancel)))
             # Who starts first is chance, as everything that could favor someone, as far as it may be.
             order = course.rounds[0]
             alone = course.alone if len(course.starts_on) > 1 else frozenset[int]()
             _start([seats[side] for side in order if side not in alone], started, course.starts_on)
             _start([seats[side] for side in order if side in alone], started, (None,))
-            _take_turns(seats, course)
+            course.started()
+            self.ridden = _take_turns(seats, course, began)
+            self._ends = [self._end_pool.submit(seat.end) for seat in seats]
         except BaseException:
-            cancel.set()
-            for seat in seats:
-                seat.release()
+            self.cancel()
             raise
-    return [future.result() for future in futures]
+        return self
+
+    def records(self) -> list[LaunchRecord]:
+        """A record for each launch, in their order; one that failed has one as well, and the others went on
+        (in a race they end, too)."""
+        try:
+            for end in as_completed(self._ends):
+                end.result()
+            found = [future.result() for future in self._futures]
+        except BaseException:
+            self.cancel()
+            raise
+        self._close()
+        return found
+
+    def cancel(self) -> None:
+        """Ends every launch, wherever it is, and waits until nothing is left of them."""
+        self._cancel.set()
+        for seat in self._seats:
+            seat.release()
+        self._close()
+
+    def _close(self) -> None:
+        self._end_pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=True)
+        self.ended()
+
+
+def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRecord]:
+    """Runs the launches together, to their ends. A record for each, in their order."""
+    return Heat(launches, course).run().records()
 
 
 def _start(
@@ -218,30 +277,31 @@ def _start(
             seat.start(free)
 
 
-def _take_turns(seats: Sequence[Seat], course: Course) -> None:
+def _take_turns(seats: Sequence[Seat], course: Course, began: float) -> Ridden | None:
     warm = {side: seats[side].take_turn(None) for side in course.rounds[0]}
     there = {side: report.step_ns for side, report in warm.items() if report is not None}
-    if there and not (course.is_race and len(there) < len(seats)):
-        _run_rounds(seats, course, there)
-    _end_together(seats)
+    if not there or (course.is_race and len(there) < len(seats)):
+        return None
+    return _run_rounds(seats, course, there, began)
 
 
-def _end_together(seats: Sequence[Seat]) -> None:
-    """As many at once as there are processors: what comes behind the rounds is judged, not timed. While one
-    is judged, the next takes the steps that will be."""
-    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
-    try:
-        for ended in as_completed([pool.submit(seat.end) for seat in seats]):
-            ended.result()
-    finally:  # not waiting: what still goes on ends when the heat is cancelled
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float]) -> None:
+def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float], began: float) -> Ridden:
     steps = course.steps(step_ns)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
     repeats = dict.fromkeys(step_ns, 0 if course.is_race else repeats_of(len(course.rounds)))
+    first = time.monotonic()
+    seen: list[dict[int, float]] = []
+
+    def ridden() -> Ridden:
+        return Ridden(first - began, time.monotonic() - first, seen)
+
+    wanted = len(course.rounds) if course.wanted is None else FEWEST_ROUNDS
     for number, order in enumerate(course.rounds):
+        if number == wanted and course.wanted is not None:
+            wanted = course.wanted(ridden())
+        if number >= wanted:
+            break
+        seen.append({})
         for side in order:
             if side not in steps or not rides_round(number, rides[side], len(course.rounds)):
                 continue
@@ -251,5 +311,8 @@ def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, flo
                     break
                 repeats[side] -= 1
                 report = seats[side].take_turn(Ride(steps[side], number))
-            if report is None and course.is_race:
-                return
+            if report is not None:
+                seen[-1][side] = report.step_ns
+            elif course.is_race:
+                return ridden()
+    return ridden()

@@ -7,9 +7,11 @@ import math
 from timetrial.core.recorder import MAX_SEGMENT_STEPS
 
 RACE_TURN_NS = 20_000_000
-FEWEST_RACE_STEPS = 5  # of a turn
-LONGEST_TURN_NS = 1_000_000_000  # of a race, unless FEWEST_SLOW_STEPS take longer
-FEWEST_SLOW_STEPS = 3
+FEWEST_RACE_STEPS = 5  # of a turn, unless they take longer than LONGEST_RACE_TURN_NS
+# A round is compared with nothing but itself: the shorter its turns, the more rounds there are in the same time,
+# and the less the machine changes within one. One step is enough where it is so long that caches do not matter.
+LONGEST_RACE_TURN_NS = 100_000_000
+FEWEST_ROUNDS = 2  # of a race, before it is asked how many it wants: one in either order
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
 # and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
 # others come and go within one. A step of a second knows no cold caches.
@@ -27,8 +29,7 @@ REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again i
 def equal_steps(step_ns: float) -> int:
     """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
     steps = max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns))
-    slowest = max(FEWEST_SLOW_STEPS, int(LONGEST_TURN_NS / step_ns))
-    return min(steps, slowest, MAX_SEGMENT_STEPS)
+    return min(steps, max(1, int(LONGEST_RACE_TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
 
 
 def turn_steps(step_ns: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.heats.heat import Course, Round, schedule
+from timetrial.heats.heat import Course, Heat, Ridden, Round, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together
@@ -11,10 +11,12 @@ from timetrial.processes.lock import MeasurementLock
 
 __all__ = [
     "Course",
+    "Heat",
     "LaunchPlan",
     "Limits",
     "Measure",
     "MeasurementLock",
+    "Ridden",
     "Round",
     "heat_launches",
     "launch_together",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 
-from timetrial.heats.heat import Course, SeatedLaunch, run_heat
+from timetrial.heats.heat import Course, Heat, SeatedLaunch
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.run import run_launch
 from timetrial.processes.own_memory import give_back_freed
@@ -25,8 +25,10 @@ def launch_together(
     KeyboardInterrupt on Ctrl-C; then nothing is left running."""
     cancel = threading.Event()
     alive = threading.Semaphore(at_once)
-    with _judged(), ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch") as pool:
-        futures: list[Future[LaunchRecord]] = []
+    futures: list[Future[LaunchRecord]] = []
+    with contextlib.ExitStack() as behind:
+        behind.callback(_forget)
+        pool = behind.enter_context(ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch"))
         try:
             for plan in plans:
                 launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
@@ -41,21 +43,17 @@ def launch_together(
     return [future.result() for future in futures]
 
 
-def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
-    """One launch of each plan, alive together, taking turns. Raises as run_launch() does."""
+def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> Heat:
+    """One launch of each plan, alive together, taking turns; returns behind the last round, and its records()
+    come when all have ended. Raises as run_launch() does."""
 
     def seated(plan: LaunchPlan) -> SeatedLaunch:
         return lambda seat, cancel: run_launch(plan, cancel=cancel, seat=seat)
 
-    with _judged():
-        return run_heat([seated(plan) for plan in plans], course)
+    return Heat([seated(plan) for plan in plans], course, ended=_forget).run()
 
 
-@contextlib.contextmanager
-def _judged() -> Iterator[None]:
-    """Around launches: behind them their judges' memory is there for the next."""
-    try:
-        yield
-    finally:
-        forget_judges()
-        give_back_freed()
+def _forget() -> None:
+    """Behind launches: their judges' memory is there for the next."""
+    forget_judges()
+    give_back_freed()

@@ -73,7 +73,8 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         began = time.monotonic_ns()
         if turn_watch.round is not None:
             taken.append(turn_watch.end())
-            report = Report(step_ns, disturbed=taken[-1].disturbed)
+            first, last = runner.spans[-1]
+            report = Report((last - first) / runner.segments[-1].steps, disturbed=taken[-1].disturbed)
         ride = seat.wait(report)
         if ride is not None:
             turn_watch.begin(ride.round, watch.habits.cpus)

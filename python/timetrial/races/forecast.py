@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, turns_warmup_ns
 from timetrial.experiment.validate import ReadyCase
-from timetrial.races.racing import ROUNDS, WARMUP_NS
+from timetrial.races.pair import WARMUP_NS
+from timetrial.races.rounds import FEWEST as ROUNDS
 from timetrial.statistics.verdict import Rule
 
 

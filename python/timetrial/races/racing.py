@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from timetrial.analysis.pairs import GATE, judge
-from timetrial.analysis.raced import RACED, Ride
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
-from timetrial.experiment.describe import experiment_record, limits_of, prepare_files
+from timetrial.experiment.describe import experiment_record
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.memory import proofs_at_once, room_for_all
 from timetrial.experiment.open_files import ensure_open_files
-from timetrial.experiment.places import padding, processors_for
 from timetrial.experiment.resume import (
     as_begun,
     begin_again,
@@ -29,25 +24,26 @@ from timetrial.experiment.resume import (
 )
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.progress import QuietProgress, progress, say
+from timetrial.races.pair import plan_of, start_pair
+from timetrial.races.rounds import FEWEST
 from timetrial.races.side import check_sides
+from timetrial.races.sofar import progress_words
+from timetrial.races.state import RaceState
 from timetrial.records import race as records
-from timetrial.records import sessions, store
+from timetrial.records import store
 from timetrial.records.files import near
-from timetrial.records.metric import METRICS, Metric
-from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity
-from timetrial.records.race import PairRecord, RaceEnd, RaceRecord, RuleRecord, Stage
+from timetrial.records.metric import Metric
+from timetrial.records.model import ExperimentRecord
+from timetrial.records.race import RaceEnd, RaceRecord, RuleRecord, Stage
 from timetrial.results.names import side_names
-from timetrial.results.race import Race, so_far
-from timetrial.results.results import LaunchFiles
+from timetrial.results.race import Race
+from timetrial.statistics.trimmed import FEWEST as LEAST_PAIRS
 from timetrial.statistics.verdict import DIFFERENT, Rule, Verdict
 
 if TYPE_CHECKING:
     from timetrial.launch import LaunchPlan
-    from timetrial.records.model import Purpose
 
-ROUNDS = 8
 MOST_VOID = 3  # pairs that a failing side may cost before the race ends
-WARMUP_NS = 200_000_000  # at most; it ends as soon as the steps are steady
 
 
 class RaceInterrupted(KeyboardInterrupt):
@@ -68,39 +64,6 @@ class RaceStoppedError(MeasurementError):
         self.race = race
 
 
-@dataclass
-class _Ride:
-    """The state of a race."""
-
-    experiment: Experiment
-    engine: Engine
-    folder: Path
-    rule: Rule
-    metric: Metric
-    sides: list[ReadyCase]  # that can take part, the base first
-    names: dict[str, str]  # by case id
-    progress: QuietProgress
-    isolated: bool
-    budget: Budget
-    rounds: int = ROUNDS
-    next_pair: int = 0  # number of its folder
-    proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
-    pairs: list[PairRecord] = field(default_factory=list)
-
-    def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
-        """Of the pairs that count, in order."""
-        return [
-            one.log_ratios[challenger][GATE]
-            for one in self.pairs
-            if one.stage == stage and one.void is None and challenger in one.log_ratios
-        ]
-
-    @property
-    def void(self) -> list[PairRecord]:
-        """Pairs in which a side failed."""
-        return [one for one in self.pairs if one.void is not None]
-
-
 def run_race(
     experiment: Experiment,
     results: Path,
@@ -110,11 +73,12 @@ def run_race(
     confirm: bool = True,
     confirms: Sequence[Verdict] = DIFFERENT,
     isolated: bool = False,
+    extends: bool = False,
     quiet: bool = False,
     engine: Engine | None = None,
 ) -> Race:
     """Races the cases of an experiment against the first of them. `confirm`: a verdict of `confirms` is raced
-    once more before it is said.
+    once more before it is said. `extends`: the budget doubles, once, where only that is missing when it is over.
 
     Raises InputError before anything starts, RaceInterrupted on Ctrl-C, RaceStoppedError if records can no
     longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
@@ -136,8 +100,11 @@ def run_race(
         names = side_names(described.cases)
         with session(folder), progress(quiet=quiet) as bar:
             budget = Budget(experiment.spec.measure.budget)
-            ride = _Ride(experiment, engine, folder, rule, metric, list(ready), names, bar, isolated, budget)
-            return _raced(ride, described, confirms if confirm else ())
+            state = RaceState(
+                experiment, engine, folder, rule, metric, list(ready), names, bar, isolated, budget,
+                confirms if confirm else (), extends,
+            )  # fmt: skip
+            return _raced(state, described)
 
 
 def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = None) -> Race:
@@ -155,7 +122,7 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     with engine.lock(), session(folder), progress(quiet=quiet) as bar:
         begin_again(folder, record.experiment, engine.machine())
         records.remove_end(folder)
-        ride = _Ride(
+        state = RaceState(
             experiment,
             engine,
             folder,
@@ -166,34 +133,35 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
             bar,
             record.isolated,
             Budget(experiment.spec.measure.budget, before.seconds or 0.0),
-            rounds=record.rounds,
+            record.confirms if record.confirm else (),
+            record.extends,
             next_pair=records.next_pair(folder),
             pairs=before.pairs,
         )
-        return _raced(
-            ride, record.experiment, record.confirms if record.confirm else (), before.seconds or 0.0
-        )
+        return _raced(state, record.experiment, before.seconds or 0.0)
 
 
-def _raced(
-    ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict], seconds: float = 0.0
-) -> Race:
+def _raced(state: RaceState, described: ExperimentRecord, seconds: float = 0.0) -> Race:
     """`seconds`: that earlier sessions took."""
     began = time.monotonic() - seconds
     try:
-        end = _ride(ride, described, confirms)
+        try:
+            end = _ride(state, described)
+        finally:
+            if state.under_way is not None:
+                state.under_way.cancel()
     except KeyboardInterrupt:
         end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
-        if not records.is_race(ride.folder):
+        if not records.is_race(state.folder):
             raise
-        records.write_end(ride.folder, end)
-        raise RaceInterrupted(Race(ride.folder)) from None
+        records.write_end(state.folder, end)
+        raise RaceInterrupted(Race(state.folder)) from None
     except MeasurementError as error:
-        if not records.is_race(ride.folder):
+        if not records.is_race(state.folder):
             raise
-        raise RaceStoppedError(str(error), Race(ride.folder)) from error
-    records.write_end(ride.folder, end.model_copy(update={"seconds": time.monotonic() - began}))
-    return Race(ride.folder)
+        raise RaceStoppedError(str(error), Race(state.folder)) from error
+    records.write_end(state.folder, end.model_copy(update={"seconds": time.monotonic() - began}))
+    return Race(state.folder)
 
 
 def _options(metric: Metric, rule: Rule, *, confirm: bool, isolated: bool) -> str:
@@ -213,177 +181,138 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
     return experiment.again_with("race") + options
 
 
-def _ride(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict]) -> RaceEnd:
-    refused = _prove_all(ride)
-    if not records.is_race(ride.folder):
-        _write_race(ride, described, confirms)
+def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
+    refused = _prove_all(state)
+    if not records.is_race(state.folder):
+        _write_race(state, described)
     base = described.cases[0].id
-    ride.budget.begin()
-    if len(ride.sides) < 2 or ride.sides[0].case.id != base:
+    state.budget.begin()
+    if len(state.sides) < 2 or state.sides[0].case.id != base:
         return RaceEnd(stop_reason="not raced", reason="; ".join(refused), seconds=0)
-    ended = _until_decided(ride, "judge", [one.case.id for one in ride.sides[1:]])
-    for one in ride.sides[1:]:
-        first = judge(ride.log_ratios(one.case.id, "judge"), ride.rule, METRICS[ride.metric].good)
-        if ended is None and first is not None and first.verdict in confirms:
-            ended = _until_decided(ride, "confirm", [one.case.id])
+    ended = _until_decided(state, "judge", [one.case.id for one in state.sides[1:]])
+    for one in state.sides[1:]:
+        first = state.decision(one.case.id, "judge")
+        if first is not None and first.verdict in state.confirms and (ended is None or state.extends):
+            ended = _until_decided(state, "confirm", [one.case.id])
     if ended is not None:
         why, words = ended
-        return RaceEnd(stop_reason=why, reason=words, seconds=0)
-    return RaceEnd(stop_reason="decided", reason="; ".join(refused) or None, seconds=0)
+        return RaceEnd(stop_reason=why, reason=words, seconds=0, extended=state.extended)
+    reason = "; ".join(refused) or None
+    return RaceEnd(stop_reason="decided", reason=reason, seconds=0, extended=state.extended)
 
 
-def _write_race(ride: _Ride, described: ExperimentRecord, confirms: Sequence[Verdict]) -> None:
+def _write_race(state: RaceState, described: ExperimentRecord) -> None:
     """Where memory does not hold the sides together, they are raced apart."""
-    why = None if ride.isolated or len(ride.sides) < 2 else room_for_all(ride.folder, ride.sides, ride.names)
-    ride.isolated = ride.isolated or why is not None
+    why = None
+    if not state.isolated and len(state.sides) > 1:
+        why = room_for_all(state.folder, state.sides, state.names)
+    state.isolated = state.isolated or why is not None
     records.write_race(
-        ride.folder,
+        state.folder,
         RaceRecord(
             experiment=described,
-            metric=ride.metric,
-            rule=RuleRecord(**{**vars(ride.rule), "looks": list(ride.rule.looks)}),
-            rounds=ride.rounds,
-            confirm=bool(confirms),
-            confirms=tuple(confirms),
-            isolated=ride.isolated,
+            metric=state.metric,
+            rule=_rule_record(state.rule),
+            rounds=FEWEST,
+            confirm=bool(state.confirms),
+            confirms=tuple(state.confirms),
+            isolated=state.isolated,
             why_isolated=why,
+            extends=state.extends,
         ),
     )
 
 
-def _prove_all(ride: _Ride) -> list[str]:
+def _rule_record(rule: Rule) -> RuleRecord:
+    """What a record says of a rule."""
+    return RuleRecord(
+        min_effect=rule.min_effect,
+        equivalence=rule.equivalence,
+        looks=list(rule.looks),
+        confidence=rule.confidence,
+        errors=list(rule.errors),
+        trim=rule.trim,
+    )
+
+
+def _prove_all(state: RaceState) -> list[str]:
     """Leaves in `sides` those that may be raced; says of the others why not. Equal sides share a proof."""
     failed: dict[str, str] = {}  # by content id: why
     plans: dict[str, LaunchPlan] = {}  # by content id: of those that have no record of an earlier session
     planned: list[ReadyCase] = []
-    for position, one in enumerate(ride.sides):
-        name, folder = one.case.content_id, ride.folder / "proof" / one.case.content_id
+    for position, one in enumerate(state.sides):
+        name, folder = one.case.content_id, state.folder / "proof" / one.case.content_id
         if one.unavailable is not None:
             failed[name] = f"unavailable: {one.unavailable}"
         elif name not in plans and not (folder / store.RECORD_FILE).is_file():
-            plans[name] = _plan(ride, one, "proof", folder, 0, position, {})
+            plans[name] = plan_of(state, one, "proof", folder, 0, position, {})
             planned.append(one)
     if plans:
-        ride.progress.next("proofs")
-        ride.engine.together(list(plans.values()), proofs_at_once(planned), lambda record: None)
-    for name in {one.case.content_id: one for one in ride.sides if one.case.content_id not in failed}:
-        record = store.read_launch(ride.folder / "proof" / name)
+        state.progress.next("proofs")
+        state.engine.together(list(plans.values()), proofs_at_once(planned), lambda record: None)
+    for name in {one.case.content_id: one for one in state.sides if one.case.content_id not in failed}:
+        record = store.read_launch(state.folder / "proof" / name)
         if record.outcome == "ok":
-            ride.proofs[name] = record.parity
+            state.proofs[name] = record.parity
         else:
             failed[name] = f"{record.outcome}: {record.reason}"
     refused = [
-        f"{ride.names[one.case.id]} is {failed[one.case.content_id]}"
-        for one in ride.sides
+        f"{state.names[one.case.id]} is {failed[one.case.content_id]}"
+        for one in state.sides
         if one.case.content_id in failed
     ]
-    ride.sides = [one for one in ride.sides if one.case.content_id not in failed]
+    state.sides = [one for one in state.sides if one.case.content_id not in failed]
     return refused
 
 
 def _until_decided(
-    ride: _Ride, stage: Stage, challengers: list[str]
+    state: RaceState, stage: Stage, challengers: list[str]
 ) -> tuple[Literal["voids", "budget"], str] | None:
-    """Pairs until each challenger has a decision. Why it ended before that, or None."""
-    good = METRICS[ride.metric].good
+    """Pairs until each challenger has a decision. Why it ended before that, or None.
+
+    The launches of a pair end while those of the next one start, where there will be a next one whatever the
+    pair says.
+    """
     while True:
-        if len(ride.void) >= MOST_VOID:
-            words = f"{len(ride.void)} of {len(ride.pairs)} pairs are void; the last: {ride.void[-1].void}"
+        is_over = bool(state.pairs or state.under_way) and not state.budget.allows_another()
+        if is_over and stage == "confirm" and state.extends and not state.extended:
+            state.budget.double()
+            state.extended, is_over = True, False
+        if is_over or not _another_is_certain(state, stage):
+            _end_pair(state, look=is_over)
+        if len(state.void) >= MOST_VOID:
+            words = f"{len(state.void)} of {len(state.pairs)} pairs are void; the last: {state.void[-1].void}"
             return "voids", words
-        waiting = [one for one in challengers if judge(ride.log_ratios(one, stage), ride.rule, good) is None]
+        waiting = [one for one in challengers if state.decision(one, stage) is None]
         if not waiting:
             return None
-        if ride.pairs and not ride.budget.allows_another():
-            return "budget", f"its time was over after {len(ride.pairs)} pairs"
-        done = len([one for one in ride.pairs if one.stage == stage and one.void is None])
-        words = "pair" if stage == "judge" else "confirming, pair"
-        shown = [so_far(ride.log_ratios(one, stage), ride.rule) for one in waiting]
-        seen = "".join(f" · {one}" for one in shown if one)
-        ride.progress.next(f"{words} {done + 1} of at most {ride.rule.most_pairs}{seen}")
-        sides = [one for one in ride.sides if one is ride.sides[0] or one.case.id in waiting]
-        pair = _pair(ride, sides, stage)
-        records.write_pair(ride.folder, pair)
-        ride.pairs.append(pair)
-        ride.progress.done(None)
+        if is_over:
+            return "budget", f"its time was over after {len(state.pairs)} pairs"
+        state.progress.next(progress_words(state, stage, waiting))
+        sides = [one for one in state.sides if one is state.sides[0] or one.case.id in waiting]
+        state.under_way = start_pair(state, sides, stage, started=lambda: _end_pair(state))
 
 
-def _pair(ride: _Ride, sides: Sequence[ReadyCase], stage: Stage) -> PairRecord:
-    from timetrial.launch import Course, schedule
-
-    sessions.check_there(ride.folder)
-    number, ride.next_pair = ride.next_pair, ride.next_pair + 1
-    rng = random.Random(f"{ride.experiment.spec.seed} {stage} {number}")
-    processors = processors_for([one.case for one in sides], rng)
-    plans = []
-    for position, one in enumerate(sides):
-        folder = records.pair_folder(ride.folder, number) / one.case.id
-        plan = _plan(ride, one, "race", folder, number, position, padding(rng))
-        plans.append(replace(plan, processors=processors))
-    order = schedule(len(sides), ride.rounds, rng)
-    if ride.isolated:
-        alone = {side: ride.engine.heat([plans[side]], Course([(0,)] * ride.rounds)) for side in order[0]}
-        launches = [alone[side][0] for side in range(len(sides))]
-    else:
-        launches = ride.engine.heat(plans, Course(order))
-    ratios, void = _compared(ride, sides, plans, launches)
-    return PairRecord(
-        number=number,
-        stage=stage,
-        sides=[one.case.id for one in sides],
-        rounds=[list(one) for one in order],
-        processors=sorted(processors) if processors else None,
-        log_ratios=ratios,
-        void=void,
-    )
+def _another_is_certain(state: RaceState, stage: Stage) -> bool:
+    """Whether no look comes behind the pair that is under way, nor anything else that may end the race."""
+    pairs = len(state.counting(stage)) + 1
+    return not (state.void or pairs in state.rule.looks or _is_half_time(state, stage))
 
 
-def _compared(
-    ride: _Ride, sides: Sequence[ReadyCase], plans: Sequence[LaunchPlan], launches: Sequence[LaunchRecord]
-) -> tuple[dict[str, dict[str, float]], str | None]:
-    """By challenger and statistic: ln(challenger / base); or why the pair is void."""
-    failed = next((k for k, one in enumerate(launches) if one.outcome != "ok"), None)
-    if failed is not None:
-        one = launches[failed]
-        return {}, f"{ride.names[sides[failed].case.id]}: {one.outcome}: {one.reason}"
-    found = {}
-    try:
-        for k in range(1, len(sides)):
-            base, challenger = (
-                Ride(
-                    launches[j],
-                    LaunchFiles(launches[j], plans[j].folder).steps,
-                    sides[j].case.workload.batch_size,
-                )
-                for j in (0, k)
-            )
-            found[sides[k].case.id] = RACED[ride.metric].log_ratios(base, challenger)
-    except ValueError as error:
-        return {}, str(error)
-    return found, None
+def _is_half_time(state: RaceState, stage: Stage) -> bool:
+    """Whether the clock asks for a look so that time is left to confirm what it finds."""
+    if stage != "judge" or not state.confirms or not state.budget.half_is_over:
+        return False
+    return not any(one.look for one in state.counting(stage)) and len(state.counting(stage)) + 1 >= LEAST_PAIRS
 
 
-def _plan(
-    ride: _Ride,
-    one: ReadyCase,
-    purpose: Purpose,
-    folder: Path,
-    block: int,
-    position: int,
-    environment: dict[str, str],
-) -> LaunchPlan:
-    from timetrial.launch import LaunchPlan, Measure
-
-    spec = ride.experiment.spec
-    return LaunchPlan(
-        case=one.case,
-        prepared=prepare_files(ride.engine, one, spec, spec.seed),
-        purpose=purpose,
-        folder=folder,
-        seed=spec.seed,
-        block=block,
-        position=position,
-        measure=Measure(warmup_ns=WARMUP_NS, limits=limits_of(spec)),
-        proof=ride.proofs.get(one.case.content_id) if purpose != "proof" else None,
-        environment={**spec.environment, **environment},
-        contender=one.contender,
-    )
+def _end_pair(state: RaceState, *, look: bool = False) -> None:
+    """The pair that is under way, if any, becomes a record."""
+    if state.under_way is None:
+        return
+    look = look or _is_half_time(state, state.under_way.stage)
+    pair = state.under_way.ended(state, look=look)
+    state.under_way = None
+    records.write_pair(state.folder, pair)
+    state.pairs.append(pair)
+    state.progress.done(None)

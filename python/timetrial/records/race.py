@@ -9,6 +9,7 @@ results/<id>/ended.json                         written last; taken away where a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +34,8 @@ class RuleRecord(Model):
     equivalence: float
     looks: list[int]
     confidence: float
+    errors: list[float] | None = None  # of each look, in one direction; None: as in version 0.1
+    trim: float = 0.2  # share of pairs that is cut off at either end
 
 
 class RaceRecord(Model):
@@ -42,11 +45,12 @@ class RaceRecord(Model):
     experiment: ExperimentRecord
     metric: Metric
     rule: RuleRecord
-    rounds: int  # turns of each side in a pair
+    rounds: int  # turns of each side in a pair, at least
     confirm: bool  # every verdict of `confirms` is raced once more
     confirms: tuple[Verdict, ...] = ("worse",)  # older races: that alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
+    extends: bool = False  # its budget doubled where only the confirmation was missing when it was over
 
 
 class PairRecord(Model):
@@ -59,6 +63,10 @@ class PairRecord(Model):
     processors: list[int] | None = None  # on which all sides ran; None: wherever the kernel put them
     log_ratios: dict[str, dict[str, float]]  # challenger -> statistic ("median", "mean", "p25") -> value
     void: str | None = None  # why it does not count
+    seconds: float | None = None  # from its first start to its last turn
+    turns_s: float | None = None  # of these, its rounds
+    scatter: dict[str, float] = {}  # challenger -> standard deviation of ln(ratio) of one round
+    look: bool = False  # the clock asked for a look behind it, in the place of the next planned one
 
 
 class RaceEnd(Model):
@@ -67,6 +75,13 @@ class RaceEnd(Model):
     stop_reason: Literal["decided", "voids", "not raced", "interrupted", "budget"]
     reason: str | None = None  # in words, where it was not decided
     seconds: float
+    extended: bool = False  # its budget was doubled to confirm a verdict
+
+
+def clock_looks(pairs: Sequence[PairRecord], challenger: str, stage: Stage) -> list[int]:
+    """After how many of a challenger's pairs that count the clock asked for a look."""
+    counting = [one for one in pairs if one.stage == stage and one.void is None and challenger in one.log_ratios]
+    return [number for number, one in enumerate(counting, 1) if one.look]
 
 
 def write_race(folder: Path, record: RaceRecord) -> None:

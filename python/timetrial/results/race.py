@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.outlook import Outlook, outlook
 from timetrial.analysis.pairs import GATE, STATISTICS, judge
 from timetrial.analysis.raced import RACED, Ride
 from timetrial.cautions import Caution
@@ -23,7 +24,7 @@ from timetrial.results.results import LaunchFiles
 from timetrial.statistics.dispersion import coarse_tick_ns
 from timetrial.statistics.intervals import Estimate, positive_location
 from timetrial.statistics.trimmed import FEWEST, trimmed_mean
-from timetrial.statistics.verdict import Decision, Effect, Rule, Verdict, decide
+from timetrial.statistics.verdict import Decision, Effect, Rule, Verdict, decide, older_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,8 @@ class Race:
     def rule(self) -> Rule:
         """By which the verdicts were reached."""
         asked = self.record.rule
-        return Rule(asked.min_effect, asked.equivalence, tuple(asked.looks), asked.confidence)
+        errors = asked.errors or older_errors(asked.confidence, len(asked.looks))
+        return Rule(asked.min_effect, asked.equivalence, tuple(asked.looks), tuple(errors), asked.trim)
 
     @property
     def again(self) -> str:
@@ -279,7 +281,7 @@ class Race:
 
     def _duel(self, case: CaseRecord) -> Duel:
         values = self.log_ratios(case.id, "judge")
-        first = self._judge(values)
+        first = self._judge(case.id, "judge")
         last: Decision | None = first
         confirmed, reason = None, None
         in_time = not self._out_of_time or len(self.log_ratios(case.id, "confirm")) >= FEWEST
@@ -305,14 +307,20 @@ class Race:
             settings=self._differing_settings(case.id),
         )
 
-    def _judge(self, values: list[float]) -> Decision | None:
+    def outlook(self, case: str, stage: Stage = "judge") -> Outlook | None:
+        """What a challenger's pairs of a stage say so far, and what would decide it; None: it has none."""
+        pairs = [one for one in self.pairs if one.stage == stage and case in one.log_ratios]
+        return outlook(pairs, case, self.rule)
+
+    def _judge(self, case: str, stage: Stage) -> Decision | None:
         if self.damaged_pairs:  # looks at other sets of pairs than were planned
             return None
-        found = judge(values, self.rule, METRICS[self.metric].good)
+        values, good = self.log_ratios(case, stage), METRICS[self.metric].good
+        found = judge(values, self.rule.looking_at(records.clock_looks(self.pairs, case, stage)), good)
         if found is not None or not self._out_of_time or len(values) < FEWEST:
             return found
         # The time was over, whatever the pairs said: this look stands for the next planned one.
-        return decide(values, self.rule, METRICS[self.metric].good, last=True)
+        return decide(values, self.rule, good, last=True)
 
     @property
     def _out_of_time(self) -> bool:
@@ -321,7 +329,7 @@ class Race:
     def _confirmed(self, case: CaseRecord, first: Decision) -> tuple[Decision | None, bool, str | None]:
         """A difference stands only if a second race, with pairs of its own, says the same. None: that race
         ended before it could say anything."""
-        second = self._judge(self.log_ratios(case.id, "confirm"))
+        second = self._judge(case.id, "confirm")
         found = f"{100 * first.effect.estimate:+.1f}"
         if second is None:
             then = f"was not judged: {self._why_not_judged(case)}"
@@ -347,16 +355,18 @@ class Race:
         return self.end.reason or f"ended after {len(self.pairs)} pairs"
 
     def _so_far(self, case: CaseRecord) -> str:
-        values = self.log_ratios(case.id)
-        words = so_far(values, self.rule)
-        return f" after {len(values)} pairs; so far {words}, which is no verdict" if words else ""
+        found = self.outlook(case.id)
+        if found is None:
+            return ""
+        pairs = f"{found.pairs} pair{'s' if found.pairs > 1 else ''}"
+        return f" after {pairs}; so far {ratio_words(found)}, which is no verdict"
 
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}
         for name in STATISTICS:
             values = self.log_ratios(case, "judge", name)
             if name != GATE and len(values) >= FEWEST:
-                found[name] = math.expm1(trimmed_mean(values).location)
+                found[name] = math.expm1(trimmed_mean(values, self.rule.trim).location)
         return found
 
     def _differing_settings(self, case: str) -> list[str]:
@@ -377,17 +387,6 @@ def _end_of(folder: Path) -> tuple[records.RaceEnd | None, list[str]]:
         return records.read_end(folder), []
     except InputError as error:
         return None, [str(error)]
-
-
-def so_far(log_ratios: Sequence[float], rule: Rule) -> str:
-    """'+4.2 % [-1.0, +9.3]' between two looks, for whoever watches: no verdict may stand on it. "": too few
-    pairs for an interval."""
-    if len(log_ratios) < FEWEST:
-        return ""
-    seen = trimmed_mean(log_ratios)
-    low, high = seen.interval(rule.confidence_at(len(log_ratios)))
-    center, low, high = (100 * math.expm1(value) for value in (seen.location, low, high))
-    return f"{center:+.1f} % [{low:+.1f}, {high:+.1f}]"
 
 
 def _interval(level: Estimate | None) -> dict[str, float | None] | None:

@@ -6,6 +6,7 @@ agree on. Syntax and modules of Python 3.6, NumPy, and the C module of the recor
 """
 
 import contextlib
+import gc
 import os
 import sys
 import time
@@ -195,10 +196,16 @@ def flush():
 
 
 def leave_at_once():
-    """Without taking apart what a framework made, for up to two seconds that nobody asks for. A step of
-    somebody's own ends as Python does, with what it asked to be called at exit."""
+    """Without taking apart what a framework made, for up to two seconds that nobody asks for."""
     flush()
     os._exit(0)
+
+
+def leave_uncollected():
+    """A step of somebody's own ends as Python does, with what it asked to be called at exit, but without a
+    last search for cycles: beside PyTorch that takes 0.7 s and frees what the kernel frees anyway."""
+    if hasattr(gc, "freeze"):  # Python 3.7
+        gc.freeze()
 
 
 def main():
@@ -210,6 +217,7 @@ def main():
             send({"event": "finished"})
             if doing.own is None:
                 leave_at_once()
+            leave_uncollected()
         return 0
     except BaseException as error:
         import traceback

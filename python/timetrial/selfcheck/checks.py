@@ -13,8 +13,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
-    from timetrial.launch import Course, LaunchPlan
-    from timetrial.records.model import LaunchRecord
+    from timetrial.launch import Course, Heat, LaunchPlan
 
 Words = tuple[str, ...]
 Disturbed = Callable[[Engine], tuple[Engine, Callable[[], None]]]  # the engine, and what ends the disturbance
@@ -55,7 +54,7 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
     calls = 0
     busy: list[subprocess.Popen[bytes]] = []
 
-    def heat(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
         nonlocal calls
         calls += 1
         if calls > after_pairs and not busy:
@@ -79,7 +78,7 @@ def with_stressor(engine: Engine, after_pairs: int = 3) -> tuple[Engine, Callabl
 def with_other_environment(engine: Engine) -> tuple[Engine, Callable[[], None]]:
     """The first side always has a small environment, the second a large one."""
 
-    def heat(plans: Sequence[LaunchPlan], course: Course) -> list[LaunchRecord]:
+    def heat(plans: Sequence[LaunchPlan], course: Course) -> Heat:
         padded = [
             replace(plan, environment={**plan.environment, "TIMETRIAL_PADDING": "x" * (side * 8000)})
             for side, plan in enumerate(plans)

@@ -23,17 +23,18 @@ LEVEL = 0.01  # the chance that any test of a session fails though no code is sl
 def accident(duel: Duel, rule: Rule) -> float:
     """The chance, at most, that identical code is called worse and confirmed with a p-value like this one.
 
-    A race looks `len(rule.looks)` times, so its one-sided p-value counts that often (Bonferroni); the
-    confirmation, which is independent, says worse of identical code at most looks * (1 - confidence) / 2
-    times. What was not called worse, or not confirmed, has 1: it fails nothing. It is a bound by a model, not
-    a rate that was counted: that pairs are independent of one another and that their trimmed mean follows
-    Student's t (Yuen), far out in its tails. What was counted is in docs/statistics.md.
+    Each look of a race may spend its share of the error that all may make (`rule.errors`), so a one-sided
+    p-value counts as often as its look's share goes into the whole (weighted Bonferroni); the confirmation,
+    which is independent, says worse of identical code with that whole at most. What was not called worse, or
+    not confirmed, has 1: it fails nothing. It is a bound by a model, not a rate that was counted: that pairs
+    are independent of one another and that their trimmed mean follows Student's t (Yuen), far out in its
+    tails. What was counted is in docs/statistics.md.
     """
     if duel.verdict != "worse" or not duel.confirmed or duel.p_value is None:
         return 1.0
-    looks = len(rule.looks)
-    first = min(1.0, looks * duel.p_value / 2)
-    return first * min(1.0, looks * (1 - rule.confidence) / 2)
+    whole = sum(rule.errors)
+    first = min(1.0, duel.p_value / 2 * whole / rule.error_at(duel.pairs))
+    return first * min(1.0, whole)
 
 
 class Suite:

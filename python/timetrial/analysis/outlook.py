@@ -1,0 +1,116 @@
+"""What the pairs of a race say before a verdict: the ratio so far, how they scatter, what would decide it.
+
+No verdict stands on any of this. The scatter of few pairs is mostly a typical one, which counts as some pairs more;
+with each pair the measured one gains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+
+from scipy import special
+
+from timetrial.analysis.pairs import GATE
+from timetrial.records.race import PairRecord
+from timetrial.statistics.trimmed import FEWEST, trimmed_mean
+from timetrial.statistics.verdict import Rule
+
+TYPICAL_LAUNCH = 0.02  # standard deviation of ln(ratio) between pairs that their rounds do not explain
+TYPICAL_ROUND = 0.12  # standard deviation of ln(ratio) of one round on a shared machine
+TYPICAL_COUNTS = 3  # as so many pairs
+LEAST_LAUNCH = 0.004  # a difference between launches that so few pairs cannot rule out
+MOST_PAIRS = 400  # what takes more than these is not offered
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Effects are challenger over base minus 1."""
+
+    estimate: float
+    low: float  # of the interval that a verdict would stand on
+    high: float
+    pairs: int  # that this stands on
+    needed: int | None  # pairs in all that would decide it if the rest were like these; None: no number would
+    pair_s: float | None  # seconds that a pair takes; None: not known
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of the pairs that are missing."""
+        return None if self.needed is None or self.pair_s is None else (self.needed - self.pairs) * self.pair_s
+
+
+def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | None:
+    """Of one challenger, by its pairs that count; None: there is none."""
+    values = [one.log_ratios[case][GATE] for one in pairs]
+    if not values:
+        return None
+    scatter, n = pair_scatter(pairs, case), len(values)
+    if n < FEWEST:
+        location = fmean(values)
+        half = _quantile(n - 1 + TYPICAL_COUNTS, rule.error_at(n)) * scatter / math.sqrt(n)
+    else:
+        seen = trimmed_mean(values, rule.trim)
+        location = seen.location
+        half = seen.interval(rule.confidence_at(n))[1] - location
+    times = [one.seconds for one in pairs if one.seconds is not None]
+    return Outlook(
+        *(math.expm1(value) for value in (location, location - half, location + half)),
+        pairs=n,
+        needed=pairs_that_decide(location, scatter, rule, beyond=n),
+        pair_s=fmean(times) if times else None,
+    )
+
+
+def pairs_that_decide(location: float, scatter: float, rule: Rule, *, beyond: int = 0) -> int | None:
+    """The first look beyond so many pairs at which pairs around `location` that scatter by `scatter`, both of
+    ln(ratio), are decided; None: not with MOST_PAIRS either."""
+    smallest, alike = math.log1p(rule.min_effect), math.log1p(rule.equivalence)
+    for pairs in _looks(rule):
+        if pairs > beyond:
+            kept = pairs - 2 * int(rule.trim * pairs)
+            half = _quantile(kept - 1, rule.error_at(pairs)) * scatter / math.sqrt(pairs)
+            if abs(location) + half < alike or (abs(location) >= smallest and abs(location) > half):
+                return pairs
+    return None
+
+
+def _looks(rule: Rule) -> Iterator[int]:
+    yield from rule.looks
+    pairs = int(1.5 * rule.most_pairs)
+    while pairs <= MOST_PAIRS:
+        yield pairs
+        pairs = int(1.5 * pairs)
+
+
+def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
+    """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do not."""
+    within = [one.scatter[case] ** 2 / len(one.rounds) for one in pairs if case in one.scatter]
+    return math.hypot(launch_scatter(pairs, case), math.sqrt(fmean(within) if within else 0.0))
+
+
+def launch_scatter(pairs: Sequence[PairRecord], case: str) -> float:
+    """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain. Of few
+    pairs mostly TYPICAL_LAUNCH."""
+    values = [one.log_ratios[case][GATE] for one in pairs]
+    if len(values) < 2:
+        return TYPICAL_LAUNCH
+    within = fmean(one.scatter.get(case, 0.0) ** 2 / len(one.rounds) for one in pairs)
+    own = max(0.0, variance(values) - within)
+    degrees = len(values) - 1
+    mean = (degrees * own + TYPICAL_COUNTS * TYPICAL_LAUNCH**2) / (degrees + TYPICAL_COUNTS)
+    return max(LEAST_LAUNCH, math.sqrt(mean))
+
+
+def scatter_of_rounds(ratios: Sequence[float]) -> float | None:
+    """The standard deviation of ln(challenger / base) of one round, for which the trimmed mean of the rounds
+    has the standard error that it has. None: too few rounds to tell."""
+    if len(ratios) < FEWEST:
+        return None
+    return trimmed_mean(ratios).error * math.sqrt(len(ratios))
+
+
+def _quantile(degrees: int, error: float) -> float:
+    return float(special.stdtrit(degrees, 1 - error))

@@ -1,0 +1,165 @@
+"""One pair of launches: its start, its turns, and what it says when its launches have ended."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timetrial.analysis.outlook import scatter_of_rounds
+from timetrial.analysis.raced import RACED, Ride, round_log_ratios
+from timetrial.experiment.describe import limits_of, prepare_files
+from timetrial.experiment.memory import side_by_side_at_most
+from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
+from timetrial.experiment.validate import ReadyCase
+from timetrial.heats.heat import Course, Heat, Ridden, schedule
+from timetrial.races.rounds import FEWEST, MOST, wanted_rounds
+from timetrial.records import race as records
+from timetrial.records import sessions
+from timetrial.records.model import LaunchRecord
+from timetrial.records.race import PairRecord, Stage
+from timetrial.results.results import LaunchFiles
+
+if TYPE_CHECKING:
+    from timetrial.launch import LaunchPlan
+    from timetrial.races.state import RaceState
+    from timetrial.records.model import Purpose
+
+WARMUP_NS = 200_000_000  # at most; it ends as soon as the steps are steady
+
+
+@dataclass
+class StartedPair:
+    """A pair whose rounds are over."""
+
+    number: int
+    stage: Stage
+    sides: Sequence[ReadyCase]  # the base first
+    plans: Sequence[LaunchPlan]
+    order: Sequence[tuple[int, ...]]  # of the rounds that there may be
+    heats: Sequence[Heat]  # one, or in the order of the first round one for each side, which was alone
+    seconds: float  # from its first start to its last turn
+
+    def ended(self, state: RaceState, *, look: bool) -> PairRecord:
+        """Waits until its launches have ended. `look`: the clock asks for a look behind it."""
+        records_of = [record for heat in self.heats for record in heat.records()]
+        if len(self.heats) > 1:
+            records_of = [records_of[list(self.order[0]).index(side)] for side in range(len(self.sides))]
+        ratios, scatter, void = _compared(state, self.sides, self.plans, records_of)
+        ran = min(sum(one.kind == "turn" for one in record.segments) for record in records_of)
+        ridden = self.heats[0].ridden if len(self.heats) == 1 else None
+        return PairRecord(
+            number=self.number,
+            stage=self.stage,
+            sides=[one.case.id for one in self.sides],
+            rounds=[list(one) for one in self.order[:ran]],
+            processors=sorted(self.plans[0].processors) if self.plans[0].processors else None,
+            log_ratios=ratios,
+            void=void,
+            seconds=self.seconds,
+            turns_s=ridden.rounds_s if ridden else None,
+            scatter=scatter,
+            look=look,
+        )
+
+    def cancel(self) -> None:
+        """Ends what is left of its launches."""
+        for heat in self.heats:
+            heat.cancel()
+
+
+def start_pair(
+    state: RaceState, sides: Sequence[ReadyCase], stage: Stage, started: Callable[[], None]
+) -> StartedPair:
+    """A pair from its start to the end of its rounds. `started` is called before anything of it is timed."""
+    sessions.check_there(state.folder)
+    number, state.next_pair = state.next_pair, state.next_pair + 1
+    rng = random.Random(f"{state.experiment.spec.seed} {stage} {number}")
+    processors = processors_for([one.case for one in sides], rng)
+    environment = state.experiment.spec.environment
+    alone = frozenset(place for place, one in enumerate(sides) if not may_start_beside(one, environment))
+    at_once = 1 if state.isolated else side_by_side_at_most(len(sides) - len(alone))
+    plans = []
+    for position, one in enumerate(sides):
+        folder = records.pair_folder(state.folder, number) / one.case.id
+        plan = plan_of(state, one, "race", folder, number, position, padding(rng))
+        beside = 1 if position in alone else at_once
+        plans.append(replace(plan, processors=processors, at_once=beside))
+    began = time.monotonic()
+    if state.isolated:
+        order = schedule(len(sides), FEWEST, rng)
+        started()
+        course = Course([(0,)] * FEWEST)
+        heats = []
+        for side in order[0]:
+            heats.append(state.engine.heat([plans[side]], course))
+            heats[-1].records()
+        return StartedPair(number, stage, sides, plans, order, heats, time.monotonic() - began)
+    most = FEWEST if state.metric == "peak_memory" else MOST
+    order = schedule(len(sides), most, rng)
+    cases = [one.case.id for one in sides]
+
+    def wanted(ridden: Ridden) -> int:
+        return wanted_rounds(ridden, state.pairs, cases)
+
+    course = Course(
+        order, starts_on=starts_on(processors, at_once, rng), alone=alone, wanted=wanted, started=started
+    )
+    heat = state.engine.heat(plans, course)
+    return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
+
+
+def plan_of(
+    state: RaceState,
+    one: ReadyCase,
+    purpose: Purpose,
+    folder: Path,
+    block: int,
+    position: int,
+    environment: dict[str, str],
+) -> LaunchPlan:
+    """One launch of a side."""
+    from timetrial.launch import LaunchPlan, Measure
+
+    spec = state.experiment.spec
+    return LaunchPlan(
+        case=one.case,
+        prepared=prepare_files(state.engine, one, spec, spec.seed),
+        purpose=purpose,
+        folder=folder,
+        seed=spec.seed,
+        block=block,
+        position=position,
+        measure=Measure(warmup_ns=WARMUP_NS, limits=limits_of(spec)),
+        proof=state.proofs.get(one.case.content_id) if purpose != "proof" else None,
+        environment={**spec.environment, **environment},
+        contender=one.contender,
+    )
+
+
+def _compared(
+    state: RaceState, sides: Sequence[ReadyCase], plans: Sequence[LaunchPlan], launches: Sequence[LaunchRecord]
+) -> tuple[dict[str, dict[str, float]], dict[str, float], str | None]:
+    """By challenger and statistic ln(challenger / base), and by challenger how that of one round scatters; or
+    why the pair is void."""
+    failed = next((k for k, one in enumerate(launches) if one.outcome != "ok"), None)
+    if failed is not None:
+        one = launches[failed]
+        return {}, {}, f"{state.names[sides[failed].case.id]}: {one.outcome}: {one.reason}"
+    found, scatter = {}, {}
+    base, *others = (
+        Ride(record, LaunchFiles(record, plan.folder).steps, side.case.workload.batch_size)
+        for record, plan, side in zip(launches, plans, sides, strict=True)
+    )
+    try:
+        for side, challenger in zip(sides[1:], others, strict=True):
+            found[side.case.id] = RACED[state.metric].log_ratios(base, challenger)
+            of_round = scatter_of_rounds(round_log_ratios(base, challenger))
+            if of_round is not None:
+                scatter[side.case.id] = of_round
+    except ValueError as error:
+        return {}, {}, str(error)
+    return found, scatter, None

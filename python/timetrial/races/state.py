@@ -1,0 +1,61 @@
+"""The state of a race while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from timetrial.analysis.pairs import GATE, judge
+from timetrial.cases.budget import Budget
+from timetrial.experiment.engine import Engine
+from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.validate import ReadyCase
+from timetrial.progress import QuietProgress
+from timetrial.races.pair import StartedPair
+from timetrial.records.metric import METRICS, Metric
+from timetrial.records.model import Parity
+from timetrial.records.race import PairRecord, Stage, clock_looks
+from timetrial.statistics.verdict import Decision, Rule, Verdict
+
+
+@dataclass
+class RaceState:
+    """What was asked, what has been measured, and the pair that is under way."""
+
+    experiment: Experiment
+    engine: Engine
+    folder: Path
+    rule: Rule
+    metric: Metric
+    sides: list[ReadyCase]  # that can take part, the base first
+    names: dict[str, str]  # by case id
+    progress: QuietProgress
+    isolated: bool
+    budget: Budget
+    confirms: Collection[Verdict]  # which verdicts are raced once more
+    extends: bool = False  # the budget doubles, once, where only the confirmation is missing
+    extended: bool = False
+    next_pair: int = 0  # number of its folder
+    proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
+    pairs: list[PairRecord] = field(default_factory=list)  # that have ended
+    under_way: StartedPair | None = None  # its rounds are over, its launches end
+
+    def counting(self, stage: Stage) -> list[PairRecord]:
+        """The pairs of a stage in which no side failed, in order."""
+        return [one for one in self.pairs if one.stage == stage and one.void is None]
+
+    def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
+        """Of the pairs that count, in order."""
+        pairs = self.counting(stage)
+        return [one.log_ratios[challenger][GATE] for one in pairs if challenger in one.log_ratios]
+
+    def decision(self, challenger: str, stage: Stage) -> Decision | None:
+        """Of the looks so far; None: more pairs are needed."""
+        rule = self.rule.looking_at(clock_looks(self.pairs, challenger, stage))
+        return judge(self.log_ratios(challenger, stage), rule, METRICS[self.metric].good)
+
+    @property
+    def void(self) -> list[PairRecord]:
+        """Pairs in which a side failed."""
+        return [one for one in self.pairs if one.void is not None]
