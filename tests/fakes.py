@@ -17,7 +17,7 @@ from timetrial.cases.case import Case, Workload
 from timetrial.core.network import LeastBytes
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.engine import Engine
-from timetrial.races.racing import ROUNDS
+from timetrial.races.rounds import FEWEST as ROUNDS
 from timetrial.records import store
 from timetrial.records.files import mark_of
 from timetrial.records.model import (
@@ -113,6 +113,20 @@ def write_launch(
 
 
 @dataclass
+class FakeHeat:
+    """Its launches have ended when its rounds are over."""
+
+    launches: list[LaunchRecord]
+    ridden: None = None
+
+    def records(self) -> list[LaunchRecord]:
+        return self.launches
+
+    def cancel(self) -> None:
+        pass
+
+
+@dataclass
 class FakeEngine:
     """`log` has every launch in order; `before` runs before each one."""
 
@@ -156,7 +170,7 @@ class FakeEngine:
 
     def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
         for name in case.settings:
-            if name not in ("threads", "affinity", "blas.library", "openmp.proc_bind"):
+            if name not in ("threads", "affinity", "blas.library", "openmp.proc_bind", "malloc"):
                 raise InputError(f"backend '{case.backend}' has no setting '{name}'.")
 
     def prepare(self, workload: Workload, seed: int, epochs: int, reads_data: bool) -> Any:
@@ -230,10 +244,11 @@ class FakeEngine:
         durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
-    def heat(self, plans: Any, course: Any) -> list[LaunchRecord]:
+    def heat(self, plans: Any, course: Any) -> FakeHeat:
         for place, plan in enumerate(plans):
             assert plan.at_once == (1 if place in course.alone else len(course.starts_on))
-        return [self.launch(plan) for plan in plans]
+        course.started()
+        return FakeHeat([self.launch(plan) for plan in plans])
 
     def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
         records = []

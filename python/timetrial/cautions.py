@@ -118,9 +118,10 @@ class Caution(Enum):
         "timetrial show says how many; flush_to_zero=on,off says what they cost.",
     )
     PAGE_FAULTS = (
-        "launches differ in page faults: the allocator gives memory back and takes it anew, or not, by "
-        "accident",
-        "Settle it with malloc.top_pad, malloc.trim_threshold or malloc.mmap_max (timetrial show counts).",
+        "launches differ in page faults, from {fewest} to {most} a step: the allocator gives memory back and "
+        "takes it anew, or not, by accident",
+        "Settle it with malloc=keep; where that is set already, with malloc.top_pad=200000000 beside "
+        "malloc.trim_threshold=1000000000 malloc.mmap_max=0.",
     )
     SHARED_MEMORY = (
         "held {shared} MB of shared memory beside {held} MB of private memory: the column `memory` leaves it "
@@ -231,10 +232,8 @@ class Caution(Enum):
         "whole launches in alternation: {why}",
         "With more memory, or a smaller batch_size, they take turns, which show smaller differences.",
     )
-    RACE_OUT_OF_TIME = (
-        "its time was over after {pairs} pairs: more time may tell more (budget)",
-        "Give it a larger --budget, or none.",
-    )
+    RACE_OUT_OF_TIME = ("its time was over after {pairs}; by their scatter {cure}", "")
+    RACE_UNDECIDED = ("{pairs} do not decide it; by their scatter {cure}", "")
     AGAINST_ITSELF = (
         "a case against itself (A/A): any difference that is found here is the instrument's",
         "timetrial self-check counts how often that happens on this machine.",

@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
-from timetrial.heats.lengths import FEWEST_RACE_STEPS
 from timetrial.launch import schedule
-from timetrial.races.racing import ROUNDS
+from timetrial.races.rounds import FEWEST as ROUNDS
 from timetrial.statistics.trimmed import trimmed_location
 
 Array = npt.NDArray[np.float64]
 
 PAIRS = 24
-STEPS = FEWEST_RACE_STEPS  # of a turn: longer ones know more
+STEPS = 5  # of a turn: longer ones know more, and of shorter ones there are more
 FIRST_STEP = 0.058  # what the first step after a pause costs; it is left out, as in a race
 
 

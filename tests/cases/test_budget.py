@@ -101,31 +101,68 @@ def test_however_short_each_case_is_launched_once(run: Callable[..., Results], c
 
 @pytest.mark.parametrize(
     ("budget", "pairs", "verdict"),
-    [("45s", 1, None), ("100s", 4, "worse"), ("130s", 5, "worse"), ("10m", 6, "worse")],
+    [("45s", "1 pair", None), ("100s", "4 pairs", "worse"), ("10m", "4 pairs and 4 to confirm", "worse")],
 )
 def test_a_race_judges_what_it_has(
-    raced: Callable[..., Race], clock: _Clock, budget: str, pairs: int, verdict: str | None
+    raced: Callable[..., Race], clock: _Clock, budget: str, pairs: str, verdict: str | None
 ) -> None:
     """Two proofs of 10 s, then pairs of 20 s; a look needs four of them."""
     found = raced("backend=fast,slow", f"budget={budget}")
     [duel] = found.duels
-    assert (duel.pairs, duel.verdict) == (pairs, verdict)
+    assert duel.verdict == verdict
     assert clock.now - 1000.0 <= seconds_of(budget)
     assert found.confirmed is (True if budget == "10m" else None)
     said = " ".join(repr(found).split())
-    assert (f"its time was over after {pairs} pairs" in said) == (budget != "10m")
+    assert pairs in said
+    assert (f"its time was over after {pairs}; by their scatter" in said) == (budget != "10m")
+    assert "--confirm" not in said, "confirming is the default: what was missing is time"
     if verdict is None:
         assert found.exit_code == 4
     elif budget != "10m":
-        assert "not raced a second time, so not confirmed" in said
+        assert "about as many pairs again would confirm it" in said
+
+
+def test_a_confirmation_that_its_time_ended_says_so(raced: Callable[..., Race], clock: _Clock) -> None:
+    """Two proofs of 10 s, four pairs of 20 s, and one that confirms."""
+    said = " ".join(repr(raced("backend=fast,slow", "budget=130s")).split())
+    assert "its time was over after 4 pairs and 1 to confirm; by their scatter" in said
+
+
+def test_half_of_the_budget_is_kept_to_confirm(
+    raced: Callable[..., Race], clock: _Clock, fake: FakeEngine
+) -> None:
+    """A proof of 10 s and ten pairs of 20 s fit. Their scatter would show the difference at the planned look
+    behind the sixth, too late to confirm it; the clock's own look, behind half of the time, is the fifth."""
+    fake.factor = lambda plan: 1.2 + 0.055 * (-1) ** plan.block if plan.case.repeat == 2 else 1.0
+    found = raced("backend=fast,fast", "budget=210s")
+    assert [one.number for one in found.pairs if one.look][:1] == [4]
+    assert (found.verdict, found.confirmed) == ("worse", True)
+    assert found.duels[0].pairs == 5
+
+
+def test_a_confirmation_may_take_the_budget_once_more(
+    raced: Callable[..., Race], clock: _Clock, fake: FakeEngine
+) -> None:
+    """Where it is asked for, as pytest does; nothing else may."""
+    found = raced("backend=fast,slow", "budget=130s", extends=True)
+    assert (found.verdict, found.confirmed) == ("worse", True)
+    assert found.end is not None
+    assert found.end.extended
+    assert 130 < clock.now - 1000.0 <= 260
+    clock.now = 1000.0
+    equal = raced("backend=fast,fast", "budget=60s", extends=True)
+    assert equal.end is not None
+    assert not equal.end.extended
 
 
 def test_a_look_that_time_brought_is_as_strict_as_a_planned_one(
     raced: Callable[..., Race], clock: _Clock, fake: FakeEngine
 ) -> None:
     """Five pairs of equals are not called different: they are the same, or nothing is known."""
+    fake.factor = lambda plan: 1 + 0.04 * (-1) ** plan.block if plan.case.repeat == 2 else 1.0
     found = raced("backend=fast,fast", "budget=120s")
     assert found.duels[0].pairs == 5
+    assert found.pairs[-1].look
     assert found.verdict in ("same", "inconclusive")
 
 

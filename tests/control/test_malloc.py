@@ -44,7 +44,8 @@ def faults(
     folder = tmp_path / f"launch{len(settings)}"
     record = run_launch(make_plan(folder, "mine:make", network="none", settings=settings))
     assert record.outcome == "ok", words(record)
-    found = {one.name: (one.effective, one.status) for one in record.settings if one.name in malloc.NAMES}
+    names = (malloc.WHOLE, *malloc.NAMES)
+    found = {one.name: (one.effective, one.status) for one in record.settings if one.name in names}
     assert found == {name: (value, "applied") for name, value in settings.items()}
     counted = record.witnesses["page_faults_per_step"]
     assert counted is not None
@@ -56,6 +57,31 @@ def test_page_faults_are_counted_and_the_settings_end_them(
 ) -> None:
     assert faults(tmp_path, monkeypatch, {}) > 0.9
     assert faults(tmp_path, monkeypatch, ASKED) < 0.1
+
+
+@pytest.mark.effect("malloc")
+def test_keep_ends_page_faults_and_default_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert faults(tmp_path, monkeypatch, {"malloc": "default"}) > 0.9
+    (tmp_path / "kept").mkdir()
+    assert faults(tmp_path / "kept", monkeypatch, {"malloc": "keep"}) < 0.1
+
+
+@pytest.mark.parametrize("whole", ["default", "keep"])
+def test_two_words_for_the_allocator_are_refused(whole: str) -> None:
+    settings = {"malloc": whole, "malloc.mmap_max": "0"}
+    words = rf"malloc={whole} beside malloc\.mmap_max=0: both say how the allocator behaves\. Leave out"
+    with pytest.raises(InputError, match=words):
+        malloc.check(settings)
+
+
+def test_another_allocator_is_no_mismatch_of_what_nobody_asked() -> None:
+    """malloc=keep is there without asking in a race: the user's own choice of another one stands, and is said."""
+    kept = malloc.variables_of({"malloc": "keep"})
+    assert malloc.judge("malloc", "keep", kept, []).status == "applied"
+    assert malloc.judge("malloc", "keep", {"PATH": "/bin"}, []).status == "ignored"
+    assert malloc.judge("malloc", "default", {"PATH": "/bin"}, []).status == "applied"
+    other = malloc.judge("malloc", "keep", kept, [Path("/usr/lib/libjemalloc.so.2")])
+    assert (other.effective, other.status) == ("what libjemalloc.so.2 does", "adjusted")
 
 
 @pytest.mark.effect("malloc.mmap_max")

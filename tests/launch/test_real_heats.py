@@ -31,7 +31,7 @@ WORK = {"null.work_units": "900"}  # about a millisecond
 
 def heat(plans: list[LaunchPlan], rounds: int = ROUNDS, budget_ns: int = BUDGET_NS) -> list[LaunchRecord]:
     order = schedule(len(plans), rounds, random.Random(1))
-    return heat_launches([replace(plan, heat=1) for plan in plans], Course(order, budget_ns))
+    return heat_launches([replace(plan, heat=1) for plan in plans], Course(order, budget_ns)).records()
 
 
 def null(
@@ -96,7 +96,7 @@ def test_who_starts_elsewhere_rides_where_the_others_do(
         begun.append(self)
 
     monkeypatch.setattr(ContenderProcess, "_spawn", spawns)
-    records = heat_launches(plans, course)
+    records = heat_launches(plans, course).records()
     started = [record.command[record.command.index("--affinity") + 1] for record in records]
     assert started == [format_cpus(elsewhere)] * 3
     assert masks == [rides_on] * 3  # they leave it before the next one starts

@@ -24,7 +24,7 @@ def test_turns_have_the_same_losses(tmp_path: Path, task: str) -> None:
         make_plan(tmp_path / name, name, network=network, task=task, momentum=0.001)
         for name in ("eigen", "cblas")
     ]
-    records = heat_launches(plans, Course(ROUNDS))
+    records = heat_launches(plans, Course(ROUNDS)).records()
     sides = []
     for plan, record in zip(plans, records, strict=True):
         assert record.outcome == "ok", words(record)

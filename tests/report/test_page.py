@@ -250,7 +250,7 @@ def test_a_race(raced: Raced) -> None:
     for line, duel, said in zip(others, found.duels, document["races"], strict=True):
         assert said["verdict"] == "worse"
         assert line[1] == said["challenger"]
-        assert line[4] == f"{said['pairs']} pairs"
+        assert line[4] == f"{said['pairs']} pairs and 4 to confirm"
         assert duel.effect is not None
         percent = 100 * said["effect"]["estimate"]
         slower = f"{1 + percent / 100:.2f}x slower" if percent > 50 else f"{percent:.1f} % slower"
@@ -296,8 +296,8 @@ def test_a_profile(fake: FakeEngine, results_folder: Path) -> None:
 
 
 def test_several_results(measure: Measured, raced: Raced) -> None:
-    first = measure("name=first", "backend=slow,fast", "threads=1", "launches=3")
-    second = measure("name=second", "backend=fast,other", "threads=1", "launches=3")
+    first = measure("name=first", "backend=slow,fast", "threads=1", "malloc=keep", "launches=3")
+    second = measure("name=second", "backend=fast,other", "threads=1", "malloc=keep", "launches=3")
     race = raced("backend=fast,slow", "threads=1")
     shown = page_of(first, second, race)
     assert [one for one in shown.ids if re.fullmatch(r"r\d", one)] == ["r1", "r2", "r3"]

@@ -119,7 +119,7 @@ def raising(engine: Engine, at_pair: int, error: BaseException) -> Engine:
 
 
 def test_interrupted_it_counts_what_had_ended(results_folder: Path, fake: FakeEngine) -> None:
-    engine = raising(fake.engine(), 14, KeyboardInterrupt())  # in the third race: the others took six each
+    engine = raising(fake.engine(), 10, KeyboardInterrupt())  # in the third race: the others took four each
     with pytest.raises(SelfCheckInterrupted) as stopped:
         self_check(results_folder, quiet=True, engine=engine, checks=[EQUAL])
     found = stopped.value.found

@@ -40,10 +40,11 @@ def test_a_race_may_take_two_minutes_unless_told_otherwise(inner: Inner) -> None
 @pytest.mark.parametrize(
     ("backend", "advice"),
     [
-        # 10 pairs in 2 minutes; half of the interval is 4 %, and may be 3 %: 18 pairs, so the look at 24.
-        ("late", "Its time was over after 10 pairs: about 7m would decide it (--bench-budget=7m, or the *"),
-        ("late-worse", "Its time was over before a second race could confirm it: about 6m would *"),
-        ("late-first", "Its time was over before 6 pairs: --bench-budget=6m may do"),
+        # 10 pairs in 2 minutes. Their scatter asks for 24: 4.8 minutes, and a fifth more.
+        ("late", "Its time was over after 10 pairs: about 6m would decide it (--bench-budget=6m, or the *"),
+        # As many pairs again to confirm it.
+        ("late-worse", "Its time was over before a second race could confirm it: about 5m would *"),
+        ("late-first", "Its time was over after 10 pairs: about 3m would decide it *"),
         ("late-hopeless", "Measure on a quieter machine, give a step more work, or judge more coarsely*"),
     ],
 )
@@ -51,8 +52,8 @@ def test_a_race_that_ran_out_of_time_says_what_would_decide_it(
     inner: Inner, backend: str, advice: str
 ) -> None:
     result = inner(TEST.format(backend=backend), "--bench=full")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"WARNED test_inner.py::test_it: *{advice}"])
+    result.assert_outcomes(passed=0)
+    result.stdout.fnmatch_lines([f"UNDECIDED test_inner.py::test_it: *{advice}", "*, 1 not decided in *"])
     inner(TEST.format(backend=backend), "--bench=full", "--bench-strict").assert_outcomes(failed=1)
 
 
@@ -80,7 +81,7 @@ def test_memory(bench):
 
 def test_a_history_gets_a_line_for_each_judgement(inner: Inner) -> None:
     options = ("--bench=full", "--bench-json=history.jsonl")
-    inner(EVERYTHING, *options).assert_outcomes(passed=3, failed=3)
+    inner(EVERYTHING, *options).assert_outcomes(passed=2, failed=3)
     file = inner.pytester.path / "history.jsonl"
     found = {one.name: one for one in history(file).entries}
     assert len(found) == 6

@@ -27,9 +27,10 @@ def test_barely(bench, base):
 
 
 def test_an_accident_is_as_likely_as_both_races_erring() -> None:
-    # Each race looks four times; the confirmation may err with 0.01 in all.
-    assert accident(duel(p_value=0.008, confirmed=True), Rule()) == pytest.approx(4 * 0.004 * 0.01)
-    assert accident(duel(p_value=1e-6, confirmed=True), Rule()) == pytest.approx(4 * 0.5e-6 * 0.01)
+    # The look behind ten pairs may err with 0.0015 of the 0.01 of all looks; the confirmation with 0.01.
+    share = 0.01 / 0.0015
+    assert accident(duel(p_value=0.002, confirmed=True), Rule()) == pytest.approx(share * 0.001 * 0.01)
+    assert accident(duel(p_value=1e-6, confirmed=True), Rule()) == pytest.approx(share * 0.5e-6 * 0.01)
 
 
 @pytest.mark.parametrize("one", [duel(confirmed=False), duel(confirmed=None), duel("same"), duel("better"),
@@ -66,13 +67,13 @@ def test_the_weakest_failure_fails_a_small_suite_and_warns_in_a_large_one(
     inner: Inner, same: int, fails: bool
 ) -> None:
     result = inner(BARELY.format(same=same), "--bench=full", "-q")
-    assert 1.6e-4 * 4 <= LEVEL < 1.6e-4 * 121
+    assert 2.7e-4 * 4 <= LEVEL < 2.7e-4 * 121
     if fails:
         result.assert_outcomes(passed=same, failed=1)
     else:
-        result.assert_outcomes(passed=same + 1)
+        result.assert_outcomes(passed=same)  # and one that is not decided
         result.stdout.fnmatch_lines(
-            ["WARNED *::test_barely: *Confirmed, but * has a chance of 0.019: run this test alone"]
+            ["UNDECIDED *::test_barely: *Confirmed, but * has a chance of 0.032: run this test alone"]
         )
 
 
@@ -93,5 +94,5 @@ def test_a_failure_that_the_rest_of_its_session_does_not_bear_is_a_warning_too(i
     )
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["WARNING *::test_barely: its failure may be an accident: over all 121 *is 0.019, more than 0.01*"]
+        ["WARNING *::test_barely: its failure may be an accident: over all 121 *is 0.032, more than 0.01*"]
     )

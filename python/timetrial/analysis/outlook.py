@@ -1,7 +1,7 @@
 """What the pairs of a race say before a verdict: the ratio so far, how they scatter, what would decide it.
 
-No verdict stands on any of this. The scatter of few pairs is mostly a typical one, which counts as some pairs more;
-with each pair the measured one gains.
+No verdict stands on any of this. The scatter of few pairs is mostly a typical one, which counts as some
+pairs more; with each pair the measured one gains.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from timetrial.statistics.trimmed import FEWEST, trimmed_mean
 from timetrial.statistics.verdict import Rule
 
 TYPICAL_LAUNCH = 0.02  # standard deviation of ln(ratio) between pairs that their rounds do not explain
-TYPICAL_ROUND = 0.12  # standard deviation of ln(ratio) of one round on a shared machine
-TYPICAL_COUNTS = 3  # as so many pairs
+TYPICAL_COUNTS = 8  # as so many pairs: the excess of a few is mostly a burst of noise, which more rounds cure
 LEAST_LAUNCH = 0.004  # a difference between launches that so few pairs cannot rule out
 MOST_PAIRS = 400  # what takes more than these is not offered
 
@@ -39,11 +38,14 @@ class Outlook:
     @property
     def seconds_left(self) -> float | None:
         """Of the pairs that are missing."""
-        return None if self.needed is None or self.pair_s is None else (self.needed - self.pairs) * self.pair_s
+        return (
+            None if self.needed is None or self.pair_s is None else (self.needed - self.pairs) * self.pair_s
+        )
 
 
 def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | None:
-    """Of one challenger, by its pairs that count; None: there is none."""
+    """Of one challenger, by those of these pairs that count and in which it rode; None: there is none."""
+    pairs = [one for one in pairs if case in one.log_ratios]
     values = [one.log_ratios[case][GATE] for one in pairs]
     if not values:
         return None
@@ -57,7 +59,9 @@ def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | Non
         half = seen.interval(rule.confidence_at(n))[1] - location
     times = [one.seconds for one in pairs if one.seconds is not None]
     return Outlook(
-        *(math.expm1(value) for value in (location, location - half, location + half)),
+        estimate=math.expm1(location),
+        low=math.expm1(location - half),
+        high=math.expm1(location + half),
         pairs=n,
         needed=pairs_that_decide(location, scatter, rule, beyond=n),
         pair_s=fmean(times) if times else None,
@@ -86,7 +90,8 @@ def _looks(rule: Rule) -> Iterator[int]:
 
 
 def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
-    """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do not."""
+    """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do
+    not."""
     within = [one.scatter[case] ** 2 / len(one.rounds) for one in pairs if case in one.scatter]
     return math.hypot(launch_scatter(pairs, case), math.sqrt(fmean(within) if within else 0.0))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from timetrial.cautions import Caution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from timetrial.analysis.summary import Launch
 
@@ -22,14 +22,19 @@ def page_faults(launch: Launch) -> float | None:
 
 def unequal_page_faults(launches: Sequence[Launch]) -> list[str]:
     """A warning where they may explain 2 % of the step, and more, between launches of one row."""
-    known = sorted(
+    return unequal_faults(
         (faults, launch.step_time_ns)
         for launch in launches
         if launch.counts and launch.step_time_ns and (faults := page_faults(launch)) is not None
     )
+
+
+def unequal_faults(launches: Iterable[tuple[float, float]]) -> list[str]:
+    """The same of faults in a step and step time [ns] of each launch."""
+    known = sorted(launches)
     if len(known) < 2:
         return []
     (fewest, step_ns), (most, _) = known[0], known[-1]
     if (most - fewest) * FAULT_NS < WORTH_SAYING * step_ns:
         return []
-    return [Caution.PAGE_FAULTS.words()]
+    return [Caution.PAGE_FAULTS.words(fewest=f"{fewest:.0f}", most=f"{most:.0f}")]

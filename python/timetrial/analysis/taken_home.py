@@ -46,13 +46,17 @@ class RowSettings(list[Setting]):
             if name in asked
             for variable in variables
         }
-        return found | huge_pages.variables_of(asked)
+        return found | malloc.variables_of(asked) | huge_pages.variables_of(asked)
 
     @property
     def beyond_environment(self) -> list[str]:
         """Settings that were asked and that no variable can say: of the program itself, or of who starts it
         (affinity: `taskset`)."""
-        said = {*_READ_FROM, *([huge_pages.NAME] if huge_pages.variables_of(self._case.settings) else [])}
+        said = {
+            *_READ_FROM,
+            malloc.WHOLE,
+            *([huge_pages.NAME] if huge_pages.variables_of(self._case.settings) else []),
+        }
         return [name for name in self._case.settings if name not in said]
 
     def to_toml(self) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from timetrial.cases.settings import PROCESS_SETTINGS
+from timetrial.cases.settings import PROCESS_SETTINGS, SETTINGS
 from timetrial.errors import InputError, nearest
 from timetrial.optimizers import optimizer_keys, schedule_keys
 
@@ -76,6 +76,12 @@ EXPERIMENT_KEYS = {
 }
 
 
+# Settings of which no other one is a part, as malloc.mmap_max is of malloc.
+_WITHOUT_PARTS = {
+    name for name in PROCESS_SETTINGS if not any(one.startswith(f"{name}.") for one in SETTINGS)
+}
+
+
 def is_workload(key: str) -> bool:
     """Whether a flat key belongs to the workload."""
     return key in WORKLOAD_KEYS or key.startswith(OPTIMIZER_PREFIX)
@@ -102,7 +108,7 @@ def check_keys(keys: Iterable[str], where: str, *, also: Iterable[str] = ()) -> 
             )
         elif "." not in key and key not in known:
             raise InputError(f"{where}: there is no key '{key}'.{nearest(key, (*known, *also))}")
-        elif "." in key and key.split(".")[0] in (*WORKLOAD_KEYS, *CASE_KEYS, *PROCESS_SETTINGS):
+        elif "." in key and key.split(".")[0] in (*WORKLOAD_KEYS, *CASE_KEYS, *_WITHOUT_PARTS):
             raise InputError(f"{where}: '{key.split('.')[0]}' is not a table, so '{key}' cannot be.")
 
 

@@ -126,6 +126,16 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "malloc": SettingKind(
+        "whether glibc's allocator keeps the memory that a step frees for the next one: malloc=keep, default "
+        "(it may give it back to the kernel, and take it anew page by page); keep is "
+        "malloc.trim_threshold=1000000000 malloc.mmap_max=0",
+        _ENVIRON,
+        ("keep", "default"),
+        default="keep in races, for steps of your own, in tune and in pytest; otherwise default",
+        by="parent",
+        of="all",
+    ),
     "malloc.library": SettingKind(
         "the allocator in the place of glibc's: malloc.library=jemalloc,tcmalloc,mimalloc or a path",
         "the files that the kernel has mapped",
@@ -328,6 +338,8 @@ SETTINGS: dict[str, SettingKind] = {
     ),
 }
 
+# Values that the lines above a table say in plain words.
+PLAIN_WORDS = {("malloc", "keep"): "allocator keeps its memory"}
 PROCESS_SETTINGS = tuple(name for name in SETTINGS if "." not in name)  # any backend may have them
 PARENT_SETTINGS = tuple(name for name, kind in SETTINGS.items() if kind.by == "parent")
 # Demands on whoever is there; a contender hears of one if it has something to do about it.

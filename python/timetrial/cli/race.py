@@ -52,6 +52,12 @@ def race(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Whole launches in alternation, not turns: each is alone.")
     ] = False,
+    most_pairs: Annotated[
+        int | None,
+        typer.Option(
+            min=4, max=400, help="End undecided after so many pairs: 24. More find smaller differences."
+        ),
+    ] = None,
     as_json: Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say who races and how long, measure nothing.")
@@ -79,12 +85,14 @@ def race(
         if resume is not None:
             given = [*(words or []), *(["--dry-run"] if dry_run else [])]
             given += [*(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
+            given += ["--most-pairs"] if most_pairs is not None else []
             found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
         else:
             experiment, asked = _asked(words or [], budget)
-            asked.update(options, rule=replace(asked["rule"], **rule))
+            chosen = replace(asked["rule"], **rule)
+            asked.update(options, rule=chosen.up_to(most_pairs) if most_pairs else chosen)
             if dry_run:
-                _forecast(experiment, asked, as_json=as_json)
+                _forecast(experiment, asked, results, as_json=as_json)
                 return
             found = run_race(experiment, results, **asked, quiet=as_json)
     except (RaceInterrupted, RaceStoppedError) as ended:
@@ -118,35 +126,33 @@ def _asked(words: list[str], budget: str | None) -> tuple[Experiment, dict[str, 
     return load_words([*words, *([f"budget={budget}"] if budget else [])]), {"rule": Rule()}
 
 
-def _forecast(experiment: Experiment, asked: dict[str, Any], *, as_json: bool) -> None:
+def _forecast(experiment: Experiment, asked: dict[str, Any], results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
+    from timetrial.analysis.pace import pace_of
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.validate import validate
     from timetrial.races.forecast import race_forecast
     from timetrial.races.side import check_sides
-    from timetrial.report.numbers import seconds
+    from timetrial.report.race_forecast import forecast_lines
     from timetrial.results.names import side_names
 
-    cases = [one.case for one in experiment.cases]
+    cases, engine = [one.case for one in experiment.cases], real_engine()
     check_sides(cases, asked.get("metric", "step_time"))
     names = side_names(cases)
     expected = race_forecast(
-        validate(experiment.cases, real_engine()), names, asked["rule"], confirm=asked.get("confirm", True)
+        validate(experiment.cases, engine),
+        names,
+        asked["rule"],
+        confirm=asked.get("confirm", True),
+        pace=pace_of(results, engine.machine(), [one.backend for one in cases]),
+        budget_s=experiment.spec.measure.budget,
     )
     if as_json:
         typer.echo(json.dumps(asdict(expected), indent=1))
         return
-    base, *others = names.values()
-    typer.echo(
-        f"{', '.join(others)} against {base}: {expected.sides} of {len(names)} sides can be raced here."
-    )
-    for name, why in expected.unavailable.items():
-        typer.echo(f"unavailable: {name}: {why}")
-    typer.echo(
-        f"{expected.fewest_pairs} to {expected.most_pairs} pairs of launches, about "
-        f"{seconds(expected.fewest_s)} to {seconds(expected.most_s)}: the sooner, the plainer the difference."
-    )
+    for line in forecast_lines(expected, list(names.values())):
+        typer.echo(line)
 
 
 def _print(found: Race, *, as_json: bool) -> None:

@@ -57,7 +57,7 @@ def run(
         if folder is not None:
             measured = resume_experiment(folder, quiet=as_json)
         elif dry_run:
-            _forecast(load_words(words), as_json=as_json)
+            _forecast(load_words(words), results, as_json=as_json)
             return
         else:
             measured = run_experiment(load_words(words), results, quiet=as_json)
@@ -79,16 +79,19 @@ def _print(results: Results, *, as_json: bool, columns: list[str]) -> None:
     )
 
 
-def _forecast(experiment: Experiment, *, as_json: bool) -> None:
+def _forecast(experiment: Experiment, results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
+    from timetrial.analysis.pace import pace_of
     from timetrial.experiment.engine import real_engine
-    from timetrial.experiment.estimate import TYPICAL_LAUNCH_SCATTER, forecast
+    from timetrial.experiment.estimate import TYPICAL_RATIO_SCATTER, forecast
     from timetrial.experiment.validate import validate
     from timetrial.report.numbers import seconds
 
-    ready = validate(experiment.cases, real_engine())
-    expected = forecast(experiment, ready)
+    engine = real_engine()
+    ready = validate(experiment.cases, engine)
+    pace = pace_of(results, engine.machine(), [one.case.backend for one in ready])
+    expected = forecast(experiment, ready, pace.scatter if pace else TYPICAL_RATIO_SCATTER)
     if as_json:
         facts = {**asdict(expected), "cases": len(ready), "launches": expected.launches}
         stages = facts.pop("stages")
@@ -123,8 +126,9 @@ def _forecast(experiment: Experiment, *, as_json: bool) -> None:
         typer.echo("One launch per case: no interval, no difference can be shown.")
     else:
         typer.echo(
-            f"Differences of {100 * expected.visible_difference:.1f} % and more will show, "
-            f"if launches scatter by {100 * TYPICAL_LAUNCH_SCATTER:.1f} %, which is typical."
+            f"Differences of {100 * expected.visible_difference:.1f} % and more will show, if ratios of "
+            f"launches scatter by {100 * expected.scatter:.1f} %, "
+            f"{'as in earlier races here' if pace else 'which is typical'}."
         )
     # Once, however many networks, tasks or sizes of batch there are.
     absent = {

@@ -183,7 +183,7 @@ JUDGES: dict[str, Judge] = {
     blas_variables.BRANCH: _branch,
     **dict.fromkeys(caps.NAMES, _cap),
     caps.BY: _cap_by,
-    **dict.fromkeys(malloc.NAMES, _malloc),
+    **dict.fromkeys((malloc.WHOLE, *malloc.NAMES), _malloc),
     **dict.fromkeys(openmp.NAMES, _openmp),
 }
 

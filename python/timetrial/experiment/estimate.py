@@ -31,7 +31,7 @@ _PROOF_STEPS = 30  # of a contender, its own recipe among them
 # v2 some hundreds, a network without batch normalization about twenty.
 _JUDGED_PER_S, _ASKED, _ASKED_IF_COUPLED = 5e9, 20, 200
 _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
-TYPICAL_LAUNCH_SCATTER = 0.015
+TYPICAL_RATIO_SCATTER = 0.015 * math.sqrt(2)
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
 _STEPS_PER_EFFECTIVE = 2.0
 _WARMUP_SHARE = 0.7  # of the longest that a launch may warm up before its turns
@@ -45,7 +45,8 @@ class Forecast:
     unavailable: int
     seconds: float
     most_seconds: float  # if every case gets its most launches
-    visible_difference: float  # a fraction, if launches scatter by TYPICAL_LAUNCH_SCATTER
+    visible_difference: float  # a fraction, if ratios of launches scatter by `scatter`
+    scatter: float  # standard deviation of ln(ratio) between launches that this expects
     half_width: float | None  # of the median ratio, if launches are added until it is reached
     most_launches: int  # of a case, then
 
@@ -55,8 +56,11 @@ class Forecast:
         return sum(stage.launches for stage in self.stages.values())
 
 
-def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
-    """For the cases that can be launched here."""
+def forecast(
+    experiment: Experiment, ready: Sequence[ReadyCase], scatter: float = TYPICAL_RATIO_SCATTER
+) -> Forecast:
+    """For the cases that can be launched here. `scatter`: standard deviation of ln(ratio) between
+    launches."""
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}
@@ -77,7 +81,6 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
         learning = sum(start_s(one) + _learning_s(one, train) for one in pupils) / at_once
     resources = experiment.spec.measure.resource_launches
-    scatter = TYPICAL_LAUNCH_SCATTER * math.sqrt(2)
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     stages: dict[Purpose, Stage] = {
         "proof": Stage(len(proofs), proving),
@@ -94,6 +97,7 @@ def forecast(experiment: Experiment, ready: Sequence[ReadyCase]) -> Forecast:
         seconds=seconds,
         most_seconds=seconds + (speed.most - n) * each,
         visible_difference=visible,
+        scatter=scatter,
         half_width=speed.half_width,
         most_launches=speed.most,
     )

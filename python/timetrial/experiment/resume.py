@@ -12,6 +12,7 @@ from typing import Any, Literal
 from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.stopping import stopped_like_ctrl_c
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records import sessions, store
 from timetrial.records.files import near
@@ -130,7 +131,7 @@ def session(folder: Path) -> Iterator[None]:
     signal may come between any two lines of one. InputError: another process measures into it."""
     from timetrial.launch import remove_unfinished
 
-    with sessions.session(folder):
+    with stopped_like_ctrl_c(), sessions.session(folder):
         try:
             yield
         except BaseException:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from timetrial.cases.keys import is_callable_word
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment import phases
+from timetrial.experiment.allocator import with_settled_allocator
 from timetrial.experiment.describe import experiment_record
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -55,7 +57,10 @@ def run_experiment(
     experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
 ) -> Results:
     """Measures and returns the results. Raises InputError before anything starts, Interrupted on Ctrl-C,
-    RunStoppedError if records can no longer be kept."""
+    RunStoppedError if records can no longer be kept. Beside a step of the user's own all keep their memory
+    (allocator.py)."""
+    if any(is_callable_word(one.case.backend) for one in experiment.cases):
+        experiment = with_settled_allocator(experiment)
     return _session(experiment, results, phases.measure, {}, quiet=quiet, engine=engine)
 
 

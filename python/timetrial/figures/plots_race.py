@@ -75,24 +75,22 @@ def _points(panel: Axes, race: Race, duel: Duel) -> None:
 
 
 def _trace(panel: Axes, rule: Rule, duel: Duel) -> None:
-    """The estimate after each pair, with the interval that a look there would have had."""
+    """The estimate after each pair, and at each planned look the interval that it stood on."""
     _bands(panel, rule)
     values = duel.log_ratios
-    counts = range(FEWEST, len(values) + 1)
-    seen = [trimmed_mean(values[:count], rule.trim) for count in counts]
+    counts = list(range(FEWEST, len(values) + 1))
+    seen = {count: trimmed_mean(values[:count], rule.trim) for count in counts}
     if not seen:
         return
-    limits = [one.interval(rule.confidence_at(count)) for one, count in zip(seen, counts, strict=True)]
-    panel.fill_between(
-        list(counts),
-        _percent([low for low, _ in limits]),
-        _percent([high for _, high in limits]),
-        color=color(0), alpha=0.18, lw=0,
+    panel.plot(counts, _percent([seen[count].location for count in counts]), color=color(0), lw=1.2)
+    for look in [one for one in (*rule.looks, len(values)) if one in seen]:
+        low, high = _percent(list(seen[look].interval(rule.confidence_at(look))))
+        panel.vlines(look, low, high, color=color(0), lw=2.5, alpha=0.45)
+    panel.set_title(
+        "An interval is drawn at each planned look. It can widen from one look to the\n"
+        "next: a new pair that lies apart from the others shows that pairs scatter more.",
+        loc="left", fontsize=8, color=MUTED,
     )  # fmt: skip
-    panel.plot(list(counts), _percent([one.location for one in seen]), color=color(0), lw=1.2)
-    for look in rule.looks:
-        if look <= len(values):
-            panel.axvline(look, color=MUTED, lw=0.6, ls=":")
 
 
 def _reach(race: Race, duels: list[Duel]) -> tuple[float, float]:

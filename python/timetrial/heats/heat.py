@@ -151,7 +151,9 @@ class Ridden:
 
     start_s: float  # from the beginning of the heat to its first round
     rounds_s: float  # of all rounds together, hand-over included
-    step_ns: Sequence[Mapping[int, float]]  # by round: what a step of each side took, on average over its turn
+    step_ns: Sequence[
+        Mapping[int, float]
+    ]  # by round: what a step of each side took, on average over its turn
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,11 @@ class Course:
     budget_ns: int | None = None
     starts_on: tuple[Processors, ...] = (None,)  # of those who start side by side: each on one of these
     alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
-    # Of a race: how many of its rounds it takes. Asked behind the first ones, and again when these are over; as
-    # many as were ridden, or fewer: it ends.
+    # Of a race: how many of its rounds it takes. Asked behind the first ones, and again when these are over;
+    # as many as were ridden, or fewer: it ends.
     wanted: Callable[[Ridden], int] | None = None
-    # Called when all have started, before the first one warms up: what may go on beside starts has to end now.
+    # Called when all have started, before the first one warms up: what may go on beside starts has to end
+    # now.
     started: Callable[[], None] = lambda: None
 
     @property

@@ -7,10 +7,12 @@ import math
 from timetrial.core.recorder import MAX_SEGMENT_STEPS
 
 RACE_TURN_NS = 20_000_000
-FEWEST_RACE_STEPS = 5  # of a turn, unless they take longer than LONGEST_RACE_TURN_NS
-# A round is compared with nothing but itself: the shorter its turns, the more rounds there are in the same time,
-# and the less the machine changes within one. One step is enough where it is so long that caches do not matter.
-LONGEST_RACE_TURN_NS = 100_000_000
+# A round is compared with nothing but itself: the shorter its turns, the more rounds there are in the same
+# time, and the less the machine changes within one. The first step of a turn finds another contender's
+# caches, which costs about a millisecond, and does not count; a step that is long beside that is a turn by
+# itself.
+FEWEST_RACE_STEPS = 2
+LONG_RACE_STEP_NS = 30_000_000
 FEWEST_ROUNDS = 2  # of a race, before it is asked how many it wants: one in either order
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
 # and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
@@ -28,8 +30,9 @@ REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again i
 
 def equal_steps(step_ns: float) -> int:
     """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
-    steps = max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns))
-    return min(steps, max(1, int(LONGEST_RACE_TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+    if step_ns >= LONG_RACE_STEP_NS:
+        return 1
+    return min(max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
 
 
 def turn_steps(step_ns: float) -> int:

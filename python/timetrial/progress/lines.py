@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import Any
 
 from timetrial.progress.forgiving import Forgiving
 from timetrial.progress.quiet import QuietProgress, failure
@@ -55,14 +56,19 @@ class NotebookProgress(LineProgress):
 
     def __init__(self) -> None:
         super().__init__()
-        self._width = 0
+        self._shown: Any = None  # IPython's handle of the line
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._draw("")
-        self._write("\r")
+        if self._shown is not None:
+            self._draw("")
 
     def _draw(self, text: str) -> None:
-        self._write(f"\r{text:<{self._width}}")
-        self._width = len(text)
+        from IPython.display import display
+
+        if self._shown is None:
+            show: Any = display
+            self._shown = show({"text/plain": text}, raw=True, display_id=True)
+        else:
+            self._shown.update({"text/plain": text}, raw=True)

@@ -5,41 +5,77 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from timetrial.analysis.outlook import pairs_that_decide
+from timetrial.analysis.pace import Pace
 from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, turns_warmup_ns
 from timetrial.experiment.validate import ReadyCase
 from timetrial.races.pair import WARMUP_NS
-from timetrial.races.rounds import FEWEST as ROUNDS
 from timetrial.statistics.verdict import Rule
+
+TYPICAL_PAIR = 0.03  # standard deviation of ln(ratio) between pairs, where no earlier race tells
+TYPICAL_ROUNDS = 30
+PLAIN = 0.10
 
 
 @dataclass(frozen=True)
 class RaceForecast:
-    """From the first look of one race to the last look of two."""
+    """Seconds include proofs, and for a difference the race that confirms it."""
 
     sides: int  # that can take part
     unavailable: dict[str, str]  # side -> why
-    fewest_pairs: int
-    most_pairs: int  # without those of the race that confirms
-    fewest_s: float
+    scatter: float  # standard deviation of ln(ratio) between pairs that this expects
+    earlier_races: int  # that it was measured in; 0: a typical one
+    pair_s: float
+    same_pairs: int | None  # that show equal sides to be the same; None: no number is likely to
+    same_s: float | None
+    plain: float  # the effect of a difference that is easy to see, a fraction
+    plain_pairs: int | None  # that show that one, without those that confirm it
+    plain_s: float | None
+    most_pairs: int  # of the rule, without those of the race that confirms
     most_s: float
+    budget_pairs: int | None = None  # that the budget has time for; None: there is none
 
 
 def race_forecast(
-    ready: Sequence[ReadyCase], names: dict[str, str], rule: Rule, *, confirm: bool
+    ready: Sequence[ReadyCase],
+    names: dict[str, str],
+    rule: Rule,
+    *,
+    confirm: bool,
+    pace: Pace | None = None,
+    budget_s: float | None = None,
 ) -> RaceForecast:
-    """For the sides that can be launched here."""
+    """For the sides that can be launched here. `pace`: of earlier races; None: there is none."""
     live = [one for one in ready if one.unavailable is None]
-    proofs_s = sum(
-        proof_s(one) + judging_s(one) for one in {one.case.content_id: one for one in live}.values()
-    )
-    pair_s = sum(start_s(one) for one in live) + _turns_s(live)
+    proofs = {one.case.content_id: one for one in live}.values()
+    proofs_s = max((proof_s(one) for one in proofs), default=0.0) + sum(map(judging_s, proofs))
+    pair_s = pace.pair_s if pace else max(map(start_s, live), default=0.0) + _turns_s(live)
+    scatter = pace.scatter if pace else TYPICAL_PAIR
+    same = pairs_that_decide(0.0, scatter, rule)
+    plain = pairs_that_decide(PLAIN, scatter, rule)
+    twice = 2 if confirm else 1
+
+    def seconds(pairs: int | None, times: int) -> float | None:
+        return None if pairs is None else proofs_s + times * pairs * pair_s
+
     return RaceForecast(
         sides=len(live),
         unavailable={names[one.case.id]: one.unavailable for one in ready if one.unavailable is not None},
-        fewest_pairs=rule.looks[0],
+        scatter=scatter,
+        earlier_races=pace.races if pace else 0,
+        pair_s=pair_s,
+        same_pairs=same,
+        same_s=seconds(same, 1),
+        plain=PLAIN,
+        plain_pairs=plain,
+        plain_s=seconds(plain, twice),
         most_pairs=rule.most_pairs,
-        fewest_s=proofs_s + rule.looks[0] * pair_s,
-        most_s=proofs_s + (2 if confirm else 1) * rule.most_pairs * pair_s,
+        most_s=proofs_s + twice * rule.most_pairs * pair_s,
+        budget_pairs=None
+        if budget_s is None
+        else max(1, int((budget_s - proofs_s) / pair_s))
+        if pair_s
+        else None,
     )
 
 
@@ -48,5 +84,5 @@ def _turns_s(sides: Sequence[ReadyCase]) -> float:
     from timetrial.heats.lengths import TURN_NS, equal_steps
 
     step_ns = [1e9 * step_s(one, one.case.task) or TURN_NS for one in sides]
-    steps = ROUNDS * equal_steps(min(step_ns, default=TURN_NS))
+    steps = TYPICAL_ROUNDS * equal_steps(min(step_ns, default=TURN_NS))
     return sum(turns_warmup_ns(ns, WARMUP_NS) + steps * ns for ns in step_ns) / 1e9

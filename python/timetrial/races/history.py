@@ -9,6 +9,7 @@ from pathlib import Path
 from timetrial.errors import InputError
 from timetrial.records import sessions, store
 from timetrial.records.race import is_race
+from timetrial.report.numbers import percent_interval
 from timetrial.results.race import Duel, Race
 
 
@@ -50,8 +51,9 @@ def _verdict(duel: Duel) -> str:
     """'make_after: worse, +190.7 % [+174.9, +207.7]'."""
     if duel.verdict is None or duel.effect is None:
         return f"{duel.challenger}: not judged"
-    shown = [f"{100 * value:+.1f}" for value in (duel.effect.estimate, duel.effect.low, duel.effect.high)]
-    return f"{duel.challenger}: {duel.verdict}, {shown[0]} % [{shown[1]}, {shown[2]}]"
+    effect = duel.effect
+    seen = percent_interval(effect.estimate, effect.low, effect.high)
+    return f"{duel.challenger}: {duel.verdict}, {seen}"
 
 
 def _run(folder: Path) -> Entry:

@@ -141,7 +141,10 @@ def plan_of(
 
 
 def _compared(
-    state: RaceState, sides: Sequence[ReadyCase], plans: Sequence[LaunchPlan], launches: Sequence[LaunchRecord]
+    state: RaceState,
+    sides: Sequence[ReadyCase],
+    plans: Sequence[LaunchPlan],
+    launches: Sequence[LaunchRecord],
 ) -> tuple[dict[str, dict[str, float]], dict[str, float], str | None]:
     """By challenger and statistic ln(challenger / base), and by challenger how that of one round scatters; or
     why the pair is void."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
+from timetrial.experiment.allocator import with_settled_allocator
 from timetrial.experiment.describe import experiment_record
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
@@ -23,7 +25,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
-from timetrial.progress import QuietProgress, progress, say
+from timetrial.progress import progress, say
 from timetrial.races.pair import plan_of, start_pair
 from timetrial.races.rounds import FEWEST
 from timetrial.races.side import check_sides
@@ -78,13 +80,16 @@ def run_race(
     engine: Engine | None = None,
 ) -> Race:
     """Races the cases of an experiment against the first of them. `confirm`: a verdict of `confirms` is raced
-    once more before it is said. `extends`: the budget doubles, once, where only that is missing when it is over.
+    once more before it is said. `extends`: the budget doubles, once, where only that is missing when it is
+    over.
 
     Raises InputError before anything starts, RaceInterrupted on Ctrl-C, RaceStoppedError if records can no
     longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
     """
     engine, rule = engine or real_engine(), rule or Rule()
     check_sides([one.case for one in experiment.cases], metric)
+    if metric != "peak_memory":  # what an allocator keeps, the process holds
+        experiment = with_settled_allocator(experiment)
     ensure_open_files(len(experiment.cases))
     ready = validate(experiment.cases, engine)
     store.check_writable(results)
@@ -145,11 +150,8 @@ def _raced(state: RaceState, described: ExperimentRecord, seconds: float = 0.0) 
     """`seconds`: that earlier sessions took."""
     began = time.monotonic() - seconds
     try:
-        try:
+        with _ended(state):
             end = _ride(state, described)
-        finally:
-            if state.under_way is not None:
-                state.under_way.cancel()
     except KeyboardInterrupt:
         end = RaceEnd(stop_reason="interrupted", seconds=time.monotonic() - began)
         if not records.is_race(state.folder):
@@ -164,12 +166,35 @@ def _raced(state: RaceState, described: ExperimentRecord, seconds: float = 0.0) 
     return Race(state.folder)
 
 
+@contextmanager
+def _ended(state: RaceState) -> Iterator[None]:
+    """Behind it no launch is left. Of an interrupted race the pair whose rounds were over becomes a record."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        try:
+            _end_pair(state)
+        finally:
+            _cancel_pair(state)
+        raise
+    except BaseException:
+        _cancel_pair(state)
+        raise
+
+
+def _cancel_pair(state: RaceState) -> None:
+    if state.under_way is not None:
+        state.under_way.cancel()
+        state.under_way = None
+
+
 def _options(metric: Metric, rule: Rule, *, confirm: bool, isolated: bool) -> str:
     """Those of `timetrial race` that are not as they are without asking."""
     usual = Rule()
     words = [] if metric == "step_time" else [f"--metric {metric}"]
     words += [] if rule.min_effect == usual.min_effect else [f"--min-effect {rule.min_effect:g}"]
     words += [] if rule.equivalence == usual.equivalence else [f"--equivalence {rule.equivalence:g}"]
+    words += [] if rule.most_pairs == usual.most_pairs else [f"--most-pairs {rule.most_pairs}"]
     words += [] if confirm else ["--no-confirm"]
     words += ["--isolated"] if isolated else []
     return "".join(f" {word}" for word in words)
@@ -303,7 +328,9 @@ def _is_half_time(state: RaceState, stage: Stage) -> bool:
     """Whether the clock asks for a look so that time is left to confirm what it finds."""
     if stage != "judge" or not state.confirms or not state.budget.half_is_over:
         return False
-    return not any(one.look for one in state.counting(stage)) and len(state.counting(stage)) + 1 >= LEAST_PAIRS
+    return (
+        not any(one.look for one in state.counting(stage)) and len(state.counting(stage)) + 1 >= LEAST_PAIRS
+    )
 
 
 def _end_pair(state: RaceState, *, look: bool = False) -> None:
@@ -312,7 +339,7 @@ def _end_pair(state: RaceState, *, look: bool = False) -> None:
         return
     look = look or _is_half_time(state, state.under_way.stage)
     pair = state.under_way.ended(state, look=look)
-    state.under_way = None
     records.write_pair(state.folder, pair)
+    state.under_way = None
     state.pairs.append(pair)
     state.progress.done(None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from timetrial.analysis.outlook import Outlook, outlook
 from timetrial.records.race import Stage
-from timetrial.report.numbers import seconds
+from timetrial.report.numbers import percent_interval, seconds
 
 if TYPE_CHECKING:
     from timetrial.races.state import RaceState
@@ -18,15 +18,10 @@ def progress_words(state: RaceState, stage: Stage, waiting: Sequence[str]) -> st
     number = len(state.counting(stage)) + (state.under_way is not None) + 1
     words = [f"pair {number}" if stage == "judge" else f"confirming, pair {number}"]
     seen = [outlook(state.counting(stage), one, state.rule) for one in waiting]
-    words += [f"so far {ratio_words(one)}" for one in seen if one is not None]
-    words += [needed_words(max(known, key=lambda one: one.needed or 0))] if (known := [one for one in seen if one]) else []
+    words += [f"so far {percent_interval(one.estimate, one.low, one.high)}" for one in seen if one]
+    if last := max((one for one in seen if one), key=lambda one: one.needed or 0, default=None):
+        words.append(needed_words(last))
     return " · ".join(words)
-
-
-def ratio_words(found: Outlook) -> str:
-    """'+9.3 % [+1.2, +18.0]'."""
-    estimate, low, high = (100 * value for value in (found.estimate, found.low, found.high))
-    return f"{estimate:+.1f} % [{low:+.1f}, {high:+.1f}]"
 
 
 def needed_words(found: Outlook) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from timetrial.errors import InputError
 from timetrial.records.files import write_once
 from timetrial.records.metric import Metric
@@ -65,7 +67,8 @@ class PairRecord(Model):
     void: str | None = None  # why it does not count
     seconds: float | None = None  # from its first start to its last turn
     turns_s: float | None = None  # of these, its rounds
-    scatter: dict[str, float] = {}  # challenger -> standard deviation of ln(ratio) of one round
+    # challenger -> standard deviation of ln(challenger / base) of one round
+    scatter: dict[str, float] = Field(default_factory=dict)
     look: bool = False  # the clock asked for a look behind it, in the place of the next planned one
 
 
@@ -80,7 +83,9 @@ class RaceEnd(Model):
 
 def clock_looks(pairs: Sequence[PairRecord], challenger: str, stage: Stage) -> list[int]:
     """After how many of a challenger's pairs that count the clock asked for a look."""
-    counting = [one for one in pairs if one.stage == stage and one.void is None and challenger in one.log_ratios]
+    counting = [
+        one for one in pairs if one.stage == stage and one.void is None and challenger in one.log_ratios
+    ]
     return [number for number, one in enumerate(counting, 1) if one.look]
 
 

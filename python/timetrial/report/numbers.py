@@ -51,6 +51,11 @@ def measured_words(unit: str, estimate: Estimate) -> str:
     return f"{value_words(unit, estimate.estimate)} {plus_minus(estimate)}".rstrip()
 
 
+def percent_interval(estimate: float, low: float, high: float) -> str:
+    """Of effects, which are fractions: '+9.3 % [+1.2, +18.0]'."""
+    return f"{100 * estimate:+.1f} % [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
 def interval_words(unit: str, value: float, low: float | None, high: float | None) -> str:
     """'8.31 ms [8.20 ms, 8.50 ms]'; the value alone where there is no interval."""
     if low is None or high is None:

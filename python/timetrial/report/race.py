@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from timetrial.analysis.page_faults import unequal_faults
+from timetrial.cases.settings import PLAIN_WORDS
 from timetrial.cautions import Caution, advice_for, advised, sentences
 from timetrial.observing.disturbances import noise
 from timetrial.records.files import near
 from timetrial.records.metric import METRICS
 from timetrial.records.sessions import resuming, said_of
 from timetrial.report.columns import GAP, aligned, closing_lines, column_widths
+from timetrial.report.deciding import deciding_words, is_out_of_time, pairs_words
 from timetrial.report.numbers import first_line, interval_words, measured_words, seconds
 from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
 from timetrial.report.remarks import remark_lines, sides_words
@@ -52,7 +55,7 @@ class RaceTable:
         base, *others = race.cases
         yield [("base", "dim"), (race.names[base.id], ""), (level_words(race, base.id), "bold")]
         for case, duel in zip(others, race.duels, strict=True):
-            pairs = f"{duel.pairs} pairs" if duel.effect else ""
+            pairs = pairs_words(race, duel) if duel.effect else ""
             yield [
                 ("challenger", "dim"),
                 (race.names[case.id], ""),
@@ -117,6 +120,12 @@ def header(race: Race) -> str:
     if experiment.machine.get("cpu"):
         cores = int(experiment.machine.get("usable_cpus", 1))
         parts.append(f"{experiment.machine['cpu']}, {cores} core{'s' if cores != 1 else ''}")
+    settings = [case.settings for case in race.cases]
+    parts += [
+        words
+        for (name, value), words in PLAIN_WORDS.items()
+        if all(one.get(name) == value for one in settings)
+    ]
     parts.append(_proof_words(race))
     if race.seconds is not None:
         parts.append(seconds(race.seconds))
@@ -182,8 +191,6 @@ def notes(race: Race) -> list[str]:
     if race.record.isolated:
         why = race.record.why_isolated
         found.append(Caution.ALTERNATE_FOR_MEMORY.words(why=why) if why else Caution.ALTERNATE.words())
-    if race.end is not None and race.end.stop_reason == "budget":
-        found.append(Caution.RACE_OUT_OF_TIME.words(pairs=len(race.pairs)))
     contents = [case.id.split("-")[0] for case in race.cases]
     if len(set(contents)) < len(contents):
         found.append(Caution.AGAINST_ITSELF.words())
@@ -204,18 +211,40 @@ def notes(race: Race) -> list[str]:
             void.setdefault(first_line(pair.void), []).append(str(pair.number + 1))
     for why, pairs in void.items():
         said.append(advised(Caution.VOID.words(pairs=_which(pairs), why=why)))
+    for case in race.cases:
+        for words in unequal_faults(_faults(race, case.id)):
+            said.append(f"{race.names[case.id]}: {advised(words)}")
     for remark in noise([one.record for launches in race.launches.values() for one in launches]):
         said.append(f"{_sides(race, remark.cases)}: {advised(remark.text)}")
     return [*said, *_of_launches(race)]
 
 
+def _lacks_confirmation(race: Race, duel: Duel) -> bool:
+    return race.record.confirm and duel.verdict in race.record.confirms and not duel.confirmed
+
+
+def _faults(race: Race, case: str) -> Iterator[tuple[float, float]]:
+    """Page faults in a step and step time [ns] of each launch of a side."""
+    for one in race.launches[case]:
+        faults = one.record.witnesses.get("page_faults_per_step")
+        steps = one.steps()
+        turns = steps.are("turn")
+        if faults is not None and turns.any():
+            yield faults, float(steps.duration_ns[turns].mean())
+
+
 def _of_duel(race: Race, duel: Duel) -> Iterator[str]:
     if duel.reason and duel.effect is not None:
         yield duel.reason
+    is_late = is_out_of_time(race) and duel.pairs > 0
     if duel.confirmed:
         yield Caution.CONFIRMED.words()
+    elif is_late and (duel.verdict in (None, "inconclusive") or _lacks_confirmation(race, duel)):
+        yield Caution.RACE_OUT_OF_TIME.words(pairs=pairs_words(race, duel), cure=deciding_words(race, duel))
     elif duel.verdict in DIFFERENT:
         yield Caution.RACED_ONCE.words()
+    elif duel.verdict == "inconclusive" and duel.confirmed is None:
+        yield Caution.RACE_UNDECIDED.words(pairs=pairs_words(race, duel), cure=deciding_words(race, duel))
     if duel.effect is not None and any(
         abs(math.log1p(value) - math.log1p(duel.effect.estimate)) > math.log1p(race.rule.min_effect)
         for value in duel.other_statistics.values()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from timetrial.analysis.summary import Row
 from timetrial.cases.case import NO_NETWORK, RESERVED_AXES
+from timetrial.cases.settings import PLAIN_WORDS
 from timetrial.records.model import ExperimentRecord
 from timetrial.report import columns
 from timetrial.report.columns import closing_lines, outcome_style
@@ -246,7 +247,7 @@ def _settled(rows: list[Row]) -> list[str]:
     if len(rows) < 2:
         return []
     return [
-        f"{name}={value}"
+        PLAIN_WORDS.get((name, value), f"{name}={value}")
         for name, value in rows[0].case.settings.items()
         if name not in shown and all(row.case.settings.get(name) == value for row in rows)
     ]
@@ -279,7 +280,7 @@ def legend(rows: list[Row]) -> str:
     words = []
     settled = _settled(rows)
     if settled:
-        words.append(f"every row: {' '.join(settled)}")
+        words.append(f"every row: {', '.join(settled)}")
     if any(row.alike for row in timed):
         words.append("alike: who shares a letter cannot be told apart")
     if any(row.percent_of_peak is not None for row in timed):

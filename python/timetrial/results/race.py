@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -358,8 +357,11 @@ class Race:
         found = self.outlook(case.id)
         if found is None:
             return ""
+        from timetrial.report.numbers import percent_interval
+
         pairs = f"{found.pairs} pair{'s' if found.pairs > 1 else ''}"
-        return f" after {pairs}; so far {ratio_words(found)}, which is no verdict"
+        seen = percent_interval(found.estimate, found.low, found.high)
+        return f" after {pairs}; so far {seen}, which is no verdict"
 
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}

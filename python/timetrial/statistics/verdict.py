@@ -90,9 +90,9 @@ class Rule:
 
     def looking_at(self, pairs: Collection[int]) -> Rule:
         """With looks after so many pairs because the clock said so, each in the place of the next planned
-        one; those beyond the last look are none."""
+        one; those beyond the last look are none, nor those after fewer than have an interval."""
         looks = list(self.looks)
-        for count in sorted(pairs):
+        for count in sorted(one for one in pairs if one >= FEWEST):
             following = next((place for place, look in enumerate(looks) if look >= count), None)
             if following is not None:
                 looks[following] = count

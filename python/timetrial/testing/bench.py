@@ -21,7 +21,6 @@ from timetrial.testing.words import (
     duel_words,
     evidence,
     failed_words,
-    out_of_time,
     with_pytests_cure,
 )
 
@@ -160,9 +159,10 @@ class Bench:
         Slower: the interval of the effect excludes 0, the effect is at least `max_slowdown` (a fraction, 3 %
         unless the marker says otherwise), a second race confirms it, and it survives the correction over the
         session's timing assertions (suite.py). Not slower: better, same, or an interval that ends below 5/3
-        of `max_slowdown`. Otherwise nothing was decided: a warning, with --bench-strict a failure. A race
-        takes at most the budget (two minutes, --bench-budget, the marker's `budget`); where that was too
-        little, the warning says what would decide it.
+        of `max_slowdown`. Otherwise the test is not decided, which pytest counts by itself and --bench-strict
+        fails. A race takes at most the budget (two minutes, --bench-budget, the marker's `budget`), and up to
+        twice as much to confirm that a side is slower; the summary says what would decide what is not
+        decided.
         """
         __tracebackhide__ = True
         where = "assert_not_slower"
@@ -222,7 +222,7 @@ class Bench:
     def _judge(self, race: Race, duel: Duel, rule: Rule) -> None:
         __tracebackhide__ = True
         words = duel_words(race, duel)
-        if duel.verdict is None and out_of_time(race):
+        if duel.verdict is None and race.end is not None and race.end.stop_reason == "budget":
             self._undecided(f"{words}. {advice(race, duel, 1.0, rule)}", race, duel, 1.0)
             return
         if duel.verdict is None:
@@ -245,7 +245,7 @@ class Bench:
         __tracebackhide__ = True
         if self.wishes.strict:
             self._fail("not slower", words, race.explain(), chance, race=race, duel=duel)
-        self._note("not slower", "warned", words, chance, race=race, duel=duel)
+        self._note("not slower", "undecided", words, chance, race=race, duel=duel)
 
     def _again(self) -> str:
         full = "--bench=full " if self._session.judging else ""

@@ -48,7 +48,8 @@ class Engine(Protocol):
         """Launches that are timed, for their memory."""
 
     def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int, budget: float) -> Race:
-        """The first is the base. A *worse* is confirmed. `budget`: seconds that it may take."""
+        """The first is the base. A *worse* is confirmed. `budget`: seconds that it may take, twice as many
+        where only the confirmation is missing when they are over."""
 
     def place(self, folder: str, case: str | None) -> dict[str, Any]:
         """When, where and on what the case of a record was measured: fields of its line in a history. None:
@@ -82,23 +83,24 @@ class RealEngine:
         """A proof launch, then speed launches."""
         from timetrial.experiment.runner import run_experiment
 
-        return self._run(run_experiment, _alone(side, seed=seed, effort="quick", launches=launches))
+        own = {} if any(key.partition(".")[0] == "malloc" for key in side.keys) else {"malloc": "default"}
+        return self._run(run_experiment, _alone(side, seed=seed, effort="quick", launches=launches, **own))
 
     def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int, budget: float) -> Race:
         """A race without progress on the terminal."""
-        from timetrial.races import race
+        from timetrial.races import run_race
+        from timetrial.races.side import experiment_of
 
         with self._turn():
             # No test fails because something is better.
-            found = race(
-                *sides,
+            found = run_race(
+                experiment_of(sides, {"budget": budget}, seed),
+                self.results,
                 metric=metric,
                 rule=rule,
                 confirms=("worse",),
-                results=self.results,
-                seed=seed,
+                extends=True,
                 quiet=True,
-                budget=budget,
             )
         if len(sides) == 2:
             _all_there(found.cases, found.names)

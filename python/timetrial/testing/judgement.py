@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 Assertion = Literal["not slower", "race", "learns", "memory"]
 # raced: bench.race(), which leaves the judgement to the test.
-Status = Literal["passed", "failed", "warned", "raced", "not judged"]
+# undecided: a race ended without an answer, which --bench-strict fails.
+Status = Literal["passed", "failed", "undecided", "raced", "not judged"]
+NOT_DECIDED = "not decided"  # how pytest counts a test in which an assertion is undecided
 PROPERTY = "bench"  # its name among a report's user_properties
 COST = "bench-seconds"  # what one call of the fixture took
 

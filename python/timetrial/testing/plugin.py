@@ -12,7 +12,7 @@ import pytest
 from timetrial.errors import InputError
 from timetrial.testing import engine
 from timetrial.testing.bench import Bench, Session
-from timetrial.testing.judgement import COST, Judgement, judgements_of, seconds_of
+from timetrial.testing.judgement import COST, NOT_DECIDED, Judgement, judgements_of, seconds_of
 from timetrial.testing.marker import Wishes, check_budget, checked_keywords
 from timetrial.testing.suite import Suite
 from timetrial.testing.summary import write_summary
@@ -180,6 +180,15 @@ class BenchPlugin:
             if seconds is not None:
                 self._costs[report.nodeid] = seconds
             self._remember(found)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport | pytest.CollectReport) -> Any:
+        """A test whose race decided nothing is not one that passed: it is counted by itself, in yellow."""
+        if report.when != "call" or not report.passed:
+            return None
+        if all(one.status != "undecided" for one in judgements_of(report.user_properties)):
+            return None
+        return NOT_DECIDED, "?", (NOT_DECIDED.upper(), {"yellow": True})
 
     def _remember(self, found: list[Judgement]) -> None:
         """In the history, at once: a session may be killed. Workers of pytest-xdist leave that to their

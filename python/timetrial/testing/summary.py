@@ -13,7 +13,7 @@ from timetrial.testing.suite import LEVEL, corrected
 
 TITLES = ("result", "side", "base", "verdict", "effect", "pairs", "seconds", "test")
 _DEAREST = 3  # tests that are named with what they cost
-_COLORS = {"passed": {"green": True}, "failed": {"red": True}, "warned": {"yellow": True}}
+_COLORS = {"passed": {"green": True}, "failed": {"red": True}, "undecided": {"yellow": True}}
 
 
 def write_summary(
@@ -24,7 +24,7 @@ def write_summary(
 ) -> None:
     """What was judged as a table, what needs attention line by line, what was not judged, what it cost."""
     judged = [one for one in judgements if one.timing and one.status != "not judged"]
-    warned = [one for one in judgements if one.status == "warned"]
+    open_ones = [one for one in judgements if one.status == "undecided"]
     left_out = Counter(one.words for one in judgements if one.status == "not judged")
     if not judged and not left_out and not costs:
         return
@@ -35,14 +35,14 @@ def write_summary(
         padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
         terminal.write_line("  ".join(padded).rstrip(), **_COLORS.get(status, {}))
     for one in judged:
-        if one.status in ("failed", "warned") or one.judged is None:
+        if one.status in ("failed", "undecided") or one.judged is None:
             terminal.write_line(
                 f"{one.status.upper()} {one.test}: {one.words}", **_COLORS.get(one.status, {})
             )
     for line in _overruled(judged):
         terminal.write_line(line, yellow=True)
     if judged:
-        undecided = f", {len(warned)} undecided (--bench-strict fails them)" if warned else ""
+        undecided = f", {len(open_ones)} undecided (--bench-strict fails them)" if open_ones else ""
         terminal.write_line(f"{_count(len(judged))} judged{undecided}")
     for reason, count in left_out.items():
         terminal.write_line(f"{_count(count)} not judged ({reason})", yellow=True)

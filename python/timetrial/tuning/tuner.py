@@ -14,6 +14,7 @@ from typing import Any
 from timetrial.cases.budget import seconds_of
 from timetrial.cases.sizes import bytes_of
 from timetrial.errors import InputError
+from timetrial.experiment.allocator import with_settled_allocator
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.runner import run_mixed
 from timetrial.races import run_race
@@ -74,6 +75,8 @@ def tune_experiment(
     quiet: bool = False,
 ) -> Tuned:
     """The same, of an experiment; its records are in a folder tune-... of `results`. `memory` in bytes."""
+    if memory is None:
+        experiment = with_settled_allocator(experiment)
     space = _space(experiment)
     search = Search(space, experiment.spec.seed)  # without Optuna nothing is begun
     folder = results / f"tune-{secrets.token_hex(4)}"

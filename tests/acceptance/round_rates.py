@@ -1,0 +1,158 @@
+"""Races whose rounds are chosen by what scatters, simulated: prints a table of docs/statistics.md; takes some
+minutes on one core:
+
+python tests/acceptance/round_rates.py [how many races of each kind]
+
+Each race is the real one from the turns on: `wanted_rounds` says how many rounds a pair has, the pair's
+number is their trimmed mean, `judge` looks at the pairs. A pair costs START_S and ROUND_S for each round, as
+measured on a shared machine with a step of 16 ms in PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.outlook import scatter_of_rounds
+from timetrial.analysis.pairs import judge
+from timetrial.heats.heat import Ridden
+from timetrial.races.rounds import wanted_rounds
+from timetrial.records.race import PairRecord
+from timetrial.statistics.trimmed import trimmed_location
+from timetrial.statistics.verdict import Rule, Verdict
+
+START_S, ROUND_S = 4.5, 0.16
+MOST = 400  # rounds: what one minute holds
+BASE, CHALLENGER = "base", "challenger"
+EFFECTS = (0.0, 0.03, -0.03, 0.10)
+LAUNCHES = (0.0, 0.02, 0.05, 0.10)  # standard deviation of a launch
+
+Turns = npt.NDArray[np.float64]  # (rounds, 2), ln(step time)
+
+
+@dataclass(frozen=True)
+class World:
+    """How turns scatter on a machine. Standard deviations of ln(step time) of a turn."""
+
+    turn: float  # independent from turn to turn, with the tails of Student's t with 3 degrees of freedom
+    drift: float = 0.0  # of a level that wanders from turn to turn, as AR(1) with 0.95
+    bursts: float = 0.0  # the share of turns in bursts of about 8 turns, which slow one side by 20 to 100 %
+
+
+WORLDS = {
+    "quiet": World(0.01),
+    "white": World(0.10),
+    "drifting": World(0.05, drift=0.15),
+    "bursty": World(0.05, bursts=0.2),
+}
+
+
+def turns(world: World, rng: np.random.Generator) -> Turns:
+    """Of all the rounds that a pair could have, without its launches' own times."""
+    found = world.turn * rng.standard_t(3, (MOST, 2)) / math.sqrt(3)
+    if world.drift:
+        level = np.empty(2 * MOST)
+        level[0] = world.drift * rng.standard_normal()
+        for place, step in enumerate(rng.standard_normal(2 * MOST - 1), 1):
+            level[place] = 0.95 * level[place - 1] + world.drift * math.sqrt(1 - 0.95**2) * step
+        found += level.reshape(MOST, 2)
+    if world.bursts:
+        place, flat = 0, found.reshape(-1)
+        while place < len(flat):
+            place += int(rng.exponential(8 * (1 - world.bursts) / world.bursts)) + 1
+            length = int(rng.exponential(8)) + 1
+            flat[place : place + length] += math.log(rng.uniform(1.2, 2.0))
+            place += length
+    return found
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """One race."""
+
+    verdict: Verdict
+    pairs: int
+    rounds: int  # of all pairs
+    seconds: float
+
+
+def race(world: World, launch: float, effect: float, rng: np.random.Generator) -> Simulated:
+    """From the first pair to the verdict, without a confirmation."""
+    rule, seconds = Rule(), 0.0
+    pairs: list[PairRecord] = []
+    while True:
+        logs = turns(world, rng) + launch * rng.standard_normal(2) + [0.0, math.log1p(effect)]
+        steps = [{0: math.exp(base), 1: math.exp(challenger)} for base, challenger in logs]
+        count, wanted = 2, 2
+        while (wanted := _wanted(steps[:count], pairs)) > count:
+            count = min(wanted, MOST)
+        seconds += START_S + count * ROUND_S
+        ratios = (logs[:count, 1] - logs[:count, 0]).tolist()
+        pairs.append(_pair(len(pairs), ratios))
+        decision = judge([one.log_ratios[CHALLENGER]["median"] for one in pairs], rule, "lower")
+        if decision is not None:
+            rounds = sum(len(one.rounds) for one in pairs)
+            return Simulated(decision.verdict, len(pairs), rounds, seconds)
+
+
+def _wanted(steps: list[dict[int, float]], pairs: list[PairRecord]) -> int:
+    ridden = Ridden(START_S, ROUND_S * len(steps), steps)
+    return min(wanted_rounds(ridden, pairs, (BASE, CHALLENGER)), MOST)
+
+
+def _pair(number: int, ratios: list[float]) -> PairRecord:
+    scatter = scatter_of_rounds(ratios)
+    assert scatter is not None
+    return PairRecord(
+        number=number,
+        stage="judge",
+        sides=[BASE, CHALLENGER],
+        rounds=[[0, 1]] * len(ratios),
+        log_ratios={CHALLENGER: {"median": float(trimmed_location(ratios))}},
+        scatter={CHALLENGER: scatter},
+    )
+
+
+def races(world: World, launch: float, effect: float, trials: int, seed: int) -> Iterator[Simulated]:
+    """So many of one kind."""
+    rng = np.random.default_rng(seed)
+    return (race(world, launch, effect, rng) for _ in range(trials))
+
+
+def print_rates(trials: int) -> None:
+    columns = (
+        "machine",
+        "launches",
+        "effect",
+        "worse",
+        "better",
+        "same",
+        "pairs",
+        "rounds of a pair",
+        "minutes",
+    )
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+    for name, world in WORLDS.items():
+        for launch in LAUNCHES:
+            for effect in EFFECTS:
+                found = list(races(world, launch, effect, trials, seed=60))
+                said = Counter(one.verdict for one in found)
+                shares = [f"{100 * said[one] / trials:.1f} %" for one in ("worse", "better", "same")]
+                pairs = sum(one.pairs for one in found)
+                rounds = sum(one.rounds for one in found) / pairs
+                minutes = sum(one.seconds for one in found) / trials / 60
+                cells = [name, f"{100 * launch:g} %", f"{100 * effect:+g} %", *shares]
+                print(
+                    f"| {' | '.join(cells)} | {pairs / trials:.1f} | {rounds:.0f} | {minutes:.1f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    print_rates(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
