@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.outlook import scatter_of_rounds
 from timetrial.analysis.pairs import judge
 from timetrial.heats.heat import Ridden
+from timetrial.heats.rounds import scatter_of_rounds
 from timetrial.races.rounds import wanted_rounds
 from timetrial.records.race import PairRecord
 from timetrial.statistics.trimmed import trimmed_location

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 
 from scipy import special
 
 from timetrial.analysis.pairs import GATE
+from timetrial.heats.rounds import TYPICAL_LAUNCHES, launch_scatter
 from timetrial.records.race import PairRecord
 from timetrial.statistics.trimmed import FEWEST, trimmed_mean
 from timetrial.statistics.verdict import Rule
 
-TYPICAL_LAUNCH = 0.02  # standard deviation of ln(ratio) between pairs that their rounds do not explain
-TYPICAL_COUNTS = 8  # as so many pairs: the excess of a few is mostly a burst of noise, which more rounds cure
-LEAST_LAUNCH = 0.004  # a difference between launches that so few pairs cannot rule out
 MOST_PAIRS = 400  # what takes more than these is not offered
 
 
@@ -52,7 +50,7 @@ def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | Non
     scatter, n = pair_scatter(pairs, case), len(values)
     if n < FEWEST:
         location = fmean(values)
-        half = _quantile(n - 1 + TYPICAL_COUNTS, rule.error_at(n)) * scatter / math.sqrt(n)
+        half = _quantile(n - 1 + TYPICAL_LAUNCHES, rule.error_at(n)) * scatter / math.sqrt(n)
     else:
         seen = trimmed_mean(values, rule.trim)
         location = seen.location
@@ -93,28 +91,13 @@ def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
     """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do
     not."""
     within = [one.scatter[case] ** 2 / len(one.rounds) for one in pairs if case in one.scatter]
-    return math.hypot(launch_scatter(pairs, case), math.sqrt(fmean(within) if within else 0.0))
+    return math.hypot(between_pairs(pairs, case), math.sqrt(fmean(within) if within else 0.0))
 
 
-def launch_scatter(pairs: Sequence[PairRecord], case: str) -> float:
-    """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain. Of few
-    pairs mostly TYPICAL_LAUNCH."""
-    values = [one.log_ratios[case][GATE] for one in pairs]
-    if len(values) < 2:
-        return TYPICAL_LAUNCH
-    within = fmean(one.scatter.get(case, 0.0) ** 2 / len(one.rounds) for one in pairs)
-    own = max(0.0, variance(values) - within)
-    degrees = len(values) - 1
-    mean = (degrees * own + TYPICAL_COUNTS * TYPICAL_LAUNCH**2) / (degrees + TYPICAL_COUNTS)
-    return max(LEAST_LAUNCH, math.sqrt(mean))
-
-
-def scatter_of_rounds(ratios: Sequence[float]) -> float | None:
-    """The standard deviation of ln(challenger / base) of one round, for which the trimmed mean of the rounds
-    has the standard error that it has. None: too few rounds to tell."""
-    if len(ratios) < FEWEST:
-        return None
-    return trimmed_mean(ratios).error * math.sqrt(len(ratios))
+def between_pairs(pairs: Sequence[PairRecord], case: str) -> float:
+    """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain."""
+    within = [one.scatter.get(case, 0.0) ** 2 / len(one.rounds) for one in pairs]
+    return launch_scatter([one.log_ratios[case][GATE] for one in pairs], within)
 
 
 def _quantile(degrees: int, error: float) -> float:

@@ -32,6 +32,7 @@ from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
+from timetrial.heats.rounds import HeatRounds
 from timetrial.progress import QuietProgress, Stage
 from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
+MOST_BLOCKS = 6  # of rounds in a heat, each as many as an effort asks for at least
 BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
 
 
@@ -59,6 +61,7 @@ class Run:
     mixed: bool = False  # whether all cases ride together, whatever their threads
     so_far: str = ""  # how finely the rows are known, for whoever watches
     analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
+    rounds: dict[tuple[str, ...], HeatRounds] = field(default_factory=dict)  # by the cases of a heat
     failures: dict[str, int] = field(default_factory=dict)  # by case id
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
@@ -239,7 +242,9 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     number = run.recorded.last_heat
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
     processors = processors_for([one.case for one in cases], rng)
-    rounds = schedule(len(cases), run.experiment.sizes.rounds, rng)
+    fewest = run.experiment.sizes.rounds
+    rounds = schedule(len(cases), MOST_BLOCKS * fewest, rng)
+    shown = run.rounds.setdefault(tuple(one.case.id for one in cases), HeatRounds())
     alone = frozenset(
         side
         for side, one in enumerate(cases)
@@ -269,8 +274,13 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         budget_ns=run.experiment.sizes.turns_ns,
         starts_on=starts_on(processors, at_once, rng),
         alone=alone,
+        wanted=lambda ridden: shown.wanted(ridden, fewest),
+        first=fewest,
     )
-    for one, record in zip(cases, run.engine.heat(plans, course).records(), strict=True):
+    ridden = run.engine.heat(plans, course)
+    if ridden.ridden is not None:
+        shown.note(ridden.ridden)
+    for one, record in zip(cases, ridden.records(), strict=True):
         run.progress.done(record)
         _noted(run, one, record)
 

@@ -21,7 +21,6 @@ from functools import partial
 from itertools import islice
 
 from timetrial.heats.lengths import (
-    FEWEST_ROUNDS,
     REPEATS_IN_A_ROUND,
     equal_steps,
     repeats_of,
@@ -147,34 +146,38 @@ class Seat:
 
 @dataclass(frozen=True)
 class Ridden:
-    """The rounds of a race so far."""
+    """The rounds of a heat so far."""
 
     start_s: float  # from the beginning of the heat to its first round
     rounds_s: float  # of all rounds together, hand-over included
-    step_ns: Sequence[
-        Mapping[int, float]
-    ]  # by round: what a step of each side took, on average over its turn
+    # By round: what a step of each contender that rode took, on average over its turn.
+    step_ns: Sequence[Mapping[int, float]]
 
 
 @dataclass(frozen=True)
 class Course:
     """What a heat does: its rounds, and for how long each contender may ride.
 
-    `budget_ns`: of a contender's turns; who needs longer for a turn in each round rides in fewer of them.
-    None: a race. All sides take the same number of steps, as many as the fastest needs, and the failure of
-    one ends it for all.
+    `budget_ns`: of a contender's turns in the first rounds, and in each further block of as many; who needs
+    longer for a turn in each round rides in fewer of them. None: a race. All sides take the same number of
+    steps, as many as the fastest needs, and the failure of one ends it for all.
     """
 
     rounds: Sequence[Round]
     budget_ns: int | None = None
     starts_on: tuple[Processors, ...] = (None,)  # of those who start side by side: each on one of these
     alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
-    # Of a race: how many of its rounds it takes. Asked behind the first ones, and again when these are over;
-    # as many as were ridden, or fewer: it ends.
+    # How many of the rounds it takes: asked behind the `first` ones, and again when those that were wanted
+    # are over; as many as were ridden, or fewer: it ends. None: it takes all.
     wanted: Callable[[Ridden], int] | None = None
-    # Called when all have started, before the first one warms up: what may go on beside starts has to end
-    # now.
+    first: int | None = None
+    # Called when all have started, before the first one warms up: what went on beside the starts ends now.
     started: Callable[[], None] = lambda: None
+
+    @property
+    def block(self) -> int:
+        """Rounds before it is asked for the first time."""
+        return self.first or len(self.rounds)
 
     @property
     def is_race(self) -> bool:
@@ -188,9 +191,8 @@ class Course:
         return {side: turn_steps(ns) for side, ns in step_ns.items()}
 
     def rides(self, turn_ns: float) -> int:
-        """In how many rounds someone with turns of this length rides."""
-        most = len(self.rounds)
-        return most if self.budget_ns is None else rides_of(turn_ns, most, self.budget_ns)
+        """In how many rounds of a block someone with turns of this length rides."""
+        return self.block if self.budget_ns is None else rides_of(turn_ns, self.block, self.budget_ns)
 
 
 SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
@@ -291,22 +293,24 @@ def _take_turns(seats: Sequence[Seat], course: Course, began: float) -> Ridden |
 def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float], began: float) -> Ridden:
     steps = course.steps(step_ns)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
-    repeats = dict.fromkeys(step_ns, 0 if course.is_race else repeats_of(len(course.rounds)))
+    repeats = dict.fromkeys(step_ns, 0)
     first = time.monotonic()
     seen: list[dict[int, float]] = []
 
     def ridden() -> Ridden:
         return Ridden(first - began, time.monotonic() - first, seen)
 
-    wanted = len(course.rounds) if course.wanted is None else FEWEST_ROUNDS
+    wanted = course.block
     for number, order in enumerate(course.rounds):
         if number == wanted and course.wanted is not None:
             wanted = course.wanted(ridden())
         if number >= wanted:
             break
+        if number % course.block == 0 and not course.is_race:
+            repeats = {side: left + repeats_of(course.block) for side, left in repeats.items()}
         seen.append({})
         for side in order:
-            if side not in steps or not rides_round(number, rides[side], len(course.rounds)):
+            if side not in steps or not rides_round(number % course.block, rides[side], course.block):
                 continue
             report = seats[side].take_turn(Ride(steps[side], number))
             for _ in range(min(repeats[side], REPEATS_IN_A_ROUND)):

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from timetrial.analysis.outlook import scatter_of_rounds
 from timetrial.analysis.raced import RACED, Ride, round_log_ratios
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.validate import ReadyCase
 from timetrial.heats.heat import Course, Heat, Ridden, schedule
+from timetrial.heats.lengths import FEWEST_ROUNDS
+from timetrial.heats.rounds import scatter_of_rounds
 from timetrial.races.rounds import FEWEST, MOST, wanted_rounds
 from timetrial.records import race as records
 from timetrial.records import sessions
@@ -106,7 +107,12 @@ def start_pair(
         return wanted_rounds(ridden, state.pairs, cases)
 
     course = Course(
-        order, starts_on=starts_on(processors, at_once, rng), alone=alone, wanted=wanted, started=started
+        order,
+        starts_on=starts_on(processors, at_once, rng),
+        alone=alone,
+        wanted=wanted,
+        first=FEWEST_ROUNDS,
+        started=started,
     )
     heat = state.engine.heat(plans, course)
     return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
