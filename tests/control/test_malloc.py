@@ -75,7 +75,8 @@ def test_two_words_for_the_allocator_are_refused(whole: str) -> None:
 
 
 def test_another_allocator_is_no_mismatch_of_what_nobody_asked() -> None:
-    """malloc=keep is there without asking in a race: the user's own choice of another one stands, and is said."""
+    """malloc=keep is there without asking in a race: the user's own choice of another one stands, and is
+    said."""
     kept = malloc.variables_of({"malloc": "keep"})
     assert malloc.judge("malloc", "keep", kept, []).status == "applied"
     assert malloc.judge("malloc", "keep", {"PATH": "/bin"}, []).status == "ignored"

@@ -336,7 +336,9 @@ def test_ctrl_c_keeps_the_pairs_that_ended(raced: Raced, fake: FakeEngine) -> No
     assert len(stopped.value.race.pairs) == 3
     assert stopped.value.race.verdict is None
     reason = stopped.value.race.duels[0].reason or ""
-    assert re.fullmatch(r"interrupted after 3 pairs; so far \+\S+ % \[\S+, \S+\], which is no verdict", reason)
+    assert re.fullmatch(
+        r"interrupted after 3 pairs; so far \+\S+ % \[\S+, \S+\], which is no verdict", reason
+    )
 
 
 def test_an_interval_so_far_is_no_verdict(raced: Raced, fake: FakeEngine) -> None:

@@ -1,12 +1,12 @@
 """How many rounds a heat takes, as its own scatter says.
 
-What launches of a contender scatter by is vl + vr / n after n rounds, and a heat costs as much as its starts and n
-rounds. So with a given time for all heats, what they say together is known best where
+What launches of a contender scatter by is vl + vr / n after n rounds, and a heat costs as much as its starts
+and n rounds. So with a given time for all heats, what they say together is known best where
 
     n = sqrt((start / round) * (vr / vl))
 
-(Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 6.1). How large a ratio is does not
-enter, so the choice cannot favor a contender.
+(Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 6.1). How large a ratio
+is does not enter, so the choice cannot favor a contender.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from timetrial.heats.heat import Ridden
 from timetrial.statistics.trimmed import FEWEST as LEAST_RATIOS
 from timetrial.statistics.trimmed import trimmed_mean
 
-# Of the optimum: costs at most 7 % of what a given time tells, and buys a third more launches, from whose number
-# the interval gains besides.
+# Of the optimum: costs at most 7 % of what a given time tells, and buys a third more launches, from whose
+# number the interval gains besides.
 FEW_LAUNCHES = 0.6
 MOST_S = 60.0  # of all rounds of a heat
 TYPICAL_ROUND = 0.10  # standard deviation of ln(ratio) of one round on a shared machine
 TYPICAL_LAUNCH = 0.02  # the same between launches, beyond what their rounds explain
 TYPICAL_ROUNDS = 8  # TYPICAL_ROUND counts as so many rounds
-# TYPICAL_LAUNCH counts as so many launches: the excess of a few is mostly a burst of noise, which more rounds cure.
+# TYPICAL_LAUNCH counts as so many launches: the excess of a few is mostly a burst of noise, which more
+# rounds cure.
 TYPICAL_LAUNCHES = 8
 LEAST_LAUNCH = 0.004  # a difference between launches that few of them cannot rule out
 
@@ -39,8 +40,8 @@ def optimal_rounds(start_s: float, round_s: float, of_round: float, of_launch: f
 
 
 def scatter_of_rounds(ratios: Sequence[float]) -> float | None:
-    """The standard deviation of ln(ratio) of one round, for which the trimmed mean of the rounds has the standard
-    error that it has. None: too few rounds to tell."""
+    """The standard deviation of ln(ratio) of one round, for which the trimmed mean of the rounds has the
+    standard error that it has. None: too few rounds to tell."""
     if len(ratios) < LEAST_RATIOS:
         return None
     return trimmed_mean(ratios).error * math.sqrt(len(ratios))
@@ -54,8 +55,8 @@ def round_scatter(known: Sequence[tuple[int, float]]) -> float:
 
 
 def launch_scatter(values: Sequence[float], within: Sequence[float]) -> float:
-    """Between launches, by the ln(ratio) of each and the variance that its rounds explain. Of few launches mostly
-    TYPICAL_LAUNCH."""
+    """Between launches, by the ln(ratio) of each and the variance that its rounds explain. Of few launches
+    mostly TYPICAL_LAUNCH."""
     if len(values) < 2:
         return TYPICAL_LAUNCH
     own, degrees = max(0.0, variance(values) - fmean(within)), len(values) - 1
@@ -65,11 +66,12 @@ def launch_scatter(values: Sequence[float], within: Sequence[float]) -> float:
 
 @dataclass
 class HeatRounds:
-    """What the heats of the same contenders, in one order, have shown so far."""
+    """What the heats of the same contenders, in one order, have shown so far. By contender, an entry a
+    heat."""
 
-    values: dict[int, list[float]] = field(default_factory=dict)  # contender -> ln(step / mean of all), by heat
-    within: dict[int, list[float]] = field(default_factory=dict)  # the variance of each that its rounds explain
-    rounds: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # (rounds, scatter of one)
+    values: dict[int, list[float]] = field(default_factory=dict)  # ln(step / mean of all)
+    within: dict[int, list[float]] = field(default_factory=dict)  # variance of it that rounds explain
+    rounds: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # how many, scatter of one
 
     def wanted(self, ridden: Ridden, block: int) -> int:
         """Of the heat that has `ridden` some blocks of so many rounds; as many as these: it has enough."""

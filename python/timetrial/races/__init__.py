@@ -5,7 +5,7 @@
     tt.race(results.sel(backend="pytorch"), results.sel(backend="onednn"))     # measures anew
 
 The first side is the base. Both are alive together and take turns, whoever waits is stopped; a pair of
-launches gives one number; after 6, 10, 16 and 24 pairs a rule decides (statistics/verdict.py).
+launches gives one number; after 4, 6, 8, 11, 16 and 24 pairs a rule decides (statistics/verdict.py).
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ def _raced(state: RaceState, described: ExperimentRecord, seconds: float = 0.0) 
 
 @contextmanager
 def _ended(state: RaceState) -> Iterator[None]:
-    """Behind it no launch is left. Of an interrupted race the pair whose rounds were over becomes a record."""
+    """Behind it no launch is left. Of an interrupted race the pair whose rounds were over becomes a
+    record."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
-"""How many rounds a pair of launches takes: as many as pay (heats/rounds.py), by what the pair itself and those
-before it have shown."""
+"""How many rounds a pair of launches takes: as many as pay (heats/rounds.py), by what the pair itself and
+those before it have shown."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def fewest_rounds(round_s: float, sides: int) -> int:
 
 
 def wanted_rounds(ridden: Ridden, before: Sequence[PairRecord], sides: Sequence[str]) -> int:
-    """Of a pair that has `ridden` some rounds; as many as these: it has enough. `before`: the pairs of its race
-    that have ended. `sides`: cases, the base first."""
+    """Of a pair that has `ridden` some rounds; as many as these: it has enough. `before`: the pairs of its
+    race that have ended. `sides`: cases, the base first."""
     done = len(ridden.step_ns)
     round_s = ridden.rounds_s / done
     fewest = fewest_rounds(round_s, len(sides))
