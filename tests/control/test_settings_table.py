@@ -53,8 +53,9 @@ def test_a_setting_without_a_judge_is_judged_by_what_the_contender_says() -> Non
 
 
 def test_what_the_parent_applies_is_in_one_list() -> None:
-    others = {allocator.NAME, huge_pages.NAME, niceness.NAME, sampling.NAME, malloc.WHOLE, *malloc.NAMES,
-    *openmp.NAMES} others |= {counting.NAME, *blas_variables.VARIABLES, *caps.NAMES, caps.BY}
+    others = {allocator.NAME, huge_pages.NAME, niceness.NAME, sampling.NAME, malloc.WHOLE}
+    others |= {*malloc.NAMES, *openmp.NAMES}
+    others |= {counting.NAME, *blas_variables.VARIABLES, *caps.NAMES, caps.BY}
     assert {"affinity", "isa", "python", "cache", *others} == set(PARENT_SETTINGS)
 
 

@@ -68,8 +68,9 @@ def test_slower_fails_with_everything_that_is_needed(inner: Inner) -> None:
         ),
     ],
 )
-def test_what_was_not_decided_is_counted_by_itself_and_strict_fails_it(inner: Inner, verdict: str, line: str)
--> None:
+def test_what_was_not_decided_is_counted_by_itself_and_strict_fails_it(
+    inner: Inner, verdict: str, line: str
+) -> None:
     warned = inner(TEST.format(verdict=verdict), "--bench=full", "--color=yes")
     warned.assert_outcomes(passed=0)
     assert "\x1b[33m\x1b[1m1 not decided\x1b[0m" in warned.stdout.str(), "in yellow, and not as passed"
