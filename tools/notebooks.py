@@ -89,7 +89,7 @@ def cleaned(notebook: Notebook, *, root: Path, quick: bool) -> Notebook:
     for cell in notebook["cells"]:
         cell["metadata"] = {key: said for key, said in cell["metadata"].items() if key not in _MARKS}
         if cell["cell_type"] == "code":
-            outputs = [one for one in cell["outputs"] if one.get("name") != "stderr"]
+            outputs = [one for one in cell["outputs"] if not _is_progress(one)]
             cell["outputs"] = [_plain(one, names) for one in outputs]
     language = {"name": "python"}
     notebook["metadata"] = {
@@ -98,6 +98,12 @@ def cleaned(notebook: Notebook, *, root: Path, quick: bool) -> Notebook:
         KEY: {"code": code_hash(notebook), **({"quick": True} if quick else {})},
     }
     return notebook
+
+
+def _is_progress(output: Notebook) -> bool:
+    """Whatever came to standard error, and the line that was emptied when all was done."""
+    data = output.get("data")
+    return output.get("name") == "stderr" or (data is not None and not any(data.values()))
 
 
 def _plain(value: Any, names: dict[str, str]) -> Any:

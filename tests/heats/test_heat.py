@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from timetrial.heats.heat import Processors, Report, Seat, run_heat
+from timetrial.heats.heat import Heat, Processors, Report, Ridden, Seat, run_heat
 from timetrial.heats.lengths import (
     FEWEST_RIDES,
     FEWEST_TURN_STEPS,
@@ -307,3 +307,88 @@ def test_behind_the_rounds_the_next_begins_as_soon_as_one_has_ended(monkeypatch:
 
     run_heat([launch] * 4, Course([(0, 1, 2, 3)], SECOND))
     assert max(most) == 2
+
+
+def waiting_to_end(may_end: threading.Event) -> Any:
+    """A launch that goes on behind its rounds until it may end, or is cancelled."""
+
+    def launch(seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
+        while seat.wait(Report(MS)) is not None:
+            pass
+        while not may_end.wait(0.01):
+            if cancel.is_set():
+                raise KeyboardInterrupt
+        return "ended"
+
+    return launch
+
+
+def test_the_caller_goes_on_while_launches_end() -> None:
+    may_end, over = threading.Event(), threading.Event()
+    heat = Heat([waiting_to_end(may_end)] * 2, Course([(0, 1)] * 3), ended=over.set).run()
+    assert not over.is_set()
+    may_end.set()
+    assert heat.records() == ["ended", "ended"]
+    assert over.is_set()
+
+
+def test_what_is_cancelled_behind_its_rounds_leaves_nothing() -> None:
+    over = threading.Event()
+    heat = Heat([waiting_to_end(threading.Event())] * 2, Course([(0, 1)] * 3), ended=over.set).run()
+    heat.cancel()
+    assert over.is_set()
+    assert not [one for one in threading.enumerate() if one.name.startswith("seat")]
+
+
+def test_a_heat_takes_as_many_rounds_as_are_wanted() -> None:
+    """It asks behind the first ones, and again when those that were wanted are over."""
+    asked: list[Ridden] = []
+
+    def wanted(ridden: Ridden) -> int:
+        asked.append(ridden)
+        return {2: 4, 4: 7}.get(len(ridden.step_ns), 0)
+
+    riders = Rider(MS), Rider(2 * MS)
+    heat = Heat(list(riders), Course([(0, 1), (1, 0)] * 10, wanted=wanted, first=2)).run()
+    heat.records()
+    assert [rider.rounds for rider in riders] == [list(range(7))] * 2
+    assert heat.ridden is not None
+    assert len(heat.ridden.step_ns) == 7
+    assert heat.ridden.step_ns[0] == {0: MS, 1: 2 * MS}
+    assert all(one.start_s >= 0 and one.rounds_s >= 0 for one in asked)
+
+
+def test_who_is_slow_rides_equally_often_in_each_block() -> None:
+    """Turns of 4 steps of 125 ms; the budget of a block of four rounds has room for three of them."""
+    slow, fast = Rider(125 * MS), Rider(MS)
+    course = Course([(0, 1)] * 12, 1_000 * MS, wanted=lambda ridden: 8, first=4)
+    Heat([slow, fast], course).run().records()
+    first = [number for number in slow.rounds if number < 4]
+    assert len(first) == 3
+    assert slow.rounds == [*first, *(number + 4 for number in first)]
+    assert fast.rounds == list(range(8))
+
+
+def test_what_goes_on_beside_starts_ends_before_anyone_warms_up() -> None:
+    log: list[str] = []
+
+    def launch(seat: Seat, cancel: threading.Event) -> Any:
+        log.append("start")
+        seat.arrive()
+        log.append("warm")
+        while seat.wait(Report(MS)) is not None:
+            pass
+
+    course = Course([(0, 1)], started=lambda: log.append("started"))
+    Heat([launch] * 2, course).run().records()
+    assert log == ["start", "start", "started", "warm", "warm"]
+
+
+def test_what_the_caller_raises_then_ends_them() -> None:
+    def fails() -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        Heat([Rider(MS), Rider(MS)], Course([(0, 1)], started=fails)).run()
+    assert not [one for one in threading.enumerate() if one.name.startswith("seat")]

@@ -215,3 +215,24 @@ def test_only_training_is_a_step(project: Write, tmp_path: Path) -> None:
     record = run_launch(make_plan(tmp_path / "launch", "mine:make", task="forward"))
     assert record.outcome == "unavailable", words(record)
     assert "no task 'forward'; it has: train" in (record.reason or "")
+
+
+ENDING = """
+import atexit, pathlib
+class Part:
+    def __init__(self): self.itself = self  # a cycle, which only a collector would find
+parts = [Part() for _ in range(1000)]
+def make():
+    atexit.register(pathlib.Path({file!r}).write_text, "ended")
+    return lambda: 1.0
+"""
+
+
+def test_it_ends_as_python_does_and_what_it_asked_for_at_exit_is_done(
+    launch: Callable[..., LaunchRecord], tmp_path: Path
+) -> None:
+    """Nothing is collected any more, which beside PyTorch takes most of a second."""
+    file = tmp_path / "ended.txt"
+    record = launch(ENDING.format(file=str(file)))
+    assert record.outcome == "ok", words(record)
+    assert file.read_text() == "ended"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 from types import TracebackType
 from typing import Any
@@ -67,8 +68,10 @@ class NotebookProgress(LineProgress):
     def _draw(self, text: str) -> None:
         from IPython.display import display
 
+        # An output of its own: standard error has a red ground, and stays. Without text it takes no room.
+        line = {"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>" if text else ""}
         if self._shown is None:
             show: Any = display
-            self._shown = show({"text/plain": text}, raw=True, display_id=True)
+            self._shown = show(line, raw=True, display_id=True)
         else:
-            self._shown.update({"text/plain": text}, raw=True)
+            self._shown.update(line, raw=True)

@@ -313,7 +313,8 @@ def _until_decided(
         if not waiting:
             return None
         if is_over:
-            return "budget", f"its time was over after {len(state.pairs)} pairs"
+            done = len(state.pairs)
+            return "budget", f"its time was over after {done} pair{'s' if done != 1 else ''}"
         state.progress.next(progress_words(state, stage, waiting))
         sides = [one for one in state.sides if one is state.sides[0] or one.case.id in waiting]
         state.under_way = start_pair(state, sides, stage, started=lambda: _end_pair(state))
