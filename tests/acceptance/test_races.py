@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from noise_classes import (
     log_ratios,
     sessions,
 )
+from round_rates import WORLDS, races
 
 from timetrial.analysis.pairs import step_time_log_ratios
 from timetrial.statistics.dispersion import coarse_tick_ns
@@ -57,6 +59,29 @@ def test_12_the_same_data_give_the_same_verdict() -> None:
 def test_15_a_race_of_equals_finds_nothing(noise: Noise) -> None:
     """15: A/A in each class of noise."""
     assert_no_false_verdicts(rates(noise, 0.0, TRIALS, seed=15))
+
+
+@pytest.mark.parametrize(
+    "trials", [200, pytest.param(2_000, marks=pytest.mark.full)], ids=["everyday", "whole"]
+)
+@pytest.mark.parametrize("launch", [0.0, 0.05])
+@pytest.mark.parametrize("world", ["white", "drifting", "bursty"])
+def test_15_rounds_chosen_by_what_scatters_bend_no_verdict(world: str, launch: float, trials: int) -> None:
+    """15: A/A with as many rounds in each pair as the race itself would take."""
+    found = Counter(one.verdict for one in races(WORLDS[world], launch, 0.0, trials, seed=150))
+    assert found["worse"] <= most(0.01, trials)
+    assert found["better"] <= most(0.01, trials)
+
+
+def test_16_ten_percent_are_found_whatever_rounds_there_are() -> None:
+    """16: with the rounds of a restless machine. More of them are taken there than on a quiet one."""
+    restless = list(races(WORLDS["bursty"], 0.02, 0.10, 100, seed=160))
+    assert sum(one.verdict == "worse" for one in restless) >= fewest(0.97, 100)
+    quiet = list(races(WORLDS["quiet"], 0.02, 0.10, 20, seed=160))
+    few, many = (
+        sum(one.rounds for one in kind) / sum(one.pairs for one in kind) for kind in (quiet, restless)
+    )
+    assert few < many
 
 
 @pytest.mark.parametrize(
@@ -174,6 +199,6 @@ def test_each_direction_may_err_with_one_percent_over_all_looks() -> None:
     rule = Rule()
     errors = [(1 - rule.confidence_at(look)) / 2 for look in rule.looks]
     assert sum(errors) == pytest.approx(0.01)
-    assert errors[0] == errors[1] == errors[2] < errors[3]
-    other = Rule(looks=(6,), confidence=0.99)
+    assert errors[0] < errors[1] == errors[2] == errors[3] == errors[4] < errors[5]
+    other = Rule(looks=(6,), errors=(0.005,))
     assert other.confidence_at(6) == pytest.approx(0.99)

@@ -90,7 +90,7 @@ def test_a_history_gets_a_line_for_each_judgement(inner: Inner) -> None:
         "pytest", "step_time", "eigen network=mlp", "1",
     )  # fmt: skip
     assert (slower.estimate, slower.low, slower.high) == pytest.approx((1.049, 1.041, 1.056))
-    assert slower.confidence == pytest.approx(0.996)
+    assert slower.confidence == pytest.approx(0.997)
     assert (slower.verdict, slower.status) == ("worse", "failed")
     broken = found["test_inner.py::test_speed[broken]: broken network=mlp"]
     assert (broken.estimate, broken.status) == (None, "failed")
