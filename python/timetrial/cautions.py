@@ -232,8 +232,8 @@ class Caution(Enum):
         "whole launches in alternation: {why}",
         "With more memory, or a smaller batch_size, they take turns, which show smaller differences.",
     )
-    RACE_OUT_OF_TIME = ("its time was over after {pairs}; by their scatter {cure}", "")
-    RACE_UNDECIDED = ("{pairs} do not decide it; by their scatter {cure}", "")
+    RACE_OUT_OF_TIME = ("its time was over after {pairs}: by their scatter {cure}", "")
+    RACE_UNDECIDED = ("{pairs} do not decide it: by their scatter {cure}", "")
     AGAINST_ITSELF = (
         "a case against itself (A/A): any difference that is found here is the instrument's",
         "timetrial self-check counts how often that happens on this machine.",

@@ -114,7 +114,7 @@ def test_a_race_judges_what_it_has(
     assert found.confirmed is (True if budget == "10m" else None)
     said = " ".join(repr(found).split())
     assert pairs in said
-    assert (f"its time was over after {pairs}; by their scatter" in said) == (budget != "10m")
+    assert (f"its time was over after {pairs}: by their scatter" in said) == (budget != "10m")
     assert "--confirm" not in said, "confirming is the default: what was missing is time"
     if verdict is None:
         assert found.exit_code == 4
@@ -125,7 +125,7 @@ def test_a_race_judges_what_it_has(
 def test_a_confirmation_that_its_time_ended_says_so(raced: Callable[..., Race], clock: _Clock) -> None:
     """Two proofs of 10 s, four pairs of 20 s, and one that confirms."""
     said = " ".join(repr(raced("backend=fast,slow", "budget=130s")).split())
-    assert "its time was over after 4 pairs and 1 to confirm; by their scatter" in said
+    assert "its time was over after 4 pairs and 1 to confirm: by their scatter" in said
 
 
 def test_half_of_the_budget_is_kept_to_confirm(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from timetrial.heats.heat import Heat, Processors, Report, Ridden, Seat, run_heat
+from timetrial.heats.heat import Heat, Processors, Report, Ridden, Seat
 from timetrial.heats.lengths import (
     FEWEST_RIDES,
     FEWEST_TURN_STEPS,
@@ -24,6 +24,10 @@ from timetrial.launch import Course, Round
 MS = 1_000_000
 SECOND = 1_000 * MS
 ROUNDS: list[Round] = [(0, 1, 2), (2, 0, 1)] * 5
+
+
+def run_heat(launches: list[Any], course: Course) -> list[Any]:
+    return Heat(launches, course).run().records()
 
 
 class Rider:
@@ -360,9 +364,9 @@ def test_a_heat_takes_as_many_rounds_as_are_wanted() -> None:
 
 
 def test_who_is_slow_rides_equally_often_in_each_block() -> None:
-    """Turns of 4 steps of 125 ms; the budget of a block of four rounds has room for three of them."""
+    """Turns of two steps of 125 ms; the budget of a block of four rounds has room for three of them."""
     slow, fast = Rider(125 * MS), Rider(MS)
-    course = Course([(0, 1)] * 12, 1_000 * MS, wanted=lambda ridden: 8, first=4)
+    course = Course([(0, 1)] * 12, 750 * MS, wanted=lambda ridden: 8, first=4)
     Heat([slow, fast], course).run().records()
     first = [number for number in slow.rounds if number < 4]
     assert len(first) == 3

@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.analysis.outlook import outlook, pairs_that_decide
-from timetrial.analysis.pace import pace_of
+from timetrial.analysis.pace import Work, pace_of
 from timetrial.races import Race, RaceInterrupted
 from timetrial.races.forecast import race_forecast
 from timetrial.records.race import PairRecord
@@ -22,6 +23,7 @@ from timetrial.report.race_forecast import forecast_lines
 from timetrial.statistics.verdict import LOOKS, Rule, older_errors, shared_errors
 
 Raced = Callable[..., Race]
+WORK = Work(frozenset({"fast", "slow"}), frozenset({("mlp", 64, "train")}))
 MACHINE = {"cpu": "Test CPU", "usable_cpus": 2, "cpus": 2}
 
 
@@ -121,26 +123,29 @@ def test_a_race_that_pairs_leave_open_says_what_would_decide_it(raced: Raced, fa
     words = deciding_words(found, duel)
     assert "pairs would decide it" in words
     assert "--most-pairs" in words
-    assert "24 pairs do not decide it; by their scatter about" in " ".join(repr(found).split())
+    assert "24 pairs do not decide it: by their scatter about" in " ".join(repr(found).split())
     more = raced("backend=fast,fast", rule=Rule().up_to(81))
     assert more.duels[0].pairs > 24
     assert more.again.endswith("--most-pairs 81")
 
 
 def test_a_forecast_goes_by_earlier_races_on_this_machine(raced: Raced, results_folder: Path) -> None:
-    assert pace_of(results_folder, MACHINE, ["fast", "slow"]) is None
+    assert pace_of(results_folder, MACHINE, WORK) is None
     for _ in range(2):
         raced("backend=fast,slow")
-    seen = pace_of(results_folder, MACHINE, ["slow", "fast"])
+    seen = pace_of(results_folder, MACHINE, WORK)
     assert seen is not None
     assert seen.races == 2
     assert 0 < seen.scatter < 0.05
-    assert pace_of(results_folder, {**MACHINE, "cpu": "Another"}, ["slow", "fast"]) is None
-    assert pace_of(results_folder, MACHINE, ["mine:a", "mine:b"]) is None, "own steps are another kind"
+    assert pace_of(results_folder, {**MACHINE, "cpu": "Another"}, WORK) is None
+    assert pace_of(results_folder, MACHINE, replace(WORK, backends=frozenset({"mine:a"}))) is None
+    other = pace_of(results_folder, MACHINE, replace(WORK, backends=frozenset({"fast"})))
+    assert other is not None
+    assert (other.scatter, other.pair_s) == (seen.scatter, None), "what a pair takes is of other work"
     expected = race_forecast([], {}, Rule(), confirm=True, pace=seen, budget_s=60.0)
     assert (expected.scatter, expected.pair_s, expected.earlier_races) == (seen.scatter, seen.pair_s, 2)
     said = "\n".join(forecast_lines(expected, ["fast", "slow"]))
-    assert "In 2 earlier races here a pair took" in said
+    assert "in 2 earlier races here pairs scattered by" in said
     assert "typical" not in said
     without = race_forecast([], {}, Rule(), confirm=True)
     assert "typical, no earlier race here tells" in "\n".join(forecast_lines(without, ["fast", "slow"]))

@@ -42,6 +42,12 @@ class ScriptedRace:
     def outlook(self, case: str) -> Outlook | None:
         return self.seen
 
+    def rule_of(self, case: str) -> Rule:
+        return self.rule
+
+    def log_ratios(self, case: str, stage: str) -> list[float]:
+        return []
+
     @property
     def verdict(self) -> str | None:
         return self.duels[0].verdict

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from timetrial.analysis.outlook import pair_scatter
+from timetrial.cases.case import Case
 from timetrial.cases.keys import is_callable_word
 from timetrial.errors import InputError
 from timetrial.records import store
@@ -19,44 +20,60 @@ _MACHINE = ("cpu", "cpus", "usable_cpus")
 
 
 @dataclass(frozen=True)
+class Work:
+    """What sides do, as far as the time of a pair depends on it."""
+
+    backends: frozenset[str]
+    networks: frozenset[tuple[str, int | None, str]]  # with batch size and task
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a step of somebody's own is among them."""
+        return any(map(is_callable_word, self.backends))
+
+
+@dataclass(frozen=True)
 class Pace:
     """Medians over races."""
 
     scatter: float  # standard deviation of ln(ratio) between pairs
-    pair_s: float  # seconds that a pair takes
+    pair_s: float | None  # seconds that a pair takes; None: no race did the same work
     races: int
 
 
-def pace_of(results: Path, machine: Mapping[str, Any], backends: list[str]) -> Pace | None:
-    """Of the newest races under `results` on a machine like this one: those of the same `backends`, or else
-    those that have, as these, steps of somebody's own, or none. None: there is no such race."""
-    seen = []
+def work_of(cases: Sequence[Case]) -> Work:
+    """Of cases that may be raced."""
+    works = [one.workload for one in cases]
+    networks = {(work.network, work.batch_size, one.task) for work, one in zip(works, cases, strict=True)}
+    return Work(frozenset(one.backend for one in cases), frozenset(networks))
+
+
+def pace_of(results: Path, machine: Mapping[str, Any], work: Work) -> Pace | None:
+    """Of the newest races of times under `results` on a machine like this one: those of the same work, or
+    else those that have, as these sides, steps of somebody's own, or none. None: there is no such race."""
+    seen: list[tuple[Work, float, float]] = []
     folders = store.newest_first(results) if results.is_dir() else []
     for folder in [one for one in folders if is_race(one)][:RECENT]:
         try:
             record, (pairs, _) = read_race(folder), read_pairs(folder)
         except InputError:
             continue
-        there = record.experiment.machine
-        counting = [one for one in pairs if one.void is None and one.seconds is not None]
-        if not counting or any(there.get(key) != machine.get(key) for key in _MACHINE):
-            continue
-        cases = record.experiment.cases
+        there, counting = record.experiment.machine, [one for one in pairs if one.seconds is not None]
+        is_here = all(there.get(key) == machine.get(key) for key in _MACHINE)
+        is_alike = is_here and not record.isolated and record.metric != "peak_memory"
         scatters = [
             pair_scatter(own, case.id)
-            for case in cases[1:]
+            for case in record.experiment.cases[1:]
             if (own := [one for one in counting if case.id in one.log_ratios])
         ]
-        if scatters:
-            named = sorted({case.backend for case in cases})
-            seen.append((named, max(scatters), median(one.seconds or 0.0 for one in counting)))
-    wanted = sorted(set(backends))
-    same = [one for one in seen if one[0] == wanted]
-    alike = same or [one for one in seen if _has_own(one[0]) == _has_own(wanted)]
+        if is_alike and scatters:
+            cases = record.experiment.cases
+            networks = frozenset((case.network, case.batch_size, case.task) for case in cases)
+            raced = Work(frozenset(case.backend for case in cases), networks)
+            seen.append((raced, max(scatters), median(one.seconds or 0.0 for one in counting)))
+    same = [one for one in seen if one[0] == work]
+    alike = same or [one for one in seen if one[0].is_own == work.is_own]
     if not alike:
         return None
-    return Pace(median(one[1] for one in alike), median(one[2] for one in alike), len(alike))
-
-
-def _has_own(backends: list[str]) -> bool:
-    return any(map(is_callable_word, backends))
+    scatter = median(scatter for _, scatter, _ in alike)
+    return Pace(scatter, median(pair_s for _, _, pair_s in same) if same else None, len(alike))

@@ -63,5 +63,5 @@ class Budget:
         return self._seconds is not None and time.monotonic() >= self._half
 
     def double(self) -> None:
-        """Twice as much from now on."""
+        """Twice as much in all."""
         self._seconds = None if self._seconds is None else 2 * self._seconds

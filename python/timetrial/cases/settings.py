@@ -132,7 +132,7 @@ SETTINGS: dict[str, SettingKind] = {
         "malloc.trim_threshold=1000000000 malloc.mmap_max=0",
         _ENVIRON,
         ("keep", "default"),
-        default="keep in races, for steps of your own, in tune and in pytest; otherwise default",
+        default="keep in races of times, for steps of your own, in tune; otherwise default",
         by="parent",
         of="all",
     ),

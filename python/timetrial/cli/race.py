@@ -129,7 +129,7 @@ def _asked(words: list[str], budget: str | None) -> tuple[Experiment, dict[str, 
 def _forecast(experiment: Experiment, asked: dict[str, Any], results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from timetrial.analysis.pace import pace_of
+    from timetrial.analysis.pace import pace_of, work_of
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.validate import validate
     from timetrial.races.forecast import race_forecast
@@ -145,7 +145,7 @@ def _forecast(experiment: Experiment, asked: dict[str, Any], results: Path, *, a
         names,
         asked["rule"],
         confirm=asked.get("confirm", True),
-        pace=pace_of(results, engine.machine(), [one.backend for one in cases]),
+        pace=pace_of(results, engine.machine(), work_of(cases)),
         budget_s=experiment.spec.measure.budget,
     )
     if as_json:

@@ -82,7 +82,7 @@ def _print(results: Results, *, as_json: bool, columns: list[str]) -> None:
 def _forecast(experiment: Experiment, results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from timetrial.analysis.pace import pace_of
+    from timetrial.analysis.pace import pace_of, work_of
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.estimate import TYPICAL_RATIO_SCATTER, forecast
     from timetrial.experiment.validate import validate
@@ -90,7 +90,7 @@ def _forecast(experiment: Experiment, results: Path, *, as_json: bool) -> None:
 
     engine = real_engine()
     ready = validate(experiment.cases, engine)
-    pace = pace_of(results, engine.machine(), [one.case.backend for one in ready])
+    pace = pace_of(results, engine.machine(), work_of([one.case for one in ready]))
     expected = forecast(experiment, ready, pace.scatter if pace else TYPICAL_RATIO_SCATTER)
     if as_json:
         facts = {**asdict(expected), "cases": len(ready), "launches": expected.launches}

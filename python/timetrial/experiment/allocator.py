@@ -7,28 +7,33 @@ accident of a process's heap: launches of one contender then differ by 5 to 10 %
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from timetrial.cases.spec import Spec
-from timetrial.control.malloc import WHOLE
+from timetrial.control.malloc import VARIABLES, WHOLE
 from timetrial.experiment.experiment import Experiment, build
+
+# By which glibc's allocator is told, or another one takes its place.
+_VARIABLES = {"LD_PRELOAD", "GLIBC_TUNABLES", *VARIABLES.values()}
 
 
 def settled(spec: Spec) -> Spec:
-    """With malloc=keep for every contender of which nothing is said about its allocator. Who names variables
-    for a library that is loaded first may mean another allocator, and is left alone."""
-    if _says(spec.axes) or "LD_PRELOAD" in spec.environment:
+    """With malloc=keep for every contender, unless somebody says something about an allocator: of one side,
+    or in the variables that launches get. Then none is touched: sides differ in what was asked, and in nothing
+    else."""
+    tables = (spec.axes, *spec.contender)
+    if any(map(_says, tables)) or _VARIABLES & set(spec.environment):
         return spec
-    if not any(_says(table) for table in spec.contender):
-        return spec.model_copy(update={"axes": {**spec.axes, WHOLE: "keep"}})
-    tables = [table if _says(table) else {**table, WHOLE: "keep"} for table in spec.contender]
-    return spec.model_copy(update={"contender": tables})
+    return spec.model_copy(update={"axes": {**spec.axes, WHOLE: "keep"}})
 
 
 def with_settled_allocator(experiment: Experiment) -> Experiment:
     """The same experiment, measured so."""
     spec = settled(experiment.spec)
-    return experiment if spec is experiment.spec else build(spec, again=experiment.again)
+    if spec is experiment.spec:
+        return experiment
+    return replace(build(spec, again=experiment.again), remarks=experiment.remarks)
 
 
 def _says(keys: Mapping[str, Any]) -> bool:

@@ -27,9 +27,9 @@ class Sizes:
     most_heats: int  # of a case
     half_width: float | None  # a fraction; None: not asked for, there are as many launches as the user said
     first_one_by_one: bool  # in the first block nobody starts beside another, which tells what a start takes
-    rounds: int  # of a heat, each with a turn of every case
+    rounds: int  # of a heat at least, each with a turn of every case; more come in blocks of as many
     turns_warmup_ns: int  # before a launch takes its turns, at most
-    turns_ns: int  # of all its turns, at most: whoever is slow rides in fewer rounds
+    turns_ns: int  # of all its turns in so many rounds, at most: a slow one rides in fewer
     rule: StopRule  # of a launch that is alone, as are the next two
     min_ns: int  # of a launch that is alone, at least
     budget_ns: int  # of a launch that is alone, at most

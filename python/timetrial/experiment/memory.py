@@ -128,6 +128,11 @@ def _held_bytes(folder: Path, one: ReadyCase) -> int:
         raise MeasurementError(f"{error} What is resumed (--resume) proves it once more.") from None
 
 
+def fit_twice(folder: Path, sides: Sequence[ReadyCase]) -> bool:
+    """Whether the sides may start while as many are still there that end."""
+    return int(2 * MARGIN * sum(_held_bytes(folder, one) for one in sides)) <= available_bytes()
+
+
 def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:
     """Why they cannot be alive together; None: there is room."""
     held = {names[one.case.id]: _held_bytes(folder, one) for one in sides}

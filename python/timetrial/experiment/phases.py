@@ -277,10 +277,11 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         wanted=lambda ridden: shown.wanted(ridden, fewest),
         first=fewest,
     )
-    ridden = run.engine.heat(plans, course)
-    if ridden.ridden is not None:
-        shown.note(ridden.ridden)
-    for one, record in zip(cases, ridden.records(), strict=True):
+    heat = run.engine.heat(plans, course)
+    records = heat.records()
+    if heat.ridden is not None:
+        shown.note(heat.ridden)
+    for one, record in zip(cases, records, strict=True):
         run.progress.done(record)
         _noted(run, one, record)
 

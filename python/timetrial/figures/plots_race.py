@@ -42,7 +42,7 @@ def race_figure(race: Race) -> Figure:
     for row, duel in enumerate(duels):
         points, trace = panels[2 * row], panels[2 * row + 1]
         _points(points, race, duel)
-        _trace(trace, race.rule, duel)
+        _trace(trace, race.rule_of(duel.case), duel)
         points.set_title(f"{duel.challenger}: {verdict_words(race, duel)}", loc="left", fontsize=10)
         points.set_ylabel("against the base [%]")
     for panel in panels:
@@ -83,11 +83,11 @@ def _trace(panel: Axes, rule: Rule, duel: Duel) -> None:
     if not seen:
         return
     panel.plot(counts, _percent([seen[count].location for count in counts]), color=color(0), lw=1.2)
-    for look in [one for one in (*rule.looks, len(values)) if one in seen]:
+    for look in sorted({*rule.looks, len(values)} & seen.keys()):
         low, high = _percent(list(seen[look].interval(rule.confidence_at(look))))
         panel.vlines(look, low, high, color=color(0), lw=2.5, alpha=0.45)
     panel.set_title(
-        "An interval is drawn at each planned look. It can widen from one look to the\n"
+        "An interval is drawn at each look. It can widen from one look to the\n"
         "next: a new pair that lies apart from the others shows that pairs scatter more.",
         loc="left", fontsize=8, color=MUTED,
     )  # fmt: skip

@@ -168,7 +168,7 @@ class Course:
     starts_on: tuple[Processors, ...] = (None,)  # of those who start side by side: each on one of these
     alone: frozenset[int] = frozenset()  # sides that start with nobody beside them: they time something then
     # How many of the rounds it takes: asked behind the `first` ones, and again when those that were wanted
-    # are over; as many as were ridden, or fewer: it ends. None: it takes all.
+    # are over; as many as were ridden, or fewer: it ends. None: it takes the first ones.
     wanted: Callable[[Ridden], int] | None = None
     first: int | None = None
     # Called when all have started, before the first one warms up: what went on beside the starts ends now.
@@ -240,6 +240,8 @@ class Heat:
     def records(self) -> list[LaunchRecord]:
         """A record for each launch, in their order; one that failed has one as well, and the others went on
         (in a race they end, too)."""
+        if self._cancel.is_set():  # and nobody waits for what will not end any more
+            raise KeyboardInterrupt
         try:
             for end in as_completed(self._ends):
                 end.result()
@@ -261,11 +263,6 @@ class Heat:
         self._end_pool.shutdown(wait=False, cancel_futures=True)
         self._pool.shutdown(wait=True)
         self.ended()
-
-
-def run_heat(launches: Sequence[SeatedLaunch], course: Course) -> list[LaunchRecord]:
-    """Runs the launches together, to their ends. A record for each, in their order."""
-    return Heat(launches, course).run().records()
 
 
 def _start(

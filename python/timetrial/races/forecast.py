@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from timetrial.analysis.outlook import pairs_that_decide
 from timetrial.analysis.pace import Pace
 from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, turns_warmup_ns
+from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
+from timetrial.experiment.places import may_start_beside
 from timetrial.experiment.validate import ReadyCase
 from timetrial.races.pair import WARMUP_NS
 from timetrial.statistics.verdict import Rule
@@ -31,6 +33,7 @@ class RaceForecast:
     plain: float  # the effect of a difference that is easy to see, a fraction
     plain_pairs: int | None  # that show that one, without those that confirm it
     plain_s: float | None
+    confirms: bool  # whether it counts a race that confirms the difference
     most_pairs: int  # of the rule, without those of the race that confirms
     most_s: float
     budget_pairs: int | None = None  # that the budget has time for; None: there is none
@@ -48,8 +51,8 @@ def race_forecast(
     """For the sides that can be launched here. `pace`: of earlier races; None: there is none."""
     live = [one for one in ready if one.unavailable is None]
     proofs = {one.case.content_id: one for one in live}.values()
-    proofs_s = max((proof_s(one) for one in proofs), default=0.0) + sum(map(judging_s, proofs))
-    pair_s = pace.pair_s if pace else max(map(start_s, live), default=0.0) + _turns_s(live)
+    proofs_s = sum(map(proof_s, proofs)) / proofs_at_once([*proofs]) + sum(map(judging_s, proofs))
+    pair_s = pace.pair_s if pace and pace.pair_s is not None else _starts_s(live) + _turns_s(live)
     scatter = pace.scatter if pace else TYPICAL_PAIR
     same = pairs_that_decide(0.0, scatter, rule)
     plain = pairs_that_decide(PLAIN, scatter, rule)
@@ -69,6 +72,7 @@ def race_forecast(
         plain=PLAIN,
         plain_pairs=plain,
         plain_s=seconds(plain, twice),
+        confirms=confirm,
         most_pairs=rule.most_pairs,
         most_s=proofs_s + twice * rule.most_pairs * pair_s,
         budget_pairs=None
@@ -77,6 +81,13 @@ def race_forecast(
         if pair_s
         else None,
     )
+
+
+def _starts_s(sides: Sequence[ReadyCase]) -> float:
+    """Of a pair: those that may, start side by side."""
+    beside = [start_s(one) for one in sides if may_start_beside(one, ())]
+    alone = sum(map(start_s, sides)) - sum(beside)
+    return alone + sum(beside) / max(1, side_by_side_at_most(len(beside)))
 
 
 def _turns_s(sides: Sequence[ReadyCase]) -> float:

@@ -75,7 +75,8 @@ class StartedPair:
 def start_pair(
     state: RaceState, sides: Sequence[ReadyCase], stage: Stage, started: Callable[[], None]
 ) -> StartedPair:
-    """A pair from its start to the end of its rounds. `started` is called before anything of it is timed."""
+    """A pair from its start to the end of its rounds. `started` is called before anything of it is timed:
+    what still goes on of the pair before ends then."""
     sessions.check_there(state.folder)
     number, state.next_pair = state.next_pair, state.next_pair + 1
     rng = random.Random(f"{state.experiment.spec.seed} {stage} {number}")
@@ -89,10 +90,11 @@ def start_pair(
         plan = plan_of(state, one, "race", folder, number, position, padding(rng))
         beside = 1 if position in alone else at_once
         plans.append(replace(plan, processors=processors, at_once=beside))
+    if alone or state.isolated:  # nothing passes beside what is timed, nor beside kernels that are tried
+        started()
     began = time.monotonic()
     if state.isolated:
         order = schedule(len(sides), FEWEST, rng)
-        started()
         course = Course([(0,)] * FEWEST)
         heats = []
         for side in order[0]:
@@ -112,7 +114,7 @@ def start_pair(
         alone=alone,
         wanted=wanted,
         first=FEWEST_ROUNDS,
-        started=started,
+        started=(lambda: None) if alone else started,
     )
     heat = state.engine.heat(plans, course)
     return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
@@ -166,7 +168,8 @@ def _compared(
     try:
         for side, challenger in zip(sides[1:], others, strict=True):
             found[side.case.id] = RACED[state.metric].log_ratios(base, challenger)
-            of_round = scatter_of_rounds(round_log_ratios(base, challenger))
+            times = state.metric != "peak_memory"
+            of_round = scatter_of_rounds(round_log_ratios(base, challenger)) if times else None
             if of_round is not None:
                 scatter[side.case.id] = of_round
     except ValueError as error:

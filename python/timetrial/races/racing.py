@@ -14,7 +14,7 @@ from timetrial.experiment.allocator import with_settled_allocator
 from timetrial.experiment.describe import experiment_record
 from timetrial.experiment.engine import Engine, real_engine
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.memory import proofs_at_once, room_for_all
+from timetrial.experiment.memory import fit_twice, proofs_at_once, room_for_all
 from timetrial.experiment.open_files import ensure_open_files
 from timetrial.experiment.resume import (
     as_begun,
@@ -173,20 +173,11 @@ def _ended(state: RaceState) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        try:
-            _end_pair(state)
-        finally:
-            _cancel_pair(state)
+        _end_pair(state)
         raise
-    except BaseException:
-        _cancel_pair(state)
-        raise
-
-
-def _cancel_pair(state: RaceState) -> None:
-    if state.under_way is not None:
-        state.under_way.cancel()
-        state.under_way = None
+    finally:
+        if state.under_way is not None:
+            state.under_way.cancel()
 
 
 def _options(metric: Metric, rule: Rule, *, confirm: bool, isolated: bool) -> str:
@@ -211,6 +202,7 @@ def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
     refused = _prove_all(state)
     if not records.is_race(state.folder):
         _write_race(state, described)
+    state.overlaps = not state.isolated and fit_twice(state.folder, state.sides)
     base = described.cases[0].id
     state.budget.begin()
     if len(state.sides) < 2 or state.sides[0].case.id != base:
@@ -219,7 +211,8 @@ def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
     for one in state.sides[1:]:
         first = state.decision(one.case.id, "judge")
         if first is not None and first.verdict in state.confirms and (ended is None or state.extends):
-            ended = _until_decided(state, "confirm", [one.case.id])
+            later = _until_decided(state, "confirm", [one.case.id])
+            ended = ended or later
     if ended is not None:
         why, words = ended
         return RaceEnd(stop_reason=why, reason=words, seconds=0, extended=state.extended)
@@ -304,13 +297,14 @@ def _until_decided(
         if is_over and stage == "confirm" and state.extends and not state.extended:
             state.budget.double()
             state.extended, is_over = True, False
-        if is_over or not _another_is_certain(state, stage):
+        if is_over or not _another_is_certain(state, stage, challengers):
             _end_pair(state, look=is_over)
         if len(state.void) >= MOST_VOID:
             words = f"{len(state.void)} of {len(state.pairs)} pairs are void; the last: {state.void[-1].void}"
             return "voids", words
         waiting = [one for one in challengers if state.decision(one, stage) is None]
         if not waiting:
+            _end_pair(state)
             return None
         if is_over:
             done = len(state.pairs)
@@ -320,19 +314,22 @@ def _until_decided(
         state.under_way = start_pair(state, sides, stage, started=lambda: _end_pair(state))
 
 
-def _another_is_certain(state: RaceState, stage: Stage) -> bool:
-    """Whether no look comes behind the pair that is under way, nor anything else that may end the race."""
-    pairs = len(state.counting(stage)) + 1
-    return not (state.void or pairs in state.rule.looks or _is_half_time(state, stage))
+def _another_is_certain(state: RaceState, stage: Stage, challengers: list[str]) -> bool:
+    """Whether another pair follows the one that is under way, whatever that one says: no look comes behind
+    it, nor anything else that may end the race, and memory holds the sides twice."""
+    counts = {len(state.log_ratios(one, stage)) + 1 for one in challengers}
+    may_end = state.void or counts & set(state.rule.looks) or _is_half_time(state, stage)
+    return state.overlaps and not may_end
 
 
 def _is_half_time(state: RaceState, stage: Stage) -> bool:
     """Whether the clock asks for a look so that time is left to confirm what it finds."""
     if stage != "judge" or not state.confirms or not state.budget.half_is_over:
         return False
-    return (
-        not any(one.look for one in state.counting(stage)) and len(state.counting(stage)) + 1 >= LEAST_PAIRS
-    )
+    pairs, looks = len(state.counting(stage)) + 1, state.rule.looks
+    # Not in the place of the last look, behind which nothing follows.
+    is_early = pairs >= LEAST_PAIRS and len(looks) > 1 and pairs <= looks[-2]
+    return is_early and not any(one.look for one in state.counting(stage))
 
 
 def _end_pair(state: RaceState, *, look: bool = False) -> None:
@@ -341,7 +338,7 @@ def _end_pair(state: RaceState, *, look: bool = False) -> None:
         return
     look = look or _is_half_time(state, state.under_way.stage)
     pair = state.under_way.ended(state, look=look)
-    records.write_pair(state.folder, pair)
     state.under_way = None
+    records.write_pair(state.folder, pair)
     state.pairs.append(pair)
     state.progress.done(None)

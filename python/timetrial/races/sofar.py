@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 def progress_words(state: RaceState, stage: Stage, waiting: Sequence[str]) -> str:
     """'pair 3 · so far +9.3 % [+1.2, +18.0] · about 2 more pairs, 25 s': before a pair starts."""
-    number = len(state.counting(stage)) + (state.under_way is not None) + 1
+    number = len(state.log_ratios(waiting[0], stage)) + (state.under_way is not None) + 1
     words = [f"pair {number}" if stage == "judge" else f"confirming, pair {number}"]
     seen = [outlook(state.counting(stage), one, state.rule) for one in waiting]
     words += [f"so far {percent_interval(one.estimate, one.low, one.high)}" for one in seen if one]
-    if last := max((one for one in seen if one), key=lambda one: one.needed or 0, default=None):
+    if last := max((one for one in seen if one), key=lambda one: one.needed or math.inf, default=None):
         words.append(needed_words(last))
     return " · ".join(words)
 

@@ -36,6 +36,7 @@ class RaceState:
     confirms: Collection[Verdict]  # which verdicts are raced once more
     extends: bool = False  # the budget doubles, once, where only the confirmation is missing
     extended: bool = False
+    overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
     pairs: list[PairRecord] = field(default_factory=list)  # that have ended

@@ -47,12 +47,12 @@ class RaceRecord(Model):
     experiment: ExperimentRecord
     metric: Metric
     rule: RuleRecord
-    rounds: int  # turns of each side in a pair, at least
+    rounds: int  # turns of each side in a pair, at least, unless they are long
     confirm: bool  # every verdict of `confirms` is raced once more
     confirms: tuple[Verdict, ...] = ("worse",)  # older races: that alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
-    extends: bool = False  # its budget doubled where only the confirmation was missing when it was over
+    extends: bool = False  # its budget may double, once, where only the confirmation is missing
 
 
 class PairRecord(Model):

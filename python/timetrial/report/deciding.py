@@ -49,7 +49,8 @@ def deciding_words(race: Race, duel: Duel) -> str:
     found = needed(race, duel)
     if found is None:
         return coarser_words(race, duel)
-    options = [f"--budget {found.budget}"] if is_out_of_time(race) else []
+    has_budget = (race.record.experiment.spec.get("measure") or {}).get("budget") is not None
+    options = [f"--budget {found.budget}"] if has_budget else []
     if found.pairs > race.rule.most_pairs:
         options.append(f"--most-pairs {found.pairs}")
     what = f"about {found.pairs} pairs would decide it"
@@ -63,7 +64,8 @@ def coarser_words(race: Race, duel: Duel) -> str:
     """Where more pairs are no cure."""
     smallest = math.ceil(100 * (duel.minimal_detectable_effect or 0)) / 100
     asked = f" (--min-effect {smallest:g})" if race.rule.min_effect < smallest <= 1 else ""
-    return f"more work in a step, or a quieter machine, would; or judge more coarsely{asked}"
+    cure = "Put more work into a step, find a quieter machine, or judge more coarsely"
+    return f"no number of pairs would. {cure}{asked}"
 
 
 def is_out_of_time(race: Race) -> bool:

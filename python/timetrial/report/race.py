@@ -274,7 +274,7 @@ def _sides(race: Race, cases: Collection[str]) -> str:
 
 def explain(race: Race, duel: Duel) -> str:
     """A duel in several lines, for a test that failed: both intervals, the pairs, settings, the command."""
-    confidence = _percent(race.rule.confidence_at(duel.pairs))
+    confidence = _percent(race.rule_of(duel.case).confidence_at(duel.pairs))
     base = race.cases[0].id
     title = METRICS[race.metric].title
     lines = [f"{duel.challenger} against {duel.base}, {title}: {verdict_words(race, duel)}"]

@@ -21,12 +21,13 @@ def forecast_lines(expected: RaceForecast, sides: Sequence[str]) -> Iterator[str
     if expected.earlier_races:
         many = "s" if expected.earlier_races != 1 else ""
         races = f"{expected.earlier_races} earlier race{many}"
-        yield f"In {races} here a pair took {pair}, and pairs scattered by {scatter}."
+        yield f"A pair takes about {pair}; in {races} here pairs scattered by {scatter}."
     else:
         yield f"A pair takes about {pair}, pairs scatter by {scatter}: typical, no earlier race here tells."
     yield f"the same       {_when(expected.same_pairs, expected.same_s)}"
     plain = _when(expected.plain_pairs, expected.plain_s)
-    yield f"{100 * expected.plain:.0f} % apart     {plain}, confirmation included"
+    confirmed = ", confirmation included" if expected.confirms and expected.plain_pairs else ""
+    yield f"{100 * expected.plain:.0f} % apart     {plain}{confirmed}"
     yield f"undecided      after {expected.most_pairs} pairs, {seconds(expected.most_s)} at most"
     if expected.budget_pairs is not None:
         many = "s" if expected.budget_pairs != 1 else ""

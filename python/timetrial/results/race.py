@@ -311,15 +311,20 @@ class Race:
         pairs = [one for one in self.pairs if one.stage == stage and case in one.log_ratios]
         return outlook(pairs, case, self.rule)
 
+    def rule_of(self, case: str, stage: Stage = "judge") -> Rule:
+        """The rule with those looks at a challenger that the clock has brought."""
+        return self.rule.looking_at(records.clock_looks(self.pairs, case, stage))
+
     def _judge(self, case: str, stage: Stage) -> Decision | None:
         if self.damaged_pairs:  # looks at other sets of pairs than were planned
             return None
         values, good = self.log_ratios(case, stage), METRICS[self.metric].good
-        found = judge(values, self.rule.looking_at(records.clock_looks(self.pairs, case, stage)), good)
+        rule = self.rule_of(case, stage)
+        found = judge(values, rule, good)
         if found is not None or not self._out_of_time or len(values) < FEWEST:
             return found
         # The time was over, whatever the pairs said: this look stands for the next planned one.
-        return decide(values, self.rule, good, last=True)
+        return decide(values, rule, good, last=True)
 
     @property
     def _out_of_time(self) -> bool:

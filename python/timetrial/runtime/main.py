@@ -203,7 +203,8 @@ def leave_at_once():
 
 def leave_uncollected():
     """A step of somebody's own ends as Python does, with what it asked to be called at exit, but without a
-    last search for cycles: beside PyTorch that takes 0.7 s and frees what the kernel frees anyway."""
+    last search for cycles, which takes 0.7 s beside PyTorch: what only that would finalize, such as a file
+    in a cycle that was never closed, is not."""
     if hasattr(gc, "freeze"):  # Python 3.7
         gc.freeze()
 

@@ -1,10 +1,11 @@
 """The verdict of a race: better, worse, same or inconclusive, from one number per pair of launches.
 
-That number is ln(challenger / base) of the metric. After 4, 6, 8, 11, 16 and 24 pairs (planned looks, no
-others) the 15 % trimmed mean gets Yuen's interval. Each direction may be wrong with a chance of 0.01 in all
-(Bonferroni over looks): 0.0005 at the first look, which is there for differences that nobody can miss,
-0.0015 at each of the next four, 0.0035 at the last, which finds what the scatter of a bad machine hides so
-long. So the interval is one of 99.9 %, 99.7 % and 99.3 %. Then, in this order:
+That number is ln(challenger / base) of the metric. After 4, 6, 8, 11, 16 and 24 pairs (planned looks; the
+clock may put another one in the place of one of them) the 15 % trimmed mean gets Yuen's interval. Each
+direction may be wrong with a chance of 0.01 in all (Bonferroni over looks): 0.0005 at the first look, which
+is there for differences that nobody can miss, 0.0015 at each of the next four, 0.0035 at the last, which
+finds what the scatter of a bad machine hides so long. So the interval is one of 99.9 %, 99.7 % and 99.3 %.
+Then, in this order:
 
     worse, better   the interval excludes 0 and the effect is at least `min_effect` (3 %)
     same            the whole interval lies within +-`equivalence` (5 %)
@@ -34,8 +35,8 @@ LOOKS = (4, 6, 8, 11, 16, 24)
 TRIM = 0.15  # of pairs, at either end: their own values are trimmed means of rounds already
 ERROR = 0.01  # the chance of a false difference in one direction, over all looks
 FIRST_SHARE, LAST_SHARE = 0.05, 0.35  # of ERROR; the looks between share what is left equally
-# Races of version 0.1 had 20 % trimmed, and spent this share of an equal share at each look but the last.
-OLDER_TRIM, OLDER_EARLY = 0.2, 0.8
+# Races of version 0.1 spent this share of an equal share at each look but the last.
+OLDER_EARLY = 0.8
 
 
 def shared_errors(looks: int) -> tuple[float, ...]:
@@ -104,7 +105,7 @@ class Rule:
         if pairs < FEWEST:
             raise ValueError(f"{pairs} pairs; expected {FEWEST} or more, as fewer have no interval")
         looks = [look for look in LOOKS if look < pairs]
-        while looks and 1.5 * looks[-1] < pairs and looks[-1] >= LOOKS[-2]:
+        while looks and 1.5 * looks[-1] < pairs:
             looks.append(int(1.5 * looks[-1]))
         return replace(self, looks=(*looks, pairs), errors=())
 

@@ -29,7 +29,9 @@ class Wishes:
     metric: Metric = TIMES[0]
     seed: int = 1  # of every race and of every launch: weights, order of the data, whose turn it is
     strict: bool = False  # what could not be decided fails
-    budget: float = BUDGET_S  # seconds that a race may take, proofs and confirmation together
+    budget: float = (
+        BUDGET_S  # seconds that a race may take; twice as many where only the confirmation is missing then
+    )
 
 
 def check_slowdown(value: object, where: str) -> float:

@@ -184,7 +184,7 @@ class BenchPlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport | pytest.CollectReport) -> Any:
         """A test whose race decided nothing is not one that passed: it is counted by itself, in yellow."""
-        if report.when != "call" or not report.passed:
+        if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
             return None
         if all(one.status != "undecided" for one in judgements_of(report.user_properties)):
             return None

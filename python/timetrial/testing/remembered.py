@@ -26,7 +26,7 @@ def race_entry(test: str, status: Status, race: Race, duel: Duel, engine: Engine
         "metric": race.metric,
         "unit": "1",
         "direction": METRICS[race.metric].good,
-        "confidence": race.rule.confidence_at(duel.pairs),
+        "confidence": race.rule_of(duel.case).confidence_at(duel.pairs),
         "outcome": "ok" if duel.effect is not None else None,
         "verdict": duel.verdict,
         "status": status,

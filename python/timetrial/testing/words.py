@@ -28,18 +28,19 @@ def duel_words(race: Race, duel: Duel) -> str:
 
 def advice(race: Race, duel: Duel, adjusted: float, rule: Rule) -> str:
     """What to change so that a duel is decided the next time."""
-    from timetrial.report.deciding import is_out_of_time, needed
+    from timetrial.report.deciding import is_out_of_time, needed, pairs_words
 
     if is_out_of_time(race):
         found = needed(race, duel)
         if found is None and not duel.pairs:
             spent = race.seconds or 0.0
-            return f"Its time was over before a pair had ended: --bench-budget={minutes(3 * spent)} may do"
+            budget = f"{max(1, math.ceil(3 * spent / 60))}m"
+            return f"Its time was over before a pair had ended: --bench-budget={budget} may do"
         if found is not None and found.pairs <= rule.most_pairs:
             first = (
                 "before a second race could confirm it"
                 if duel.verdict == "worse"
-                else f"after {duel.pairs} pairs"
+                else f"after {pairs_words(race, duel)}"
             )
             return (
                 f"Its time was over {first}: about {found.budget} would decide it "
@@ -59,11 +60,6 @@ def advice(race: Race, duel: Duel, adjusted: float, rule: Rule) -> str:
             f"max_slowdown={coarser:g}"
         )
     return "Measure on a quieter machine, or give a step more work"
-
-
-def minutes(seconds: float) -> str:
-    """'4m', rounded up."""
-    return f"{max(1, math.ceil(seconds / 60))}m"
 
 
 def with_pytests_cure(text: str) -> str:

@@ -75,8 +75,7 @@ def tune_experiment(
     quiet: bool = False,
 ) -> Tuned:
     """The same, of an experiment; its records are in a folder tune-... of `results`. `memory` in bytes."""
-    if memory is None:
-        experiment = with_settled_allocator(experiment)
+    experiment = with_settled_allocator(experiment)
     space = _space(experiment)
     search = Search(space, experiment.spec.seed)  # without Optuna nothing is begun
     folder = results / f"tune-{secrets.token_hex(4)}"
