@@ -20,8 +20,7 @@ _VARIABLES = {"LD_PRELOAD", "GLIBC_TUNABLES", *VARIABLES.values()}
 
 def settled(spec: Spec) -> Spec:
     """With malloc=keep for every contender, unless somebody says something about an allocator: of one side,
-    or in the variables that launches get. Then none is touched: sides differ in what was asked, and in nothing
-    else."""
+    or in the variables that launches get. Then none is touched: sides differ in what was asked alone."""
     tables = (spec.axes, *spec.contender)
     if any(map(_says, tables)) or _VARIABLES & set(spec.environment):
         return spec
