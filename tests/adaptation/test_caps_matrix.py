@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeEngine
+from fakes import FakeEngine, FakeHeat
 from fakes import network as fake_network
 
 from timetrial.errors import InputError
@@ -56,7 +56,7 @@ def capped(fake: FakeEngine, tmp_path: Path) -> Capped:
             engine,
             launch=launch,
             together=together,
-            heat=lambda plans, course: [launch(plan) for plan in plans],
+            heat=lambda plans, course: FakeHeat([launch(plan) for plan in plans]),
             validate_settings=lambda *_: None,
         )
         return run_experiment(experiment, tmp_path, quiet=True, engine=scripted)

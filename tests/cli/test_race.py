@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +91,23 @@ def test_a_dry_run_says_who_and_how_long(
     monkeypatch.setattr("timetrial.experiment.engine.real_engine", fake.engine)
     done = call("network=mlp", "backend=fast,slow,absent", "threads=1", "--dry-run")
     assert done.exit_code == 0
-    first, unavailable, last = done.stdout.splitlines()
+    first, unavailable, pair, *when = done.stdout.splitlines()
     assert first == "slow, absent against fast: 2 of 3 sides can be raced here."
     assert unavailable.startswith("unavailable: absent: ")
-    assert last.startswith("6 to 24 pairs of launches, about ")
+    assert re.fullmatch(r"A pair takes about .+ by 3\.0 %: typical, no earlier race here tells\.", pair)
+    assert [line.split("  ")[0] for line in when] == ["the same", "10 % apart", "undecided"]
+    assert when[1].endswith("confirmation included")
     assert not fake.log
     assert not (tmp_path / "results").exists()
     facts = json.loads(call(*SIDES, "--dry-run", "--no-confirm", "--json").stdout)
-    assert (facts["sides"], facts["fewest_pairs"], facts["most_pairs"]) == (2, 6, 24)
-    assert 0 < facts["fewest_s"] < facts["most_s"]
-    with_second = json.loads(call(*SIDES, "--dry-run", "--json").stdout)
+    assert (facts["sides"], facts["plain_pairs"], facts["most_pairs"]) == (2, 6, 24)
+    assert facts["budget_pairs"] is None
+    assert 0 < facts["plain_s"] < facts["same_s"] < facts["most_s"]
+    with_second = json.loads(call(*SIDES, "--dry-run", "--json", "--budget", "2m").stdout)
     assert with_second["most_s"] > 1.5 * facts["most_s"]
+    assert with_second["budget_pairs"] >= 1
+    more = json.loads(call(*SIDES, "--dry-run", "--json", "--most-pairs", "40").stdout)
+    assert more["most_pairs"] == 40
 
 
 @pytest.mark.attempt

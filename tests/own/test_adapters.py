@@ -77,7 +77,7 @@ def test_two_environments_side_by_side(
         folder = results.path / speed.folder if not Path(speed.folder).is_absolute() else Path(speed.folder)
         losses = steps_of(speed.record, store.read_stamps(folder), store.read_losses(folder)).loss
         assert set(losses) == {float(version)}
-        [setting] = [one for one in row.settings if one.name != "flush_to_zero"]
+        [setting] = [one for one in row.settings if one.name not in ("flush_to_zero", "malloc")]
         assert (setting.name, setting.effective) == ("python", str(python))
 
 
@@ -145,11 +145,13 @@ def test_bad_input_starts_nothing(project: Write, results_folder: Path, given: l
 
 
 def test_a_race_of_two_functions_and_of_a_stored_row(project: Write, results_folder: Path) -> None:
-    """What a side keeps of a stored case makes the same case again."""
+    """What a side keeps of a stored case makes the same case again; that its allocator kept its memory,
+    too."""
+    from timetrial.experiment.allocator import with_settled_allocator
     from timetrial.races.side import experiment_of, side_of
 
     project("mine.py", "def make():\n    return lambda: None\n")
     results = tt.run(callable="mine:make", launches=1, results=results_folder, quiet=True)
     assert (results.experiment.workloads, results.experiment.peak_flops) == ([], {})
-    again: Any = experiment_of([side_of(results), side_of("mine:make")], {}, 1).cases
+    again: Any = with_settled_allocator(experiment_of([side_of(results), side_of("mine:make")], {}, 1)).cases
     assert [one.case.content_id for one in again] == [results.rows[0].case.id] * 2

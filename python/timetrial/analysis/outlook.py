@@ -26,9 +26,9 @@ MOST_PAIRS = 400  # what takes more than these is not offered
 class Outlook:
     """Effects are challenger over base minus 1."""
 
-    estimate: float
+    estimate: float  # a fraction: 0.05 is 5 % more
     low: float  # of the interval that a verdict would stand on
-    high: float
+    high: float  # its upper end
     pairs: int  # that this stands on
     needed: int | None  # pairs in all that would decide it if the rest were like these; None: no number would
     pair_s: float | None  # seconds that a pair takes; None: not known

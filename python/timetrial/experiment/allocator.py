@@ -6,25 +6,28 @@ accident of a process's heap: launches of one contender then differ by 5 to 10 %
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from timetrial.cases.spec import Spec
 from timetrial.control.malloc import VARIABLES, WHOLE
 from timetrial.experiment.experiment import Experiment, build
 
+KEPT = {WHOLE: "keep"}
 # By which glibc's allocator is told, or another one takes its place.
 _VARIABLES = {"LD_PRELOAD", "GLIBC_TUNABLES", *VARIABLES.values()}
 
 
 def settled(spec: Spec) -> Spec:
-    """With malloc=keep for every contender, unless somebody says something about an allocator: of one side,
-    or in the variables that launches get. Then none is touched: sides differ in what was asked alone."""
+    """With malloc=keep for every contender, unless somebody says something else about an allocator: of one
+    side, or in the variables that launches get. Then none is touched: sides differ as was asked."""
     tables = (spec.axes, *spec.contender)
-    if any(map(_says, tables)) or _VARIABLES & set(spec.environment):
+    said = [{key: value for key, value in table.items() if _is_allocator(key)} for table in tables]
+    if any(one not in ({}, KEPT) for one in said) or _VARIABLES & set(spec.environment):
         return spec
-    return spec.model_copy(update={"axes": {**spec.axes, WHOLE: "keep"}})
+    if KEPT in said[1:]:  # of a row that was measured so before, say
+        tables = [{**table, **KEPT} for table in spec.contender]
+        return spec.model_copy(update={"contender": tables})
+    return spec.model_copy(update={"axes": {**spec.axes, **KEPT}})
 
 
 def with_settled_allocator(experiment: Experiment) -> Experiment:
@@ -35,5 +38,5 @@ def with_settled_allocator(experiment: Experiment) -> Experiment:
     return replace(build(spec, again=experiment.again), remarks=experiment.remarks)
 
 
-def _says(keys: Mapping[str, Any]) -> bool:
-    return any(key == WHOLE or key.startswith(f"{WHOLE}.") for key in keys)
+def _is_allocator(key: str) -> bool:
+    return key == WHOLE or key.startswith(f"{WHOLE}.")
