@@ -25,8 +25,8 @@ def settled(spec: Spec) -> Spec:
     if any(one not in ({}, KEPT) for one in said) or _VARIABLES & set(spec.environment):
         return spec
     if KEPT in said[1:]:  # of a row that was measured so before, say
-        tables = [{**table, **KEPT} for table in spec.contender]
-        return spec.model_copy(update={"contender": tables})
+        kept = [{**table, **KEPT} for table in spec.contender]
+        return spec.model_copy(update={"contender": kept})
     return spec.model_copy(update={"axes": {**spec.axes, **KEPT}})
 
 
