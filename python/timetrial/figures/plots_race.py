@@ -9,7 +9,7 @@ import numpy as np
 
 from timetrial.errors import InputError
 from timetrial.figures.plots_style import MUTED, color, new_figure
-from timetrial.statistics.trimmed import FEWEST, trimmed_mean
+from timetrial.statistics.trimmed import FEWEST, trimmed_location, trimmed_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,20 +75,22 @@ def _points(panel: Axes, race: Race, duel: Duel) -> None:
 
 
 def _trace(panel: Axes, rule: Rule, duel: Duel) -> None:
-    """The estimate after each pair, and at each planned look the interval that it stood on."""
+    """The estimate after each pair, and at each look the interval that it stood on."""
     _bands(panel, rule)
     values = duel.log_ratios
-    counts = list(range(FEWEST, len(values) + 1))
-    seen = {count: trimmed_mean(values[:count], rule.trim) for count in counts}
-    if not seen:
-        return
-    panel.plot(counts, _percent([seen[count].location for count in counts]), color=color(0), lw=1.2)
-    for look in sorted({*rule.looks, len(values)} & seen.keys()):
-        low, high = _percent(list(seen[look].interval(rule.confidence_at(look))))
+    counts = list(range(1, len(values) + 1))
+    panel.plot(
+        counts,
+        _percent([float(trimmed_location(values[:count], rule.trim)) for count in counts]),
+        color=color(0), lw=1.2,
+    )  # fmt: skip
+    for look in sorted(one for one in {*rule.looks, len(values)} if FEWEST <= one <= len(values)):
+        limits = trimmed_mean(values[:look], rule.trim).interval(rule.confidence_at(look))
+        low, high = _percent(list(limits))
         panel.vlines(look, low, high, color=color(0), lw=2.5, alpha=0.45)
+    panel.set_xlim(0.5, len(values) + 0.5)
     panel.set_title(
-        "An interval is drawn at each look. It can widen from one look to the\n"
-        "next: a new pair that lies apart from the others shows that pairs scatter more.",
+        "An interval is drawn at each look. It widens\nwhere a new pair lies apart from the others.",
         loc="left", fontsize=8, color=MUTED,
     )  # fmt: skip
 
