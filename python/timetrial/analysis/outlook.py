@@ -90,14 +90,17 @@ def _looks(rule: Rule) -> Iterator[int]:
 def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
     """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do
     not."""
-    within = [one.scatter[case] ** 2 / len(one.rounds) for one in pairs if case in one.scatter]
-    return math.hypot(between_pairs(pairs, case), math.sqrt(fmean(within) if within else 0.0))
+    return math.hypot(between_pairs(pairs, case), math.sqrt(fmean(_within(pairs, case))))
 
 
 def between_pairs(pairs: Sequence[PairRecord], case: str) -> float:
     """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain."""
-    within = [one.scatter.get(case, 0.0) ** 2 / len(one.rounds) for one in pairs]
-    return launch_scatter([one.log_ratios[case][GATE] for one in pairs], within)
+    return launch_scatter([one.log_ratios[case][GATE] for one in pairs], _within(pairs, case))
+
+
+def _within(pairs: Sequence[PairRecord], case: str) -> list[float]:
+    """Of each pair the variance that its rounds explain; 0 where its record does not have it."""
+    return [one.scatter.get(case, 0.0) ** 2 / max(1, len(one.rounds)) for one in pairs]
 
 
 def _quantile(degrees: int, error: float) -> float:

@@ -1,7 +1,7 @@
 """The allocator of what is compared closely: the same for all sides, and settled.
 
 Left alone, glibc's allocator gives memory back to the kernel and takes it anew in every step, or never, by
-accident of a process's heap: launches of one contender then differ by 5 to 10 % (docs/statistics.md).
+accident of a process's heap, and launches of one contender then differ (docs/statistics.md).
 """
 
 from __future__ import annotations

@@ -221,8 +221,10 @@ class Bench:
 
     def _judge(self, race: Race, duel: Duel, rule: Rule) -> None:
         __tracebackhide__ = True
+        from timetrial.report.deciding import is_out_of_time
+
         words = duel_words(race, duel)
-        if duel.verdict is None and race.end is not None and race.end.stop_reason == "budget":
+        if duel.verdict is None and is_out_of_time(race):
             self._undecided(f"{words}. {advice(race, duel, 1.0, rule)}", race, duel, 1.0)
             return
         if duel.verdict is None:
