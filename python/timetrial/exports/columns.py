@@ -242,6 +242,8 @@ RACES = [
     _fact("pairs", "ratio_p25", "number", "the same from lower quartiles of steps",
           "void, or memory was raced", "1"),
     _text("pairs", "void", "why the pair does not count", "it counts"),
+    _fact("pairs", "seconds", "number", "from its first start to its last turn", "an older record", "s"),
+    _fact("pairs", "turns_s", "number", "of these, its rounds", "older, or sides were alone", "s"),
     _fact("rounds", "round", "integer", "number of the turn in its pair, from 0"),
     _text("rounds", "side", "whose turn it was"),
     _fact("rounds", "steps", "integer", "steps of the turn that count"),

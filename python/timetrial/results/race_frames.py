@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def pairs_frame(race: Race) -> pd.DataFrame:
-    """One line per pair and challenger: number, stage, ratio of the metric, void (why it does not count), and
-    what mean and lower quartile of steps would say."""
+    """One line per pair and challenger: number, stage, ratio of the metric, what mean and lower quartile of
+    steps would say, void (why it does not count), and the seconds that it took, with those of its turns."""
     lines = []
     for pair in race.pairs:
         for case in race.cases[1:]:
@@ -32,6 +32,8 @@ def pairs_frame(race: Race) -> pd.DataFrame:
                     "ratio": math.exp(ratios[GATE]) if GATE in ratios else math.nan,
                     **{f"ratio_{name}": math.exp(value) for name, value in ratios.items() if name != GATE},
                     "void": pair.void,
+                    "seconds": math.nan if pair.seconds is None else pair.seconds,
+                    "turns_s": math.nan if pair.turns_s is None else pair.turns_s,
                 }
             )
     return _frame(lines)
