@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.signal import lfilter
 
 from timetrial.analysis.pairs import judge
 from timetrial.heats.heat import Ridden
@@ -57,11 +58,9 @@ def turns(world: World, rng: np.random.Generator) -> Turns:
     """Of all the rounds that a pair could have, without its launches' own times."""
     found = world.turn * rng.standard_t(3, (MOST, 2)) / math.sqrt(3)
     if world.drift:
-        level = np.empty(2 * MOST)
-        level[0] = world.drift * rng.standard_normal()
-        for place, step in enumerate(rng.standard_normal(2 * MOST - 1), 1):
-            level[place] = 0.95 * level[place - 1] + world.drift * math.sqrt(1 - 0.95**2) * step
-        found += level.reshape(MOST, 2)
+        steps = world.drift * rng.standard_normal(2 * MOST)
+        steps[1:] *= math.sqrt(1 - 0.95**2)
+        found += lfilter([1.0], [1.0, -0.95], steps).reshape(MOST, 2)
     if world.bursts:
         place, flat = 0, found.reshape(-1)
         while place < len(flat):
@@ -88,10 +87,9 @@ def race(world: World, launch: float, effect: float, rng: np.random.Generator) -
     pairs: list[PairRecord] = []
     while True:
         logs = turns(world, rng) + launch * rng.standard_normal(2) + [0.0, math.log1p(effect)]
-        steps = [{0: math.exp(base), 1: math.exp(challenger)} for base, challenger in logs]
-        count, wanted = 2, 2
-        while (wanted := _wanted(steps[:count], pairs)) > count:
-            count = min(wanted, MOST)
+        count = 2
+        while (wanted := _wanted(logs[:count], pairs)) > count:
+            count = wanted
         seconds += START_S + count * ROUND_S
         ratios = (logs[:count, 1] - logs[:count, 0]).tolist()
         pairs.append(_pair(len(pairs), ratios))
@@ -101,7 +99,8 @@ def race(world: World, launch: float, effect: float, rng: np.random.Generator) -
             return Simulated(decision.verdict, len(pairs), rounds, seconds)
 
 
-def _wanted(steps: list[dict[int, float]], pairs: list[PairRecord]) -> int:
+def _wanted(logs: Turns, pairs: list[PairRecord]) -> int:
+    steps = [{0: base, 1: challenger} for base, challenger in np.exp(logs).tolist()]
     ridden = Ridden(START_S, ROUND_S * len(steps), steps)
     return min(wanted_rounds(ridden, pairs, (BASE, CHALLENGER)), MOST)
 
