@@ -34,6 +34,12 @@ class Caution(Enum):
         "took its turns before its steps were steady",
         "Ratios allow for it; for its own time, isolated=true warms each launch up for as long as it needs.",
     )
+    LEAVES_WORK = (
+        "work goes on behind the step: a step returns before all of it is done. What went on behind the last "
+        "step of a turn is counted with the turn",
+        "Wait for the work in the step (jax.block_until_ready, future.result(), thread.join()), or return "
+        "its loss.",
+    )
     ASLEEP = (
         "asleep for a fifth of its step time or more: a step of it waits instead of computing",
         "Look for a sleep, a lock or input and output in the step.",
@@ -232,6 +238,10 @@ class Caution(Enum):
         "whole launches in alternation: {why}",
         "With more memory, or a smaller batch_size, they take turns, which show smaller differences.",
     )
+    ALTERNATE_FOR_HELPERS = (
+        "each side is measured by itself, in alternation: {why}",
+        "Nothing to do: taking turns would give it work that was done while others ran.",
+    )
     RACE_OUT_OF_TIME = ("its time was over after {pairs}: by their scatter {cure}", "")
     RACE_UNDECIDED = ("{pairs} do not decide it: by their scatter {cure}", "")
     AGAINST_ITSELF = (
@@ -245,7 +255,7 @@ class Caution(Enum):
     CONFIRMED = ("confirmed by an independent second race", "Nothing to do.")
     RACED_ONCE = ("not raced a second time, so not confirmed", "Race with --confirm before acting on it.")
     SKEWED = (
-        "{gate} % by median steps, {others}: some steps stall now and then, or a few are much faster",
+        "{gate} % by the time per step, {others}: some steps take much longer than others, and count",
         "Look at every turn: race.rounds().",
     )
     TWO_KINDS = (

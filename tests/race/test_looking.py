@@ -42,12 +42,12 @@ def test_other_statistics_are_compared_as_ratios(raced: Raced, fake: FakeEngine)
     found = raced("backend=fast,slow")
     duel = found.duels[0]
     assert duel.effect is not None
-    near = {"mean": 1.02 * (1 + duel.effect.estimate) - 1, "p25": duel.effect.estimate}
-    far = {"mean": 1.05 * (1 + duel.effect.estimate) - 1, "p25": duel.effect.estimate}
+    near = {"median": 1.02 * (1 + duel.effect.estimate) - 1, "p25": duel.effect.estimate}
+    far = {"median": 1.05 * (1 + duel.effect.estimate) - 1, "p25": duel.effect.estimate}
     for said, expected in ((near, False), (far, True)):
         duel.other_statistics.clear()
         duel.other_statistics.update(said)
-        assert ("by median steps, by their mean" in " ".join(repr(found).split())) is expected
+        assert ("by the time per step, by the median step" in " ".join(repr(found).split())) is expected
 
 
 def test_its_pairs_as_a_table(raced: Raced) -> None:

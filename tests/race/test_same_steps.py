@@ -9,7 +9,7 @@ import pytest
 from launching import make_plan, small_network, words
 
 from timetrial.analysis.pairs import turns_of
-from timetrial.analysis.steps import COLD_STEPS
+from timetrial.heats.lengths import COLD_STEPS
 from timetrial.launch import Course, heat_launches
 from timetrial.results.results import LaunchFiles
 

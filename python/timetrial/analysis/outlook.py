@@ -44,7 +44,7 @@ class Outlook:
 def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | None:
     """Of one challenger, by those of these pairs that count and in which it rode; None: there is none."""
     pairs = [one for one in pairs if case in one.log_ratios]
-    values = [one.log_ratios[case][GATE] for one in pairs]
+    values = [_value(one, case) for one in pairs]
     if not values:
         return None
     scatter, n = pair_scatter(pairs, case), len(values)
@@ -95,7 +95,12 @@ def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
 
 def between_pairs(pairs: Sequence[PairRecord], case: str) -> float:
     """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain."""
-    return launch_scatter([one.log_ratios[case][GATE] for one in pairs], _within(pairs, case))
+    return launch_scatter([_value(one, case) for one in pairs], _within(pairs, case))
+
+
+def _value(pair: PairRecord, case: str) -> float:
+    found = pair.log_ratios[case]
+    return found[GATE] if GATE in found else found["median"]  # of memory, in records of version 0.1
 
 
 def _within(pairs: Sequence[PairRecord], case: str) -> list[float]:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.steps import Steps, steps_of_turns
+from timetrial.records.race import Gate
+from timetrial.statistics.totals import log_ratio
 from timetrial.statistics.trimmed import trimmed_location
 from timetrial.statistics.verdict import Decision, Direction, Rule, decide
 
-GATE = "median"  # of the statistics, the one that verdicts stand on
-STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
+GATE: Gate = "mean"  # of the statistics, the one that verdicts stand on: time per step over whole turns
+OTHERS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {  # of a turn; they leave bursts out
     "median": lambda times: float(np.median(times)),
-    "mean": lambda times: float(np.mean(times)),  # sees what medians hide: a stall now and then
     "p25": lambda times: float(np.quantile(times, 0.25)),
 }
 
@@ -28,15 +29,25 @@ def turns_of(steps: Steps) -> list[npt.NDArray[np.float64]]:
 def step_time_log_ratios(
     base: Sequence[npt.NDArray[np.float64]], challenger: Sequence[npt.NDArray[np.float64]]
 ) -> dict[str, float]:
-    """By statistic: the trimmed mean over rounds of ln(challenger / base). ValueError: a time that is not
-    positive."""
-    found = {}
-    for name, statistic in STATISTICS.items():
-        rounds = [(statistic(b), statistic(c)) for b, c in zip(base, challenger, strict=True)]
-        if not rounds or not all(math.isfinite(b) and math.isfinite(c) and min(b, c) > 0 for b, c in rounds):
-            raise ValueError(f"step times that are not positive: {rounds[:3]}")
+    """By statistic: GATE, the ratio of what all turns of both took; of OTHERS the trimmed mean over rounds of
+    ln(challenger / base). ValueError: a time that is not positive."""
+    pairs = list(zip(base, challenger, strict=True))
+    found: dict[str, float] = {GATE: log_ratio(*(_positive(per_step(side)) for side in (base, challenger)))}
+    for name, statistic in OTHERS.items():
+        rounds = [_positive([statistic(b), statistic(c)]) for b, c in pairs]
         found[name] = float(trimmed_location([math.log(c / b) for b, c in rounds]))
     return found
+
+
+def per_step(turns: Sequence[npt.NDArray[np.float64]]) -> list[float]:
+    """The time per step of each turn [ns]."""
+    return [float(np.mean(turn)) for turn in turns]
+
+
+def _positive(times: list[float]) -> list[float]:
+    if not times or not all(math.isfinite(one) and one > 0 for one in times):
+        raise ValueError(f"step times that are not positive: {times[:3]}")
+    return times
 
 
 def judge(log_ratios: Sequence[float], rule: Rule, good: Direction) -> Decision | None:

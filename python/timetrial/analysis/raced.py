@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 
-from timetrial.analysis.pairs import GATE, STATISTICS, step_time_log_ratios, turns_of
+from timetrial.analysis.pairs import GATE, per_step, step_time_log_ratios, turns_of
 from timetrial.analysis.steps import Steps
 from timetrial.records.metric import Metric
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.totals import round_scatter
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Raced:
 
 def _step_ns(one: Ride) -> float | None:
     turns = turns_of(one.steps())
-    return sorted(STATISTICS[GATE](turn) for turn in turns)[len(turns) // 2] if turns else None
+    return fmean(per_step(turns)) if turns else None
 
 
 def _speed(one: Ride) -> float | None:
@@ -75,11 +77,9 @@ def _memories(base: Ride, challenger: Ride) -> dict[str, float]:
     return {GATE: math.log(held[1] / held[0])}
 
 
-def round_log_ratios(base: Ride, challenger: Ride) -> list[float]:
-    """ln(challenger / base) of the step time, of each round."""
-    statistic = STATISTICS[GATE]
-    rounds = zip(turns_of(base.steps()), turns_of(challenger.steps()), strict=True)
-    return [math.log(statistic(later) / statistic(former)) for former, later in rounds]
+def scatter_of(base: Ride, challenger: Ride) -> float | None:
+    """The standard deviation of ln(challenger / base) of the step time, of one round; None: of too few."""
+    return round_scatter(per_step(turns_of(base.steps())), per_step(turns_of(challenger.steps())))
 
 
 RACED: dict[Metric, Raced] = {

@@ -10,13 +10,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from timetrial.heats.lengths import cold_steps
 from timetrial.records.model import LaunchRecord, Purpose, SegmentKind
 from timetrial.statistics.steady import Steady, find_steady
 
 SEGMENT_BOUNDARY, STEP_BOUNDARY, RESET_BOUNDARY = 0, 1, 6  # TT_SEGMENT, TT_STEP, TT_RESET of recorder.h
 PLAIN: tuple[SegmentKind, ...] = ("warmup", "steady")  # neither a launch's first step nor one with parts
-COLD_STEPS = 2  # of a turn: they find the caches of another contender
-FEWEST_WITH_COLD = 10
 FEWEST_CALM = 3  # turns that nobody disturbed; of fewer, disturbed ones count as well
 
 Value = TypeVar("Value", np.bool_, np.object_)
@@ -100,6 +99,10 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
     found = stamped_steps(
         np.concatenate(own) if own else np.empty(0, np.uint64), [len(one) for one in own] or None
     )
+    ends = np.flatnonzero(np.diff(found.segment, append=len(segments)))
+    turns = [end for end in ends if segments[found.segment[end]].kind == "turn"]
+    for turn, end in zip(record.turns, turns, strict=False):
+        found.duration_ns[end] += turn.behind_ns
     loss = np.full(len(found.duration_ns), np.nan)
     starts = np.searchsorted(found.segment, np.arange(len(segments) + 1))
     for segment, start, end in zip(segments, starts, starts[1:], strict=False):
@@ -134,7 +137,7 @@ def steps_of_turns(steps: Steps) -> list[npt.NDArray[np.int64]]:
     turns = []
     for segment in np.unique(steps.segment[steps.are("turn")]):
         own = np.flatnonzero(steps.segment == segment)
-        warm = own[COLD_STEPS if len(own) >= FEWEST_WITH_COLD else min(1, len(own) - 1) :]
+        warm = own[cold_steps(len(own)) :]
         inner = warm[~steps.first_in_pass[warm]]
         turns.append(inner if len(inner) else warm)
     return turns

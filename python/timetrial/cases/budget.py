@@ -62,6 +62,11 @@ class Budget:
         """Whether half of the time that there is for pieces has passed."""
         return self._seconds is not None and time.monotonic() >= self._half
 
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until it is over; None: there is no end."""
+        return None if self._seconds is None else self._began + self._seconds - time.monotonic()
+
     def double(self) -> None:
         """Twice as much in all."""
         self._seconds = None if self._seconds is None else 2 * self._seconds

@@ -19,17 +19,24 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from timetrial.heats.lengths import (
+    FEWEST_ROUNDS,
+    LONGEST_SPAN_NS,
+    RACE_TURN_NS,
     REPEATS_IN_A_ROUND,
     equal_steps,
+    may_be_longer,
     repeats_of,
     rides_of,
     rides_round,
     turn_steps,
 )
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.rhythm import common_span
 
+Waited = TypeVar("Waited")
 Round = tuple[int, ...]  # each contender once, in the order in which they run
 Processors = frozenset[int] | None  # on which someone starts; None: those on which he rides
 
@@ -58,17 +65,38 @@ class Ride:
 @dataclass(frozen=True)
 class Report:
     """At the end of a turn, or of the warm-up: what a step took, on average over the turn, and whether others
-    took the processors."""
+    took the processors. Behind a warm-up also over how many steps its time repeats, and what goes on while it
+    is stopped, in words."""
 
     step_ns: float
     disturbed: bool = False
+    span: int = 1
+    goes_on: str | None = None
+
+
+class OutOfTimeError(Exception):
+    """A heat reached its deadline; nothing of it is left running."""
+
+
+def _within(deadline: float | None, waiting: queue.SimpleQueue[Waited]) -> Waited:
+    """What comes out of a queue. OutOfTimeError: nothing did before the deadline."""
+    try:
+        return waiting.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
+    except queue.Empty:
+        raise OutOfTimeError from None
 
 
 class Seat:
     """A contender's place. The launch's thread calls wait(); everything else is the heat's."""
 
-    def __init__(self, cancel: threading.Event, started: queue.SimpleQueue[Processors]):
+    def __init__(
+        self,
+        cancel: threading.Event,
+        started: queue.SimpleQueue[Processors],
+        deadline: float | None = None,
+    ):
         self._cancel = cancel
+        self._deadline = deadline
         self._started = started  # gets `starts_on` when its launch has started, or has ended before
         self.starts_on: Processors = None
         self._has_started = False
@@ -121,7 +149,7 @@ class Seat:
         if self.left:
             return None
         self._orders.put(ride)
-        report = self._reports.get()
+        report = _within(self._deadline, self._reports)
         self.left = report is None
         self.raise_error()
         return report
@@ -152,6 +180,8 @@ class Ridden:
     rounds_s: float  # of all rounds together, hand-over included
     # By round: what a step of each contender that rode took, on average over its turn.
     step_ns: Sequence[Mapping[int, float]]
+    span: int = 1  # of a race: steps that its turns are whole multiples of
+    goes_on: Mapping[int, str] = field(default_factory=dict)  # by contender what goes on while it is stopped
 
 
 @dataclass(frozen=True)
@@ -173,6 +203,10 @@ class Course:
     first: int | None = None
     # Called when all have started, before the first one warms up: what went on beside the starts ends now.
     started: Callable[[], None] = lambda: None
+    span: int = 1  # of a race: steps over which the time of a step repeats, as far as earlier pairs tell
+    turn_ns: int = RACE_TURN_NS  # of a race, the shortest turn of more than a step
+    deadline: float | None = None  # on time.monotonic(): OutOfTimeError is raised then
+    longer: Sequence[bool] = ()  # by round, whether short turns of a race take a step more
 
     @property
     def block(self) -> int:
@@ -184,11 +218,15 @@ class Course:
         """Whether all take equal steps and end together."""
         return self.budget_ns is None
 
-    def steps(self, step_ns: Mapping[int, float]) -> dict[int, int]:
+    def steps(self, step_ns: Mapping[int, float], span: int = 1) -> dict[int, int]:
         """Of a turn, for each that is there."""
         if self.is_race:
-            return dict.fromkeys(step_ns, equal_steps(min(step_ns.values())))
+            return dict.fromkeys(step_ns, equal_steps(min(step_ns.values()), span, self.turn_ns))
         return {side: turn_steps(ns) for side, ns in step_ns.items()}
+
+    def more(self, number: int, steps: int, span: int) -> int:
+        """Steps that a turn of this round has beyond `steps`."""
+        return int(number < len(self.longer) and self.longer[number] and may_be_longer(steps, span))
 
     def rides(self, turn_ns: float) -> int:
         """In how many rounds of a block someone with turns of this length rides."""
@@ -201,7 +239,8 @@ SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends
 @dataclass
 class Heat:
     """Launches that run together. `run()` returns behind the last round, `records()` when all have ended.
-    Both raise what a launch raises, and KeyboardInterrupt on Ctrl-C; then nothing is left running."""
+    Both raise what a launch raises, and KeyboardInterrupt on Ctrl-C; run() also OutOfTimeError at the
+    deadline of its course. Then nothing is left running."""
 
     launches: Sequence[SeatedLaunch]
     course: Course
@@ -217,7 +256,7 @@ class Heat:
         as there are processors: what comes behind the rounds is judged, not timed."""
         began = time.monotonic()
         started: queue.SimpleQueue[Processors] = queue.SimpleQueue()
-        self._seats = [Seat(self._cancel, started) for _ in self.launches]
+        self._seats = [Seat(self._cancel, started, self.course.deadline) for _ in self.launches]
         self._pool = ThreadPoolExecutor(len(self.launches), thread_name_prefix="seat")
         self._end_pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
         course, seats = self.course, self._seats
@@ -227,8 +266,8 @@ class Heat:
             # Who starts first is chance, as everything that could favor someone, as far as it may be.
             order = course.rounds[0]
             alone = course.alone if len(course.starts_on) > 1 else frozenset[int]()
-            _start([seats[side] for side in order if side not in alone], started, course.starts_on)
-            _start([seats[side] for side in order if side in alone], started, (None,))
+            _start([seats[side] for side in order if side not in alone], started, course.starts_on, course)
+            _start([seats[side] for side in order if side in alone], started, (None,), course)
             course.started()
             self.ridden = _take_turns(seats, course, began)
             self._ends = [self._end_pool.submit(seat.end) for seat in seats]
@@ -266,13 +305,16 @@ class Heat:
 
 
 def _start(
-    seats: Sequence[Seat], started: queue.SimpleQueue[Processors], starts_on: Sequence[Processors]
+    seats: Sequence[Seat],
+    started: queue.SimpleQueue[Processors],
+    starts_on: Sequence[Processors],
+    course: Course,
 ) -> None:
     waiting = iter(seats)
     for on, seat in zip(starts_on, waiting, strict=False):  # in this order: no seat is lost
         seat.start(on)
     for _ in seats:
-        free = started.get()
+        free = _within(course.deadline, started)
         for seat in seats:
             seat.raise_error()
         for seat in islice(waiting, 1):
@@ -281,27 +323,43 @@ def _start(
 
 def _take_turns(seats: Sequence[Seat], course: Course, began: float) -> Ridden | None:
     warm = {side: seats[side].take_turn(None) for side in course.rounds[0]}
-    there = {side: report.step_ns for side, report in warm.items() if report is not None}
+    there = {side: report for side, report in warm.items() if report is not None}
     if not there or (course.is_race and len(there) < len(seats)):
         return None
     return _run_rounds(seats, course, there, began)
 
 
-def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, float], began: float) -> Ridden:
-    steps = course.steps(step_ns)
+def _is_late(course: Course, steps: Mapping[int, int], step_ns: Mapping[int, float]) -> bool:
+    """Whether another round would end behind the deadline."""
+    round_s = sum(steps[side] * ns for side, ns in step_ns.items()) / 1e9
+    return course.deadline is not None and time.monotonic() + round_s > course.deadline
+
+
+def _run_rounds(seats: Sequence[Seat], course: Course, warm: Mapping[int, Report], began: float) -> Ridden:
+    step_ns = {side: report.step_ns for side, report in warm.items()}
+    goes_on = {side: report.goes_on for side, report in warm.items() if report.goes_on}
+    span = 1
+    if course.is_race:
+        longest = int(LONGEST_SPAN_NS / max(step_ns.values()))
+        span = common_span([course.span, *(report.span for report in warm.values())], longest)
+    steps = course.steps(step_ns, span)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
     repeats = dict.fromkeys(step_ns, 0)
     first = time.monotonic()
     seen: list[dict[int, float]] = []
 
     def ridden() -> Ridden:
-        return Ridden(first - began, time.monotonic() - first, seen)
+        return Ridden(first - began, time.monotonic() - first, seen, span, goes_on)
 
     wanted = course.block
+    if goes_on and course.is_race and len(seats) > 1:
+        return ridden()  # a race of turns would be unfair
     for number, order in enumerate(course.rounds):
         if number == wanted and course.wanted is not None:
             wanted = course.wanted(ridden())
         if number >= wanted:
+            break
+        if number >= FEWEST_ROUNDS and _is_late(course, steps, step_ns):
             break
         if number % course.block == 0 and not course.is_race:
             repeats = {side: left + repeats_of(course.block) for side, left in repeats.items()}
@@ -309,12 +367,13 @@ def _run_rounds(seats: Sequence[Seat], course: Course, step_ns: Mapping[int, flo
         for side in order:
             if side not in steps or not rides_round(number % course.block, rides[side], course.block):
                 continue
-            report = seats[side].take_turn(Ride(steps[side], number))
+            ride = Ride(steps[side] + course.more(number, steps[side], span), number)
+            report = seats[side].take_turn(ride)
             for _ in range(min(repeats[side], REPEATS_IN_A_ROUND)):
                 if report is None or not report.disturbed:
                     break
                 repeats[side] -= 1
-                report = seats[side].take_turn(Ride(steps[side], number))
+                report = seats[side].take_turn(ride)
             if report is not None:
                 seen[-1][side] = report.step_ns
             elif course.is_race:

@@ -14,6 +14,10 @@ RACE_TURN_NS = 20_000_000
 FEWEST_RACE_STEPS = 2
 LONG_RACE_STEP_NS = 30_000_000
 FEWEST_ROUNDS = 2  # of a race, before it is asked how many it wants: one in either order
+COLD_STEPS = 2  # of a turn: they find the caches of another contender; of a short one, one
+FEWEST_WITH_COLD = 10
+FEW_STEPS = 10  # of a turn, of which the share that counts depends on how many there are
+LONGEST_SPAN_NS = 4_000_000_000  # of a turn, so that the periods of both sides end with it
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
 # and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
 # others come and go within one. A step of a second knows no cold caches.
@@ -28,11 +32,27 @@ REPEATED_SHARE = 0.25  # of a contender's turns may be repeated because others d
 REPEATS_IN_A_ROUND = 2  # of one of them: who disturbs for longer is met again in the next round
 
 
-def equal_steps(step_ns: float) -> int:
-    """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs."""
-    if step_ns >= LONG_RACE_STEP_NS:
+def cold_steps(steps: int) -> int:
+    """How many steps at the start of a turn do not count."""
+    return COLD_STEPS if steps >= FEWEST_WITH_COLD else min(1, steps - 1)
+
+
+def equal_steps(step_ns: float, span: int = 1, turn_ns: int = RACE_TURN_NS) -> int:
+    """Steps of a turn in a race, the same for each side; `step_ns` is what the fastest needs. Those that
+    count are a whole multiple of `span`."""
+    if step_ns >= max(LONG_RACE_STEP_NS, turn_ns) and span == 1:
         return 1
-    return min(max(FEWEST_RACE_STEPS, math.ceil(RACE_TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+    steps = min(max(FEWEST_RACE_STEPS, math.ceil(turn_ns / step_ns)), MAX_SEGMENT_STEPS - span - 1)
+    if span == 1:
+        return steps
+    counting = span * math.ceil((steps - 1) / span)
+    return counting + (COLD_STEPS if counting + 1 >= FEWEST_WITH_COLD else 1)
+
+
+def may_be_longer(steps: int, span: int) -> bool:
+    """Whether turns of so many steps take one more in some rounds, by chance: the step that does not count
+    would meet the same phase of a period that nobody has seen in each of them."""
+    return span == 1 and 1 < steps < FEW_STEPS
 
 
 def turn_steps(step_ns: float) -> int:

@@ -140,10 +140,8 @@ class Riding:
         parts = _parts(channel)
         if self.seat is not None:
             found.waited_ns = await_others(self.seat, channel)
-            warning = run_turns(self.seat, channel, parts=parts, taken=found.turns)
+            found.warnings += run_turns(self.seat, channel, parts=parts, taken=found.turns)
             found.stop = "rounds"
-            # The sides of a race warm up alike and are told by their ratio alone.
-            found.warnings += [warning] if warning and channel.plan.purpose != "race" else []
             return
         found.stop = run_alone(channel.runner, channel.watch, channel.plan.measure)
         if parts is not None:

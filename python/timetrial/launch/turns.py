@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timetrial.cautions import Caution
 from timetrial.heats.heat import Report
@@ -14,6 +15,7 @@ from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.records.model import Turn
+from timetrial.statistics.rhythm import span_of
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 # On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
+RHYTHM_STEPS = 160  # show a period of 64, and most bursts
 
 
 def await_others(seat: Seat, channel: Channel) -> int:
@@ -39,9 +42,8 @@ def _go_where_it_rides(seat: Seat, channel: Channel) -> None:
         channel.watch.move(seat.starts_on, channel.plan.processors)
 
 
-def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[Turn]) -> str | None:
-    """From its warm-up to the last turn; the contender runs again when it returns. What to warn of,
-    if anything.
+def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[Turn]) -> list[str]:
+    """From its warm-up to the last turn; the contender runs again when it returns. What to warn of.
 
     Warm-up takes as many steps as it needs. `parts`: steps whose parts are timed, if any. All begin their
     turns with the same step. `taken` gets what was seen of each turn that was finished.
@@ -56,9 +58,12 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         unsteady = steady.label is not None and not steady.accepted
         if steady.accepted or (steady.label is None and steady.blocks >= ENOUGH_BLOCKS):
             break
-        if len(warm) >= FEWEST_WARMUP_STEPS and np.sum(warm) >= measure.warmup_ns:
+        fewest = 1 if channel.unprovable else FEWEST_WARMUP_STEPS
+        if len(warm) >= fewest and np.sum(warm) >= measure.warmup_ns:
             break  # a piece is one step at least: of steps of seconds, all pieces would take minutes
-    step_ns = float(np.median(warm[len(warm) // 2 :]))
+    warm = _until_rhythm(channel, warm)
+    step_ns = float(np.mean(warm[len(warm) // 2 :]))
+    leaves, goes_on = _aftermath(channel, step_ns)
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
         runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept
@@ -66,15 +71,17 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     _go_where_it_rides(seat, channel)  # threads that began since: a runtime may bind them as it was bound
     watch.begin_steady()
     turn_watch = watch.turn_watch()
-    report = Report(step_ns)
+    report = Report(step_ns, span=channel.backend.period or span_of(warm), goes_on=goes_on)
     stopped_ns = 0  # all other time counts: pools spin between the last step and the stop
     while True:
+        behind_ns = watch.until_quiet(runner.spans[-1][1]) if leaves else 0
         process.pause()
         began = time.monotonic_ns()
         if turn_watch.round is not None:
-            taken.append(turn_watch.end())
+            taken.append(turn_watch.end().model_copy(update={"behind_ns": behind_ns}))
             first, last = runner.spans[-1]
-            report = Report((last - first) / runner.segments[-1].steps, disturbed=taken[-1].disturbed)
+            turn_ns = last - first + behind_ns
+            report = Report(turn_ns / runner.segments[-1].steps, disturbed=taken[-1].disturbed)
         ride = seat.wait(report)
         if ride is not None:
             turn_watch.begin(ride.round, watch.habits.cpus)
@@ -85,4 +92,29 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         runner.run_stage(Stage("turn", ride.steps))
     watch.end_steady([one for one in runner.segments if one.kind == "turn"], stopped_ns=stopped_ns)
     process.resume()
-    return Caution.TURNS_UNSTEADY.words() if unsteady else None
+    # The sides of a race warm up alike and are told by their ratio alone.
+    unsteady = unsteady and channel.plan.purpose != "race"
+    return [Caution.TURNS_UNSTEADY.words()] * unsteady + [Caution.LEAVES_WORK.words()] * leaves
+
+
+def _until_rhythm(channel: Channel, warm: NDArray[np.int64]) -> NDArray[np.int64]:
+    """More warm-up where a period of the steps is looked for; all steps of the warm-up."""
+    left_ns = channel.plan.measure.rhythm_ns - int(np.sum(warm))
+    if len(warm) < RHYTHM_STEPS and left_ns > 0:
+        channel.runner.run_stage(Stage("warmup", RHYTHM_STEPS - len(warm), left_ns, left_ns))
+    return channel.runner.durations_ns("warmup")
+
+
+def _aftermath(channel: Channel, step_ns: float) -> tuple[bool, str | None]:
+    """Whether steps of somebody's own leave work behind, and what goes on when no step does."""
+    runner, watch = channel.runner, channel.watch
+    if not channel.unprovable:
+        return False, None
+
+    def single() -> tuple[int, int]:
+        runner.run_stage(Stage("warmup", 1))
+        first, last = runner.spans[-1]
+        return last - first, last
+
+    leaves = watch.leaves_work(runner.spans[-1][1], step_ns, single)
+    return leaves, watch.helpers() if channel.plan.measure.rhythm_ns else None

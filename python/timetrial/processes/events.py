@@ -81,6 +81,7 @@ class Description(Said):
     flags: Annotated[tuple[Word, ...], Few] = ()
     parts: Annotated[tuple[Word, ...], Few] = ()
     samples: Natural | None = None
+    period: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 
 class Ready(Said):

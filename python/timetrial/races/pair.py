@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from timetrial.analysis.raced import RACED, Ride, round_log_ratios
+from timetrial.analysis.raced import RACED, Ride, scatter_of
+from timetrial.cases.keys import is_callable_word
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.validate import ReadyCase
 from timetrial.heats.heat import Course, Heat, Ridden, schedule
-from timetrial.heats.lengths import FEWEST_ROUNDS
-from timetrial.heats.rounds import scatter_of_rounds
+from timetrial.heats.lengths import FEWEST_ROUNDS, RACE_TURN_NS
+from timetrial.processes.left import remove
 from timetrial.races.rounds import FEWEST, MOST, wanted_rounds
 from timetrial.records import race as records
 from timetrial.records import sessions
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from timetrial.records.model import Purpose
 
 WARMUP_NS = 200_000_000  # at most; it ends as soon as the steps are steady
+RHYTHM_NS = 2_500_000_000  # of the first warm-up of somebody's own step, at most
+RHYTHM_SHARE = 20  # of the time that is left, one part
+APART_TURN_NS = 250_000_000  # of sides beside which something goes on: bursts and buffers even out
 
 
 @dataclass
@@ -61,6 +65,7 @@ class StartedPair:
             log_ratios=ratios,
             void=void,
             seconds=self.seconds,
+            span=ridden.span if ridden else 1,
             turns_s=ridden.rounds_s if ridden else None,
             scatter=scatter,
             look=look,
@@ -93,9 +98,11 @@ def start_pair(
     if alone or state.isolated:  # nothing passes beside what is timed, nor beside kernels that are tried
         started()
     began = time.monotonic()
+    deadline = None if state.budget.left_s is None else began + state.budget.left_s
     if state.isolated:
         order = schedule(len(sides), FEWEST, rng)
-        course = Course([(0,)] * FEWEST)
+        turn_ns = APART_TURN_NS if state.goes_on else RACE_TURN_NS
+        course = Course([(0,)] * FEWEST, span=state.span or 1, turn_ns=turn_ns, deadline=deadline)
         heats = []
         for side in order[0]:
             heats.append(state.engine.heat([plans[side]], course))
@@ -103,6 +110,7 @@ def start_pair(
         return StartedPair(number, stage, sides, plans, order, heats, time.monotonic() - began)
     most = FEWEST if state.metric == "peak_memory" else MOST
     order = schedule(len(sides), most, rng)
+    blocks = [rng.random() < 0.5 for _ in range(most // len(sides) + 1)]
     cases = [one.case.id for one in sides]
 
     def wanted(ridden: Ridden) -> int:
@@ -115,9 +123,26 @@ def start_pair(
         wanted=wanted,
         first=FEWEST_ROUNDS,
         started=(lambda: None) if alone else started,
+        span=state.span or 1,
+        longer=[blocks[number // len(sides)] for number in range(most)],
+        deadline=deadline,
     )
     heat = state.engine.heat(plans, course)
+    if heat.ridden is not None and heat.ridden.goes_on:
+        heat.records()
+        remove(records.pair_folder(state.folder, number))
+        _race_apart(state, {sides[place].case.id: words for place, words in heat.ridden.goes_on.items()})
+        return start_pair(state, sides, stage, lambda: None)
     return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
+
+
+def _race_apart(state: RaceState, goes_on: dict[str, str]) -> None:
+    """From here on each side rides alone: what goes on while a side is stopped would be a gift to it."""
+    state.isolated, state.goes_on, state.overlaps = True, True, False
+    words = [f"{words} of {state.names[case]} goes on while it is stopped" for case, words in goes_on.items()]
+    record = records.read_race(state.folder)
+    found = record.model_copy(update={"isolated": True, "why_isolated": "; ".join(words), "goes_on": True})
+    records.rewrite_race(state.folder, found)
 
 
 def plan_of(
@@ -141,11 +166,24 @@ def plan_of(
         seed=spec.seed,
         block=block,
         position=position,
-        measure=Measure(warmup_ns=WARMUP_NS, limits=limits_of(spec)),
+        measure=Measure(
+            warmup_ns=WARMUP_NS,
+            rhythm_ns=_rhythm_ns(state) if purpose == "race" and is_callable_word(one.case.backend) else 0,
+            limits=limits_of(spec),
+        ),
         proof=state.proofs.get(one.case.content_id) if purpose != "proof" else None,
         environment={**spec.environment, **environment},
         contender=one.contender,
     )
+
+
+def _rhythm_ns(state: RaceState) -> int:
+    """How long the steps are looked at for a period: in the first pair, and in each where sides ride apart
+    because of what goes on beside them, whose buffers empty meanwhile."""
+    if state.span is not None and not state.goes_on:
+        return 0
+    left_s = state.budget.left_s
+    return RHYTHM_NS if left_s is None else min(RHYTHM_NS, int(1e9 * max(0.0, left_s) / RHYTHM_SHARE))
 
 
 def _compared(
@@ -168,8 +206,7 @@ def _compared(
     try:
         for side, challenger in zip(sides[1:], others, strict=True):
             found[side.case.id] = RACED[state.metric].log_ratios(base, challenger)
-            times = state.metric != "peak_memory"
-            of_round = scatter_of_rounds(round_log_ratios(base, challenger)) if times else None
+            of_round = None if state.metric == "peak_memory" else scatter_of(base, challenger)
             if of_round is not None:
                 scatter[side.case.id] = of_round
     except ValueError as error:

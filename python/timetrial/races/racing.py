@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from timetrial.analysis.pairs import GATE
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.allocator import with_settled_allocator
@@ -25,6 +26,7 @@ from timetrial.experiment.resume import (
     session,
 )
 from timetrial.experiment.validate import ReadyCase, validate
+from timetrial.heats.heat import OutOfTimeError
 from timetrial.progress import progress, say
 from timetrial.races.pair import plan_of, start_pair
 from timetrial.races.rounds import FEWEST
@@ -107,7 +109,7 @@ def run_race(
             budget = Budget(experiment.spec.measure.budget)
             state = RaceState(
                 experiment, engine, folder, rule, metric, list(ready), names, bar, isolated, budget,
-                confirms if confirm else (), extends,
+                confirms if confirm else (), extends=extends,
             )  # fmt: skip
             return _raced(state, described)
 
@@ -139,7 +141,9 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
             record.isolated,
             Budget(experiment.spec.measure.budget, before.seconds or 0.0),
             record.confirms if record.confirm else (),
-            record.extends,
+            gate=record.rule.gate,
+            goes_on=record.goes_on,
+            extends=record.extends,
             next_pair=records.next_pair(folder),
             pairs=before.pairs,
         )
@@ -251,6 +255,7 @@ def _rule_record(rule: Rule) -> RuleRecord:
         confidence=rule.confidence,
         errors=list(rule.errors),
         trim=rule.trim,
+        gate=GATE,
     )
 
 
@@ -293,10 +298,12 @@ def _until_decided(
     pair says.
     """
     while True:
-        is_over = bool(state.pairs or state.under_way) and not state.budget.allows_another()
+        is_over = state.cut_off or (
+            bool(state.pairs or state.under_way) and not state.budget.allows_another()
+        )
         if is_over and stage == "confirm" and state.extends and not state.extended:
             state.budget.double()
-            state.extended, is_over = True, False
+            state.extended, state.cut_off, is_over = True, False, False
         if is_over or not _another_is_certain(state, stage, challengers):
             _end_pair(state, look=is_over)
         if len(state.void) >= MOST_VOID:
@@ -308,10 +315,14 @@ def _until_decided(
             return None
         if is_over:
             done = len(state.pairs)
-            return "budget", f"its time was over after {done} pair{'s' if done != 1 else ''}"
+            cut = " and within the next" if state.cut_off else ""
+            return "budget", f"its time was over after {done} pair{'s' if done != 1 else ''}{cut}"
         state.progress.next(progress_words(state, stage, waiting))
         sides = [one for one in state.sides if one is state.sides[0] or one.case.id in waiting]
-        state.under_way = start_pair(state, sides, stage, started=lambda: _end_pair(state))
+        try:
+            state.under_way = start_pair(state, sides, stage, started=lambda: _end_pair(state))
+        except OutOfTimeError:
+            state.cut_off = True
 
 
 def _another_is_certain(state: RaceState, stage: Stage, challengers: list[str]) -> bool:

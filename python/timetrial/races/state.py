@@ -15,7 +15,7 @@ from timetrial.progress import QuietProgress
 from timetrial.races.pair import StartedPair
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import Parity
-from timetrial.records.race import PairRecord, Stage, clock_looks
+from timetrial.records.race import Gate, PairRecord, Stage, clock_looks
 from timetrial.statistics.verdict import Decision, Rule, Verdict
 
 
@@ -34,8 +34,11 @@ class RaceState:
     isolated: bool
     budget: Budget
     confirms: Collection[Verdict]  # which verdicts are raced once more
+    gate: Gate = GATE  # of a pair's statistics; of a race that was begun by version 0.1, the median
     extends: bool = False  # the budget doubles, once, where only the confirmation is missing
     extended: bool = False
+    goes_on: bool = False  # beside a side that is stopped: all ride apart
+    cut_off: bool = False  # the budget was over within a pair, which was ended
     overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
@@ -49,12 +52,18 @@ class RaceState:
     def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
         """Of the pairs that count, in order."""
         pairs = self.counting(stage)
-        return [one.log_ratios[challenger][GATE] for one in pairs if challenger in one.log_ratios]
+        gate = self.gate
+        return [one.log_ratios[challenger][gate] for one in pairs if challenger in one.log_ratios]
 
     def decision(self, challenger: str, stage: Stage) -> Decision | None:
         """Of the looks so far; None: more pairs are needed."""
         rule = self.rule.looking_at(clock_looks(self.pairs, challenger, stage))
         return judge(self.log_ratios(challenger, stage), rule, METRICS[self.metric].good)
+
+    @property
+    def span(self) -> int | None:
+        """Over how many steps the time of a step repeats, by the pairs so far; None: there is none."""
+        return max((one.span for one in self.pairs if one.void is None), default=None)
 
     @property
     def void(self) -> list[PairRecord]:

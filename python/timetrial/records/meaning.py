@@ -101,7 +101,7 @@ _DUEL = {
     "minimal_detectable_effect": "a fraction: what so many pairs find in 9 of 10 races",
     "confirmed": "whether an independent second race said the same; null: none was asked for or needed",
     "log_ratios[]": "ln(challenger / base) of each pair that the verdict stands on",
-    "other_statistics": "what the mean and the lower quartile of turns say, as effects",
+    "other_statistics": "what median and lower quartile of turns say, as effects",
     "settings[]": "effective settings that differ between the sides, in words",
 }
 

@@ -85,6 +85,7 @@ class Turn(Model):
     others_cpus: float | None = None
     steal_ratio: float | None = None
     wait_ratio: float | None = None
+    behind_ns: int = 0  # that work went on behind its last step, where steps do not wait for theirs
 
 
 class Passes(Model):

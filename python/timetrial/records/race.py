@@ -22,6 +22,7 @@ from timetrial.records.model import ExperimentRecord, Model
 from timetrial.records.store import read_record, to_bytes, write_begun
 
 Stage = Literal["judge", "confirm"]
+Gate = Literal["median", "mean"]
 Verdict = Literal["better", "worse", "same", "inconclusive"]
 
 RACE_FILE = "race.json"
@@ -38,6 +39,7 @@ class RuleRecord(Model):
     confidence: float
     errors: list[float] | None = None  # of each look, in one direction; None: as in version 0.1
     trim: float = 0.2  # share of pairs that is cut off at either end
+    gate: Gate = "median"  # of `log_ratios`, what verdicts stand on
 
 
 class RaceRecord(Model):
@@ -52,6 +54,7 @@ class RaceRecord(Model):
     confirms: tuple[Verdict, ...] = ("worse",)  # older races: that alone
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
+    goes_on: bool = False  # that is why: something of a side goes on while it is stopped
     extends: bool = False  # its budget may double, once, where only the confirmation is missing
 
 
@@ -69,6 +72,7 @@ class PairRecord(Model):
     turns_s: float | None = None  # of these, its rounds
     # challenger -> standard deviation of ln(challenger / base) of one round
     scatter: dict[str, float] = Field(default_factory=dict)
+    span: int = 1  # its turns are whole multiples of so many steps, behind those that do not count
     look: bool = False  # the clock asked for a look behind it, in the place of the next planned one
 
 
@@ -92,6 +96,12 @@ def clock_looks(pairs: Sequence[PairRecord], challenger: str, stage: Stage) -> l
 def write_race(folder: Path, record: RaceRecord) -> None:
     """race.json."""
     write_begun(folder / RACE_FILE, record)
+
+
+def rewrite_race(folder: Path, record: RaceRecord) -> None:
+    """race.json of a race whose sides cannot take turns, which shows in its first pair."""
+    (folder / RACE_FILE).unlink()
+    write_race(folder, record)
 
 
 def pair_folder(folder: Path, number: int) -> Path:

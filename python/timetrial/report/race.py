@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from timetrial.statistics.intervals import Estimate
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
-_STATISTICS = {"mean": "by their mean", "p25": "by their lower quartile"}
+_STATISTICS = {"median": "by the median step", "mean": "by their mean", "p25": "by the lower quartile"}
 FACTOR_FROM = 1.5  # smaller differences are said in percent
 
 
@@ -190,7 +190,10 @@ def notes(race: Race) -> list[str]:
     found = [*said_of(race.folder, resuming(race.folder, "race")), *race.damaged]
     if race.record.isolated:
         why = race.record.why_isolated
-        found.append(Caution.ALTERNATE_FOR_MEMORY.words(why=why) if why else Caution.ALTERNATE.words())
+        if race.record.goes_on:
+            found.append(Caution.ALTERNATE_FOR_HELPERS.words(why=why))
+        else:
+            found.append(Caution.ALTERNATE_FOR_MEMORY.words(why=why) if why else Caution.ALTERNATE.words())
     contents = [case.id.split("-")[0] for case in race.cases]
     if len(set(contents)) < len(contents):
         found.append(Caution.AGAINST_ITSELF.words())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timetrial.analysis.outlook import Outlook, outlook
-from timetrial.analysis.pairs import GATE, STATISTICS, judge
+from timetrial.analysis.pairs import GATE, OTHERS, judge
 from timetrial.analysis.raced import RACED, Ride
 from timetrial.cautions import Caution
 from timetrial.errors import InputError
@@ -52,7 +52,7 @@ class Duel:
     minimal_detectable_effect: float | None  # a fraction: what so many pairs find in 9 of 10 races
     confirmed: bool | None  # of a difference: by an independent second race; None: not asked for or needed
     log_ratios: list[float]  # ln(challenger / base) of each pair it stands on
-    other_statistics: dict[str, float]  # what the mean and the lower quartile of turns say, as effects
+    other_statistics: dict[str, float]  # what median and lower quartile of turns say, as effects
     settings: list[str]  # effective settings that differ, in words
 
     def to_json(self) -> dict[str, Any]:
@@ -195,8 +195,12 @@ class Race:
         batch_size = next(one.batch_size for one in self.cases if one.id == case)
         return RACED[self.metric].value(Ride(files.record, files.steps, batch_size))
 
-    def log_ratios(self, challenger: str, stage: Stage = "judge", statistic: str = GATE) -> list[float]:
-        """ln(challenger / base) of each pair of a stage that counts, in order. `challenger`: a case's id."""
+    def log_ratios(
+        self, challenger: str, stage: Stage = "judge", statistic: str | None = None
+    ) -> list[float]:
+        """ln(challenger / base) of each pair of a stage that counts, in order. `challenger`: a case's id.
+        `statistic`: one of a pair's; None: the one that verdicts stand on."""
+        statistic = statistic or self.record.rule.gate
         ratios = [one.log_ratios.get(challenger, {}) for one in self.pairs if one.stage == stage]
         return [one[statistic] for one in ratios if statistic in one]
 
@@ -207,7 +211,7 @@ class Race:
         return pairs_frame(self)
 
     def rounds(self) -> pd.DataFrame:
-        """One line per turn: pair, round, side, its median step."""
+        """One line per turn: pair, round, side, its time per step."""
         from timetrial.results.race_frames import rounds_frame
 
         return rounds_frame(self)
@@ -370,9 +374,9 @@ class Race:
 
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}
-        for name in STATISTICS:
+        for name in {GATE, *OTHERS} - {self.record.rule.gate}:
             values = self.log_ratios(case, "judge", name)
-            if name != GATE and len(values) >= FEWEST:
+            if len(values) >= FEWEST:
                 found[name] = math.expm1(trimmed_mean(values, self.rule.trim).location)
         return found
 

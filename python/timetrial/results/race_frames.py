@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.analysis.pairs import GATE, turns_of
+from timetrial.analysis.pairs import turns_of
 from timetrial.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def pairs_frame(race: Race) -> pd.DataFrame:
-    """One line per pair and challenger: number, stage, ratio of the metric, what mean and lower quartile of
-    steps would say, void (why it does not count), and the seconds that it took, with those of its turns."""
-    lines = []
+    """One line per pair and challenger: number, stage, ratio of the metric, what median and lower quartile
+    of steps would say, void (why it does not count), the seconds that it took, and those of its turns."""
+    lines, gate = [], race.record.rule.gate
     for pair in race.pairs:
         for case in race.cases[1:]:
             ratios = pair.log_ratios.get(case.id, {})
@@ -29,8 +29,8 @@ def pairs_frame(race: Race) -> pd.DataFrame:
                     "stage": pair.stage,
                     "base": race.names[race.cases[0].id],
                     "challenger": race.names[case.id],
-                    "ratio": math.exp(ratios[GATE]) if GATE in ratios else math.nan,
-                    **{f"ratio_{name}": math.exp(value) for name, value in ratios.items() if name != GATE},
+                    "ratio": math.exp(ratios[gate]) if gate in ratios else math.nan,
+                    **{f"ratio_{name}": math.exp(value) for name, value in ratios.items() if name != gate},
                     "void": pair.void,
                     "seconds": math.nan if pair.seconds is None else pair.seconds,
                     "turns_s": math.nan if pair.turns_s is None else pair.turns_s,
@@ -40,7 +40,7 @@ def pairs_frame(race: Race) -> pd.DataFrame:
 
 
 def rounds_frame(race: Race) -> pd.DataFrame:
-    """One line per turn: pair, stage, round, side, steps, and the median step of the turn [ns]."""
+    """One line per turn: pair, stage, round, side, steps, and the time per step of the turn [ns]."""
     stages = {pair.number: pair.stage for pair in race.pairs}
     lines: list[dict[str, Any]] = []
     for case in race.cases:
@@ -53,7 +53,7 @@ def rounds_frame(race: Race) -> pd.DataFrame:
                     "round": place,
                     "side": race.names[case.id],
                     "steps": len(turn),
-                    "step_time_ns": float(np.median(turn)),
+                    "step_time_ns": float(np.mean(turn)),
                 }
                 for place, turn in enumerate(turns_of(files.steps()))
             ]

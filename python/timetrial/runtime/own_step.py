@@ -70,7 +70,8 @@ class StepContender(Timed):
         super().__init__(job, step, runtime, recorder_fd)
         self._step = step
         self._known = None  # what the loop calls, once a first result has been seen
-        self._samples = samples_of(step)
+        self._samples = count_of(step, "samples")
+        self._period = count_of(step, "period")
         self._reset = reset_of(step)
 
     def check_wants(self):
@@ -98,6 +99,7 @@ class StepContender(Timed):
             "flags": ["reads_no_data", "unprovable"] + (["resets"] if self._reset else []),
             "parts": [],
             "samples": self._samples,
+            "period": self._period,
         }
 
     def reset(self):
@@ -133,8 +135,11 @@ class StepContender(Timed):
 
 
 def judged(step, result):
-    """(what the loop can call, the loss of this step or None) by what the step returned."""
+    """(what the loop can call, the loss of this step or None) by what the step returned. What computes in the
+    background is waited for: what it returned, or, of a step that returns nothing, what it has changed."""
     if result is None:
+        if pending(state_of(step)):
+            return functools.partial(_waiting_for_state, step), None
         return step, None
     if inspect.isawaitable(result) or inspect.isgenerator(result) or hasattr(result, "__anext__"):
         close(result)
@@ -143,6 +148,10 @@ def judged(step, result):
             "the step returned {}: nothing was computed. Expected a plain function that does the step "
             "and waits for it".format(described(result)),
         )
+    leaves = pending(result)
+    if leaves and (leaves[0] is not result or not _is_number(result)):
+        wait(leaves)
+        return functools.partial(_waited, step), _loss_of(result)
     if hasattr(type(result), "__float__") or hasattr(type(result), "__index__"):
         try:
             return step, float(result)
@@ -151,6 +160,82 @@ def judged(step, result):
     if callable(getattr(result, "item", None)):
         return functools.partial(_item_of, step), float(result.item())
     raise ContenderError("crash", _no_loss(result))
+
+
+def _waited(step):
+    result = step()
+    wait(pending(result))
+    return _loss_of(result)
+
+
+def _waiting_for_state(step):
+    step()
+    wait(pending(state_of(step)))
+
+
+def _is_number(thing):
+    return hasattr(type(thing), "__float__") and getattr(thing, "ndim", 0) == 0
+
+
+def _loss_of(result):
+    """The first number in what a step returned; None where there is none."""
+    for leaf in leaves_of(result):
+        leaf = leaf.result() if callable(getattr(leaf, "result", None)) else leaf
+        if _is_number(leaf) and not isinstance(leaf, bool):
+            return float(leaf)
+    return None
+
+
+# How what computes in the background is waited for: JAX, MXNet, futures of Python and of torch.
+_BACKGROUND = ("jaxlib", "jax", "mxnet", "concurrent", "torch", "distributed")
+WAITS = ("block_until_ready", "wait_to_read", "result", "wait")
+_DEEPEST = 6  # levels of containers in what a step returns or keeps
+_MOST_LEAVES = 100000
+
+
+def leaves_of(thing, depth=0):
+    """What lies in tuples, lists and mappings, however nested."""
+    if isinstance(thing, dict):
+        thing = list(thing.values())
+    if not isinstance(thing, (tuple, list)) or depth >= _DEEPEST:
+        return [thing]
+    return [leaf for one in thing[:_MOST_LEAVES] for leaf in leaves_of(one, depth + 1)]
+
+
+def pending(thing):
+    """What in it can be waited for."""
+    return [leaf for leaf in leaves_of(thing) if _wait_of(leaf) is not None]
+
+
+def _wait_of(leaf):
+    kind = type(leaf)
+    return next((name for name in WAITS if callable(getattr(kind, name, None)) and _is_known(kind)), None)
+
+
+def _is_known(kind):
+    """Whether waiting for it is what its name says: a process or an event of the user's is left alone."""
+    home = (kind.__module__ or "").partition(".")[0]
+    return home in _BACKGROUND
+
+
+def wait(leaves):
+    """Until all of them are computed."""
+    for leaf in leaves:
+        getattr(leaf, _wait_of(leaf))()
+
+
+def state_of(step):
+    """What a step can change: what it is bound to, its closure, and the globals that it names."""
+    function = getattr(step, "__func__", step)
+    found = [vars(own) for own in (getattr(step, "__self__", None), step) if hasattr(own, "__dict__")]
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    known = getattr(function, "__globals__", {})
+    return found + [known[name] for name in names if name in known]
 
 
 def _item_of(step):
@@ -163,16 +248,17 @@ def _no_loss(result):
     )
 
 
-def samples_of(step):
-    """Its attribute `samples`: how many a step trains on; None where it has none."""
-    samples = getattr(step, "samples", None)
-    if samples is None:
+def count_of(step, name):
+    """Its attribute `samples`, how many a step trains on, or `period`, after how many steps its time repeats;
+    None where it has none."""
+    count = getattr(step, name, None)
+    if count is None:
         return None
-    if isinstance(samples, bool) or not hasattr(type(samples), "__index__") or int(samples) < 1:
+    if isinstance(count, bool) or not hasattr(type(count), "__index__") or int(count) < 1:
         raise ContenderError(
-            "crash", "samples of the step is {!r}; expected a whole number, at least 1".format(samples)
+            "crash", "{} of the step is {!r}; expected a whole number, at least 1".format(name, count)
         )
-    return int(samples)
+    return int(count)
 
 
 def reset_of(step):

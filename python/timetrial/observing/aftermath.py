@@ -1,0 +1,86 @@
+"""What a contender still does when its last step has returned: work that nobody waited for, and helpers that
+go on by themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from timetrial.core.observer import Observer
+from timetrial.processes.outcome import LaunchError
+
+POLL_S = 0.001
+BUSY = 0.1  # of a processor: less is a process that waits for its next command
+MOST_S = 5.0  # that work behind the last step may take
+SPIN_NS = 2_000_000  # less than this may be threads that spin before they sleep
+LISTEN_S = 0.12  # helpers that read or compute wake up within this
+FEWEST_WAKES = 2  # of a thread, that are more than its falling asleep
+OF_A_STEP = 0.8  # a single step that returns in less than this share of the usual time has left work behind
+GROWTH = 2.0  # of what follows many steps over what follows one, by which it is work and no spinning
+
+
+def until_quiet(observer: Observer, last_ns: int) -> int:
+    """Waits until no thread of the contender uses a processor. Nanoseconds since its last stamp, `last_ns`;
+    0: it was quiet at once. LaunchError: it does not become quiet."""
+    deadline, busy_until = time.monotonic() + MOST_S, 0
+    before = _own(observer)
+    while True:
+        time.sleep(POLL_S)
+        now = _own(observer)
+        if now.cpu_ns - before.cpu_ns <= BUSY * (now.time_ns - before.time_ns):
+            return max(0, busy_until - last_ns)
+        if time.monotonic() > deadline:
+            raise LaunchError(
+                "wrong",
+                f"its steps return before their work is done: {MOST_S:g} s after the last one the work still "
+                "went on. Wait for it in the step, or return the loss",
+            )
+        before, busy_until = now, now.time_ns
+
+
+@dataclass(frozen=True)
+class _Own:
+    cpu_ns: int
+    time_ns: int
+
+
+def _own(observer: Observer) -> _Own:
+    """CPU time of the threads of the contender itself, and when that was."""
+    threads = observer.read().threads
+    return _Own(sum(one.cpu_ns for one in threads if one.pid == observer.pid), time.monotonic_ns())
+
+
+def leaves_work(
+    observer: Observer, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]
+) -> bool:
+    """Whether steps return before their work is done. `single` runs one step: what it took [ns], and its last
+    stamp; it is asked only where something went on behind the last step."""
+    behind_ns = until_quiet(observer, last_ns)
+    if behind_ns < SPIN_NS:
+        return False
+    taken_ns, ended_ns = single()
+    single_ns = until_quiet(observer, ended_ns)
+    return taken_ns < OF_A_STEP * step_ns or behind_ns > GROWTH * single_ns + SPIN_NS
+
+
+def helpers(observer: Observer) -> str | None:
+    """What goes on although no step does, in words: '4 processes', 'a thread (loader)'. None: nothing. It
+    takes LISTEN_S where there is anything but the thread that takes the steps."""
+    before, pid = observer.read(), observer.pid
+    if len(before.threads) < 2:
+        return None
+    time.sleep(LISTEN_S)
+    known = {one.tid: one for one in before.threads}
+    awake = [
+        (one, one.voluntary_switches - known[one.tid].voluntary_switches)
+        for one in observer.read().threads
+        if one.tid in known and one.tid != pid
+    ]
+    processes = {one.pid for one, wakes in awake if wakes and one.pid != pid}
+    threads = [one.name for one, wakes in awake if wakes >= FEWEST_WAKES and one.pid == pid]
+    if processes:
+        return f"{len(processes)} process{'es' if len(processes) > 1 else ''} that it started"
+    if threads:
+        return f"a thread of it ({threads[0]})" if len(threads) == 1 else f"{len(threads)} threads of it"
+    return None
