@@ -3,15 +3,16 @@ go on by themselves."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from timetrial.core.observer import Observer
 from timetrial.processes.outcome import LaunchError
 
 POLL_S = 0.001
-BUSY = 0.1  # of a processor: less is a process that waits for its next command
+QUIET_LOOKS = 2  # in a row, at which nothing runs
 MOST_S = 5.0  # that work behind the last step may take
 SPIN_NS = 2_000_000  # less than this may be threads that spin before they sleep
 LISTEN_S = 0.12  # helpers that read or compute wake up within this
@@ -20,35 +21,33 @@ OF_A_STEP = 0.8  # a single step that returns in less than this share of the usu
 GROWTH = 2.0  # of what follows many steps over what follows one, by which it is work and no spinning
 
 
-def until_quiet(observer: Observer, last_ns: int) -> int:
-    """Waits until no thread of the contender uses a processor. Nanoseconds since its last stamp, `last_ns`;
-    0: it was quiet at once. LaunchError: it does not become quiet."""
-    deadline, busy_until = time.monotonic() + MOST_S, 0
-    before = _own(observer)
-    while True:
-        time.sleep(POLL_S)
-        now = _own(observer)
-        if now.cpu_ns - before.cpu_ns <= BUSY * (now.time_ns - before.time_ns):
-            return max(0, busy_until - last_ns)
+def until_quiet(pid: int, last_ns: int) -> int:
+    """Waits until no thread of a process runs or is ready to. Nanoseconds since its last stamp, `last_ns`; 0:
+    it was quiet at once. LaunchError: it does not become quiet."""
+    deadline, busy_until, quiet = time.monotonic() + MOST_S, 0, 0
+    while quiet < QUIET_LOOKS:
+        if _runs(pid):
+            busy_until, quiet = time.monotonic_ns(), 0
+        else:
+            quiet += 1
         if time.monotonic() > deadline:
             raise LaunchError(
                 "wrong",
                 f"its steps return before their work is done: {MOST_S:g} s after the last one the work still "
                 "went on. Wait for it in the step, or return the loss",
             )
-        before, busy_until = now, now.time_ns
+        time.sleep(POLL_S)
+    return max(0, busy_until - last_ns)
 
 
-@dataclass(frozen=True)
-class _Own:
-    cpu_ns: int
-    time_ns: int
-
-
-def _own(observer: Observer) -> _Own:
-    """CPU time of the threads of the contender itself, and when that was."""
-    threads = observer.read().threads
-    return _Own(sum(one.cpu_ns for one in threads if one.pid == observer.pid), time.monotonic_ns())
+def _runs(pid: int) -> bool:
+    """By the state of each thread: CPU times grow only with the kernel's tick."""
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
+                    return True
+    return False
 
 
 def leaves_work(
@@ -56,11 +55,11 @@ def leaves_work(
 ) -> bool:
     """Whether steps return before their work is done. `single` runs one step: what it took [ns], and its last
     stamp; it is asked only where something went on behind the last step."""
-    behind_ns = until_quiet(observer, last_ns)
+    behind_ns = until_quiet(observer.pid, last_ns)
     if behind_ns < SPIN_NS:
         return False
     taken_ns, ended_ns = single()
-    single_ns = until_quiet(observer, ended_ns)
+    single_ns = until_quiet(observer.pid, ended_ns)
     return taken_ns < OF_A_STEP * step_ns or behind_ns > GROWTH * single_ns + SPIN_NS
 
 

@@ -162,7 +162,7 @@ class Watch:
 
     def until_quiet(self, last_ns: int) -> int:
         """aftermath.until_quiet() of the contender."""
-        return until_quiet(self._observer, last_ns)
+        return until_quiet(self._observer.pid, last_ns)
 
     def leaves_work(self, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]) -> bool:
         """aftermath.leaves_work() of the contender."""
