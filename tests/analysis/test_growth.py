@@ -108,8 +108,8 @@ def test_pages_of_files_do_not_count() -> None:
 
 
 def heats(rng: np.random.Generator, growth: float, *, other: float = 0.0, noise: float = 0.02) -> list[Any]:
-    """Launches of a side that grows by this fraction beside another one, on a machine that changes between two
-    levels, a quarter apart, and drifts by up to 5 % in a launch."""
+    """Launches of a side that grows by this fraction beside another one, on a machine that changes between
+    two levels, a quarter apart, and drifts by up to 5 % in a launch."""
     found, line = [], np.arange(ROUNDS) / (ROUNDS - 1)
     for _ in range(LAUNCHES):
         is_slow = (np.cumsum(rng.random(ROUNDS) < 0.15) + rng.integers(2)) % 2
@@ -212,6 +212,9 @@ def test_what_still_works_or_learns_does_not_do_nothing() -> None:
     assert not does_nothing(cached, [float("nan")] * 2, [float("nan")] * 2)  # nor one that returns nothing
     assert does_nothing(cached, [2.3, 2.2], [0.4, 0.4])
     assert not does_nothing(slowly, [], [])  # by a fifth only
+    cold = lasting_change(steps((30, 1_500), (3_000, 90)))  # what finds its caches empty at first
+    assert cold is not None
+    assert not does_nothing(cold, [], [])
 
 
 def test_a_change_counts_at_the_same_call_of_every_launch() -> None:

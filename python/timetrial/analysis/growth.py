@@ -25,11 +25,11 @@ BLOCKS = 20  # of the steps of a launch that took no turns
 
 @dataclass(frozen=True)
 class Growth:
-    """Of a case. None: too little to tell."""
+    """Of a case. None: too few steps or launches to tell."""
 
     memory: Trend | None  # bytes
     time: Trend | None  # ns
-    change: Change | None
+    change: Change | None  # of the work, at the same call in every launch; None: there is none
 
     @property
     def words(self) -> list[str]:
@@ -83,14 +83,14 @@ def _time(launches: Sequence[Launch]) -> Trend | None:
     if len(others) == len(times):  # a round in which nobody else rode counts by itself
         pairs = zip(times, others, strict=True)
         found = trend([(steps, ns * np.exp(-np.nan_to_num(slower))) for (steps, ns), slower in pairs])
-        anew = True
     else:
         ends = [[float(np.median(part)) for part in np.array_split(ns, 4)] for _, ns in times]
         limit = (own.last - own.first) / 4
-        anew = all(after[0] < before[-1] - limit for before, after in itertools.pairwise(ends))
-    assert found is not None  # of as many steps
-    grows = own.grows and found.grows and anew and found.last >= LEAST_SHARE * found.first
-    return replace(found, grows=grows)
+        if not all(after[0] < before[-1] - limit for before, after in itertools.pairwise(ends)):
+            return replace(own, grows=False)
+    return found and replace(
+        found, grows=own.grows and found.grows and found.last >= LEAST_SHARE * found.first
+    )
 
 
 def _step_times(launch: Launch) -> tuple[FloatArray, FloatArray]:

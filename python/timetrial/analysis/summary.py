@@ -293,8 +293,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         warnings=Counter(
             [
                 *_missing(speed, experiment),
-                *growth_of(timed).words,
                 *_unsteady(timed),
+                *growth_of(timed).words,
                 *_two_levels(timed),
                 *_hidden(stretch),
                 *_cuda_build(last, experiment),

@@ -29,13 +29,13 @@ TAIL = 0.05  # of all steps, that show where it ends
 
 @dataclass(frozen=True)
 class Trend:
-    """The line that is typical of what the launches show; `grows`: surely, to the end, in every launch."""
+    """The line that is typical of what the launches show."""
 
     per_step: float  # in the unit of the values
-    first: float
-    last: float
+    first: float  # value of the line where the series begins
+    last: float  # and where it ends
     step: int  # number of the last one
-    grows: bool
+    grows: bool  # surely, to its end, in every launch, and by as much as matters
 
 
 def trend(launches: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Trend | None:
@@ -69,10 +69,9 @@ def _chance(series: Sequence[npt.NDArray[np.float64]]) -> float:
 class Change:
     """Steps from number `call` on, counted from 1, take another time than those before, to the last one."""
 
-    call: int
-    before_ns: float
-    after_ns: float
-    steps: int  # of the launch
+    call: int  # number of the first of them
+    before_ns: float  # median step before
+    after_ns: float  # median step from there on
 
 
 def lasting_change(durations_ns: npt.NDArray[np.int64]) -> Change | None:
@@ -93,7 +92,7 @@ def lasting_change(durations_ns: npt.NDArray[np.int64]) -> Change | None:
     at_once = np.log(np.median(times[at - NEIGHBORS : at]) / np.median(times[at : at + NEIGHBORS]))
     if abs(whole) < np.log(CHANGE) or at_once / whole < 2 / 3:
         return None
-    return Change(at + 1, float(np.median(times[:at])), float(np.median(times[at:])), count)
+    return Change(at + 1, float(np.median(times[:at])), float(np.median(times[at:])))
 
 
 def common_change(found: Sequence[Change | None]) -> Change | None:
@@ -107,4 +106,4 @@ def does_nothing(change: Change, first: Sequence[float], last: Sequence[float]) 
     """Whether no work is left behind a change, by its times and losses of the first and last steps."""
     stands_still = len(set(first)) > 1 and last == [last[0]] * len(last)
     is_far = change.before_ns >= NOTHING * change.after_ns
-    return is_far and (change.after_ns <= NOTHING_NS or stands_still)
+    return is_far and (change.after_ns <= NOTHING_NS < change.before_ns or stands_still)

@@ -228,8 +228,7 @@ class Bench:
         --bench=full. Not decided where launches have too few steps to tell.
         """
         __tracebackhide__ = True
-        (side,) = self._checked([side])
-        judging = self._session.judging
+        (side,), judging = self._checked([side]), self._session.judging
         ran = self._session.engine.occupy(side, self.wishes.seed, FULL_LAUNCHES if judging else 1)
         self._must_be_ok(ran)
         grown = ran.growth
