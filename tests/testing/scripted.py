@@ -21,7 +21,7 @@ from timetrial.analysis.outlook import Outlook
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Duel, Side
 from timetrial.records.race import RaceEnd
-from timetrial.statistics.growth import Trend
+from timetrial.statistics.growth import Change, Trend
 from timetrial.statistics.verdict import Effect, Rule, Verdict
 from timetrial.testing.engine import Ran
 
@@ -104,7 +104,7 @@ def _growth(backend: str, launches: int) -> Growth:
         return Growth(None, None, None)
     memory = Trend(4.0 * 2**20, 50.0 * 2**20, 1946.0 * 2**20, 500, backend == "leaks")
     times = Trend(500.0, 1e6, 1.25e6, 500, backend == "slows") if launches >= FEWEST_LAUNCHES else None
-    return Growth(memory, times, None)
+    return Growth(memory, times, Change(151, 2e6, 1e5))
 
 
 @dataclass(frozen=True)
