@@ -104,6 +104,20 @@ class Caution(Enum):
         "does",
         "timetrial show says in which, and how; measure again on a quieter machine.",
     )
+    MEMORY_GROWS = (
+        "memory grows by {size} MB a step ({total} MB at step {step})",
+        "Look for what is kept from step to step: losses with their graphs, outputs, an unbounded cache.",
+    )
+    SLOWS = (
+        "a step becomes slower by {percent} % with each {steps} steps ({whole} % in all that were measured)",
+        "Its time is that of so many steps only: look for what each step goes through again, and grows.",
+    )
+    WORK_CHANGES = (
+        "from call {call} on a step takes {after} ms, before that {before} ms, in every launch: its work "
+        "changes with the number of calls",
+        "Compare its time only when each call does the same: look for input that ends, or a flag; a compiler "
+        "that begins so late does this too.",
+    )
     TWO_GROUPS = (
         "its launches form two groups, {apart} % apart: one number says little about either",
         "Look in timetrial show for what else differs between them, and take more launches.",

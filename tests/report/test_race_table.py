@@ -81,3 +81,15 @@ def test_what_launches_warn_of_names_its_sides(raced: Callable[..., Race]) -> No
     assert one_side.startswith(
         f"slow: took its turns before its steps were steady ({pairs} launches). Ratios"
     )
+
+
+def test_a_side_whose_memory_grows_is_named(raced: Callable[..., Race]) -> None:
+    race = raced("backend=fast,slow")
+    for launch in race.launches[race.cases[1].id]:
+        file = launch.folder / "record.json"
+        record = json.loads(file.read_text("utf-8"))
+        for place, segment in enumerate(record["segments"]):
+            segment |= {"rss_bytes": (90 + 24 * place) << 20, "mapped_bytes": 60 << 20}
+        file.write_text(json.dumps(record), encoding="utf-8")
+    (said,) = [one for one in notes(Race(race.folder)) if "grows" in one]
+    assert said.startswith("slow: memory grows by 2 MB a step (246 MB at step 100). Look for what is kept")

@@ -3,7 +3,8 @@
 Races against the base: `same`, `faster`, `slower` (confirmed), `unconfirmed`, `barely` (slower, confirmed,
 with the weakest p-value that the rule lets pass), `unclear` (inconclusive), `bounded` (inconclusive, yet
 surely not 5 % slower), `broken` (could not be judged). Launches: `crash`, `absent` (unavailable), `mistaken`
-(bad input), `lazy` (accuracy 0.5), `chancy` (accuracy falls with the seed), `fat` (300 MB).
+(bad input), `lazy` (accuracy 0.5), `chancy` (accuracy falls with the seed), `fat` (300 MB), `leaks` (4 MB a
+step), `slows` (25 % over its steps), `short` (too few steps to tell whether it grows).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from timetrial.analysis.growth import FEWEST_LAUNCHES, Growth
 from timetrial.analysis.outlook import Outlook
 from timetrial.errors import InputError, Unavailable
 from timetrial.races import Duel, Side
 from timetrial.records.race import RaceEnd
+from timetrial.statistics.growth import Change, Trend
 from timetrial.statistics.verdict import Effect, Rule, Verdict
 from timetrial.testing.engine import Ran
 
@@ -96,6 +99,14 @@ def _duel(base: Side, challenger: Side) -> Duel:
     }[backend]
 
 
+def _growth(backend: str, launches: int) -> Growth:
+    if backend == "short":
+        return Growth(None, None, None)
+    memory = Trend(4.0 * 2**20, 50.0 * 2**20, 1946.0 * 2**20, 500, backend == "leaks")
+    times = Trend(500.0, 1e6, 1.25e6, 500, backend == "slows") if launches >= FEWEST_LAUNCHES else None
+    return Growth(memory, times, Change(151, 2e6, 1e5))
+
+
 @dataclass(frozen=True)
 class ScriptedEngine:
     results: Path
@@ -151,6 +162,7 @@ class ScriptedEngine:
             side.name,
             accuracies=accuracies.get(str(backend), [0.97] * facts.get("seeds", 1)),
             peak_bytes=(300 if backend == "fat" else 50) * 2**20,
+            growth=_growth(str(backend), facts.get("launches", 1)),
             folder="records/7f3a",
             again="timetrial run ...",
         )

@@ -87,6 +87,8 @@ def test_memory_is_the_most_of_its_launches(engine: RealEngine, fake: FakeEngine
     ran = engine.occupy(side("fast"), 1, launches=2)
     assert purposes(fake)[:3] == ["proof", "speed", "speed"]
     assert ran.peak_bytes == 50 * 2**20
+    assert ran.growth is not None
+    assert ran.growth.words == []
 
 
 def test_a_race_is_a_race_of_timetrial(engine: RealEngine) -> None:

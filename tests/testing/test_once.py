@@ -155,6 +155,45 @@ def test_what_needs_no_clock_is_judged(inner: Inner, assertion: str, failure: st
     result.stdout.no_fnmatch_line("*not judged*")
 
 
+GROWTH = """
+    def test_it(bench):
+        bench.assert_no_growth(bench.train("mlp", backend="{backend}"))
+    """
+
+
+@pytest.mark.parametrize(
+    ("backend", "option", "outcome", "words"),
+    [
+        ("leaks", "--bench=once", "failed", "memory grows by 4 MB a step (1946 MB at step 500)"),
+        ("leaks", "--bench=full", "failed", "memory grows by 4 MB a step (1946 MB at step 500)"),
+        ("slows", "--bench=full", "failed", "a step becomes slower by 0.5 % with each 10 steps (25 %*)"),
+        ("slows", "--bench=once", "passed", None),  # one launch tells nothing of time
+        ("same", "--bench=full", "passed", None),
+    ],
+)
+def test_growth_is_red_with_its_slope(
+    inner: Inner, backend: str, option: str, outcome: str, words: str | None
+) -> None:
+    result = inner(GROWTH.format(backend=backend), option)
+    result.assert_outcomes(**{outcome: 1})
+    if words:
+        result.stdout.fnmatch_lines([f"E*AssertionError: {backend} network=mlp: {words}"])
+    line = "1 timing assertion not judged*" if option == "--bench=once" and outcome == "passed" else "*"
+    result.stdout.fnmatch_lines([line])
+    assert [call["launches"] for call in inner.calls()] == [3 if option == "--bench=full" else 1]
+
+
+@pytest.mark.parametrize("option", ["--bench=once", "--bench=full"])
+def test_growth_of_too_few_steps_is_not_decided(inner: Inner, option: str) -> None:
+    result = inner(GROWTH.format(backend="short"), option)
+    words = "short network=mlp: its launches have too few steps to tell whether it grows"
+    result.stdout.fnmatch_lines([f"UNDECIDED test_inner.py::test_it: {words}", "*1 not decided*"])
+    assert result.ret == 0
+    strict = inner(GROWTH.format(backend="short"), option, "--bench-strict")
+    strict.assert_outcomes(failed=1)
+    strict.stdout.fnmatch_lines([f"E*AssertionError: {words}"])
+
+
 def test_every_seed_must_learn(inner: Inner) -> None:
     test = """
         def test_it(bench):

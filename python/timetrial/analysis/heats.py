@@ -57,11 +57,12 @@ def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
 @dataclass(frozen=True, eq=False)
 class Level:
     """The step time of a launch in the quiet rounds of its heat; ln(time) of its turn in each round, NaN
-    where it did not ride; and which rounds its level is taken from."""
+    where it did not ride; which rounds its level is taken from; and ln(how slow others of the heat were)."""
 
     step_ns: float
     turns: FloatArray
     counted: npt.NDArray[np.bool_]
+    others: FloatArray
 
     def error_against(self, other: Level) -> float:
         """Standard error of ln(ratio) of two launches of one heat, by how their rounds scatter: 1.25 times
@@ -93,9 +94,13 @@ def levels_of(launches: Sequence[TurnTimes]) -> list[Level]:
             left = times[:, place] - rounds
             alone = not np.isfinite(left).any()  # nobody else rode in its rounds
             found[place] = np.nanmedian(times[:, place] if alone else left)
+    slower = times - np.nanmedian(times, axis=0)
+    rode, sums = np.isfinite(slower), np.nansum(slower, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where nobody else rode
+        others = (sums - np.nan_to_num(slower)) / (rode.sum(axis=1, keepdims=True) - rode)
     return [
-        Level(float(np.exp(level)), own, np.ones_like(quiet) if few else quiet)
-        for level, own, few in zip(found, times.T, seldom, strict=True)
+        Level(float(np.exp(level)), own, np.ones_like(quiet) if few else quiet, rest)
+        for level, own, few, rest in zip(found, times.T, seldom, others.T, strict=True)
     ]
 
 

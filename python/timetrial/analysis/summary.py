@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from timetrial.analysis.cpus import cpus_used, idle_threads
 from timetrial.analysis.distribution import Distribution
+from timetrial.analysis.growth import growth_of
 from timetrial.analysis.heats import Level, TurnTimes, levels_of
 from timetrial.analysis.learning import with_accuracy
 from timetrial.analysis.page_faults import unequal_page_faults
@@ -31,6 +32,7 @@ from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchR
 from timetrial.records.reference import default_reference, facts_of, matches
 from timetrial.statistics.accuracy import Discordance
 from timetrial.statistics.dispersion import two_levels
+from timetrial.statistics.growth import Change
 from timetrial.statistics.intervals import Estimate, positive_location
 from timetrial.statistics.steady import across_launches
 from timetrial.toml import as_values
@@ -48,6 +50,7 @@ class Launch:
     answers: npt.NDArray[np.int32] | None = field(default=None, compare=False)
     turns: TurnTimes | None = field(default=None, compare=False)  # None: it was alone
     level: Level | None = None  # in the quiet rounds of its heat
+    change: Change | None = None  # of a step of the user's own, from some call on
 
     def __repr__(self) -> str:
         return f"Launch({self.record!r} in '{self.folder}')"
@@ -160,7 +163,7 @@ class Summary:
 def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summary:
     """Rows in the order of the experiment's cases."""
     by_case: dict[str, list[Launch]] = {case.id: [] for case in experiment.cases}
-    launches = _with_levels(launches)
+    launches = with_levels(launches)
     for launch in launches:
         by_case.setdefault(launch.record.case, []).append(launch)
     # A repeated case (A/A) has the same content, so the proof of the first is its proof too.
@@ -190,12 +193,13 @@ def _cut_short(experiment: ExperimentRecord, rows: Sequence[Row]) -> list[str]:
     return [Caution.OUT_OF_TIME.words(most=most, asked=experiment.launches)]
 
 
-def _with_levels(launches: Sequence[Launch]) -> list[Launch]:
-    """Launches of heats with their levels there."""
+def with_levels(launches: Sequence[Launch]) -> list[Launch]:
+    """Launches of heats, or of the pairs of a race, with their levels there."""
     heats: dict[int, list[int]] = {}
     for number, one in enumerate(launches):
-        if one.turns is not None and one.record.heat is not None and one.counts:
-            heats.setdefault(one.record.heat, []).append(number)
+        heat = one.record.block if one.record.purpose == "race" else one.record.heat if one.counts else None
+        if one.turns is not None and heat is not None:
+            heats.setdefault(heat, []).append(number)
     found = list(launches)
     for members in heats.values():
         if len(members) < 2:
@@ -290,6 +294,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
             [
                 *_missing(speed, experiment),
                 *_unsteady(timed),
+                *growth_of(timed).words,
                 *_two_levels(timed),
                 *_hidden(stretch),
                 *_cuda_build(last, experiment),

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from timetrial.control.libraries import ChosenLibrary
 from timetrial.launch.plan import Limits
 from timetrial.processes.outcome import LaunchError
 
+ANEW = (
+    "give it an iterator that begins again (itertools.cycle, or a new DataLoader iterator), a step is called "
+    "as often as measuring needs"
+)
+_ENDED = "StopIteration"
+_PLACE = re.compile(r" \([^() ]+:\d+\)")
+
 
 def in_segment(failure: LaunchError, steps: int, limits: Limits, patience_s: float) -> LaunchError:
     """Which step it was that failed, after so many; what gives a slow one more time. `patience_s`: how long
     the first one was waited for."""
     if failure.command in ("run", "parts"):
+        if _ENDED in failure.reason:  # out of the step, or of a generator of its
+            place = "".join(_PLACE.findall(failure.reason)[-1:])
+            return failure.saying(f"its input was used up at step {steps + 1}{place}: {ANEW}")
         return failure.saying(f"{failure.reason} at step {steps + 1}")
     if failure.outcome != "hang":
         return failure

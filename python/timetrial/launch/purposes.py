@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from timetrial.agreement.passes import PASSED_PURPOSES, check_resets
+from timetrial.analysis.steps import PLAIN
 from timetrial.contenders.registry import Contender
 from timetrial.heats.heat import Seat
 from timetrial.launch.alone import run_alone
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, detailed_stage
+from timetrial.launch.explained import ANEW
 from timetrial.launch.found import Found
 from timetrial.launch.gate import Gate
 from timetrial.launch.learning import run_learning, run_resources
@@ -26,6 +28,7 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.proof.parity import unproven
 from timetrial.questions.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
+from timetrial.statistics.growth import NEIGHBORS, does_nothing, lasting_change
 
 
 class Purpose(Protocol):
@@ -85,6 +88,7 @@ class Timed:
             channel.begin_passes()
         self.part.run(channel, found)
         self._end_passes(channel, found)
+        self._check_work(channel)
         self._check_accounts(channel, found)
         channel.watch.read_float_modes()
         self._check_end(channel, found)
@@ -98,6 +102,19 @@ class Timed:
             found.warnings += [words for words in (runner.passes.warning, said) if words]
         if channel.plan.case.task == "train" and not channel.unprovable:
             found.subnormals = count_subnormals(channel.contact("judged"))
+
+    def _check_work(self, channel: Channel) -> None:
+        """LaunchError where a step of the user's own does nothing any more: what it takes is no step time."""
+        runner, files = channel.runner, channel.files
+        if not channel.unprovable or self.contender.kind != "callable":
+            return
+        change = lasting_change(runner.durations_ns("first", *PLAIN, "turn"))
+        if change and does_nothing(change, files.first_losses, files.read_losses(files.losses - NEIGHBORS)):
+            raise LaunchError(
+                "wrong",
+                f"from call {change.call} on it does nothing any more, after steps of "
+                f"{change.before_ns / 1e6:.1g} ms: where its input was used up, {ANEW}",
+            )
 
     def _check_accounts(self, channel: Channel, found: Found) -> None:
         """Whether stamps and CPU time go together, in launches that are timed."""

@@ -294,6 +294,7 @@ class SegmentRunner:
                 losses=len(losses),
                 cpu_ns=said.cpu_ns if said else None,
                 rss_bytes=said.rss_bytes if said else None,
+                mapped_bytes=said.mapped_bytes if said else None,
                 window_bytes=said.window_bytes if said else 0,
                 sequence_steps=said.sequence_steps if said else None,
                 resets=len(stamped.reset_ns),

@@ -126,6 +126,7 @@ class SegmentDone(Done):
     window_bytes: Natural = 0
     cpu_ns: Natural | None = None
     rss_bytes: Natural | None = None
+    mapped_bytes: Natural | None = None
     sequence_steps: Natural | None = None
 
 

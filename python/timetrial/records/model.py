@@ -63,6 +63,7 @@ class Segment(Model):
     losses: int
     cpu_ns: int | None = None
     rss_bytes: int | None = None
+    mapped_bytes: int | None = None  # of these, as in a phase
     window_bytes: int = 0
     # Of sequences, that its steps computed, useful or not. None: the contender does not count them.
     sequence_steps: int | None = None

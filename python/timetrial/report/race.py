@@ -217,6 +217,8 @@ def notes(race: Race) -> list[str]:
     for case in race.cases:
         for words in unequal_faults(_faults(race, case.id)):
             said.append(f"{race.names[case.id]}: {advised(words)}")
+    for side, grown in race.growth.items():
+        said += [f"{race.names[side]}: {advised(words)}" for words in grown.words]
     for remark in noise([one.record for launches in race.launches.values() for one in launches]):
         said.append(f"{_sides(race, remark.cases)}: {advised(remark.text)}")
     return [*said, *_of_launches(race)]

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timetrial.analysis.growth import Growth, growth_of
 from timetrial.analysis.outlook import Outlook, outlook
 from timetrial.analysis.pairs import GATE, OTHERS, judge
 from timetrial.analysis.raced import RACED, Ride
+from timetrial.analysis.summary import with_levels
 from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.records import race as records
@@ -19,7 +21,7 @@ from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import CaseRecord, LaunchRecord, Parity
 from timetrial.records.race import PairRecord, Stage
 from timetrial.results.names import side_names
-from timetrial.results.results import LaunchFiles
+from timetrial.results.results import LaunchFiles, analyzed
 from timetrial.statistics.dispersion import coarse_tick_ns
 from timetrial.statistics.intervals import Estimate, positive_location
 from timetrial.statistics.trimmed import FEWEST, trimmed_mean
@@ -184,6 +186,15 @@ class Race:
     def values(self, case: str) -> list[float]:
         """The metric of each launch of a side, in its unit."""
         return [value for one in self.launches[case] if (value := self._value(case, one)) is not None]
+
+    @cached_property
+    def growth(self) -> dict[str, Growth]:
+        """Case id -> what grows from step to step in its launches of pairs that count."""
+        launches = [analyzed(one) for own in self.launches.values() for one in own]
+        launches = launches if self.record.isolated else with_levels(launches)
+        return {
+            case.id: growth_of([one for one in launches if one.record.case == case.id]) for case in self.cases
+        }
 
     def coarse_tick_ns(self) -> int | None:
         """The tick of the clock, where it is too coarse for the steps of a side; None: it is fine."""

@@ -23,6 +23,7 @@ from timetrial.records import sessions, store
 from timetrial.records.model import TIMED, ExperimentRecord, LaunchRecord
 from timetrial.records.reference import facts_of
 from timetrial.records.samples import Samples, read_samples
+from timetrial.statistics.growth import lasting_change
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,7 +257,9 @@ def analyzed(files: LaunchFiles) -> Launch:
     counting = times.counting if times is not None and is_steady else steady_before_turns(steps)
     answers = store.read_answers(files.folder) if record.evaluations else None
     phases = phases_of(record, steps, counting)
-    return Launch(record, times, str(files.folder), phases, answers, turn_times(record, steps))
+    is_own = "unprovable" in record.backend.get("flags", ())
+    change = lasting_change(steps.duration_ns) if is_own else None  # what else there is shows its work
+    return Launch(record, times, str(files.folder), phases, answers, turn_times(record, steps), change=change)
 
 
 def _selects(facts: dict[str, Any], axes: dict[str, Any]) -> bool:

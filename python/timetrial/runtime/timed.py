@@ -68,7 +68,7 @@ class Timed(object):
         )
         done["cpu_ns"] = _cpu_ns() - cpu_before - done.pop("reset_cpu_ns")
         self._pass_done = done.pop("pass_done")
-        done["rss_bytes"] = resident_bytes()
+        done["rss_bytes"], done["mapped_bytes"] = resident_bytes(), mapped_bytes()
         done["window"] = int(window)
         if computed_before is not None:
             done["sequence_steps"] = self._adapter.sequence_steps - computed_before

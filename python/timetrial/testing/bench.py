@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pytest
@@ -219,13 +219,38 @@ class Bench:
         words = f"{ran.name}: peak memory {ran.peak_bytes / 2**20:.1f} MB, allowed {most / 2**20:.1f} MB"
         self._assert("memory", ran.peak_bytes <= most, words, ran, ran.peak_bytes)
 
+    @_plainly
+    def assert_no_growth(self, side: Side) -> None:
+        """Fails if the side's memory grows from step to step, or if its steps become slower.
+
+        Memory: its own, by at least a page a step and 1 MB in all, to the end of each launch; judged always,
+        by one launch or with --bench=full three. Time: by 5 % or more over the steps of each launch, with
+        --bench=full. Not decided where launches have too few steps to tell.
+        """
+        __tracebackhide__ = True
+        (side,), judging = self._checked([side]), self._session.judging
+        ran = self._session.engine.occupy(side, self.wishes.seed, FULL_LAUNCHES if judging else 1)
+        self._must_be_ok(ran)
+        grown = ran.growth and replace(ran.growth, change=None)  # which is no growth
+        if grown is not None and grown.words:
+            words = f"{ran.name}: {'; '.join(grown.words)}"
+            self._fail("growth", words, f"{words}\n{evidence(ran)}", ran=ran, value=ran.peak_bytes)
+        if grown is None or grown.memory is None or (judging and grown.time is None):
+            words = f"{ran.name}: its launches have too few steps to tell whether it grows"
+            self._undecided("growth", words, f"{words}\n{evidence(ran)}", ran=ran)
+        elif judging:
+            self._note("growth", "passed", f"{ran.name}: neither memory nor step time grows", ran=ran)
+        else:
+            self._not_judged("growth")
+
     def _judge(self, race: Race, duel: Duel, rule: Rule) -> None:
         __tracebackhide__ = True
         from timetrial.report.deciding import is_out_of_time
 
         words = duel_words(race, duel)
         if duel.verdict is None and is_out_of_time(race):
-            self._undecided(f"{words}. {advice(race, duel, 1.0, rule)}", race, duel, 1.0)
+            words, chance = f"{words}. {advice(race, duel, 1.0, rule)}", 1.0
+            self._undecided("not slower", words, race.explain(), chance, race=race, duel=duel)
             return
         if duel.verdict is None:
             self._fail("not slower", words, race.explain(), race=race, duel=duel)
@@ -241,13 +266,16 @@ class Bench:
             )
             self._fail("not slower", words, f"{race.explain()}\n{accidental}", chance, race=race, duel=duel)
         else:
-            self._undecided(f"{words}. {advice(race, duel, adjusted, rule)}", race, duel, chance)
+            words = f"{words}. {advice(race, duel, adjusted, rule)}"
+            self._undecided("not slower", words, race.explain(), chance, race=race, duel=duel)
 
-    def _undecided(self, words: str, race: Race, duel: Duel, chance: float) -> None:
+    def _undecided(
+        self, assertion: Assertion, words: str, text: str, p_value: float | None = None, **found: Any
+    ) -> None:
         __tracebackhide__ = True
         if self.wishes.strict:
-            self._fail("not slower", words, race.explain(), chance, race=race, duel=duel)
-        self._note("not slower", "undecided", words, chance, race=race, duel=duel)
+            self._fail(assertion, words, text, p_value, **found)
+        self._note(assertion, "undecided", words, p_value, **found)
 
     def _again(self) -> str:
         full = "--bench=full " if self._session.judging else ""

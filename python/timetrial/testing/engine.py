@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from timetrial.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
+    from timetrial.analysis.growth import Growth
     from timetrial.experiment.experiment import Experiment
     from timetrial.races import Race, Side
     from timetrial.records.metric import Metric
@@ -30,6 +31,7 @@ class Ran:
     reason: str | None = None
     accuracies: Sequence[float] = ()  # one per seed
     peak_bytes: int | None = None  # resident, while steady; the most of all launches
+    growth: Growth | None = None  # of launches that were timed
     folder: str = ""
     again: str = ""  # the command that launches it once more, if there is one
 
@@ -183,6 +185,7 @@ def _all_found(race: Race) -> None:
 
 
 def _ran(results: Results, again: str) -> Ran:
+    from timetrial.analysis.growth import growth_of
     from timetrial.results.names import side_names
 
     names = side_names(results.experiment.cases)
@@ -196,6 +199,7 @@ def _ran(results: Results, again: str) -> Ran:
         reason=failed.reason if failed else None,
         accuracies=[one.evaluations[-1].accuracy for one in records if one.evaluations],
         peak_bytes=max(peaks, default=None),
+        growth=growth_of([one for one in results.rows[0].launches if one.counts]),
         folder=str(results.path),
         again=again,
     )

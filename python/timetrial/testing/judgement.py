@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Assertion = Literal["not slower", "race", "learns", "memory"]
+Assertion = Literal["not slower", "race", "learns", "memory", "growth"]
 # raced: bench.race(), which leaves the judgement to the test.
 # undecided: a race ended without an answer, which --bench-strict fails.
 Status = Literal["passed", "failed", "undecided", "raced", "not judged"]
@@ -44,7 +44,7 @@ class Judgement:
     @property
     def timing(self) -> bool:
         """Whether it is about a time, and so needs a race."""
-        return self.assertion in ("not slower", "race")
+        return self.assertion in ("not slower", "race", "growth")
 
     def as_property(self) -> tuple[str, str]:
         """An entry of a report's user_properties."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from timetrial.testing.engine import Engine, Ran
     from timetrial.testing.judgement import Assertion, Status
 
-_METRICS: dict[Assertion, str] = {"learns": "accuracy", "memory": "peak_memory"}
+_METRICS: dict[Assertion, str] = {"learns": "accuracy", "memory": "peak_memory", "growth": "peak_memory"}
 
 
 def race_entry(test: str, status: Status, race: Race, duel: Duel, engine: Engine) -> dict[str, Any]:
