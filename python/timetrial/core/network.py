@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from timetrial.core import _core
+from timetrial.core.errors import NetworkError
 from timetrial.errors import InputError, nearest
 
 Task = Literal["train", "gradient", "forward"]
@@ -303,7 +304,7 @@ _FOREIGN = {
 
 
 def _check_kind(node: object) -> None:
-    """InputError: the kind has a framework's spelling (`Conv2d`, `MaxPooling2D`, `linear`)."""
+    """NetworkError: the kind has a framework's spelling (`Conv2d`, `MaxPooling2D`, `linear`)."""
     kind = node.get("kind") if isinstance(node, dict) else None
     if not isinstance(kind, str) or _core.layer_traits(kind) is not None:
         return
@@ -311,7 +312,7 @@ def _check_kind(node: object) -> None:
     meant = {**{one.name.replace("_", ""): one.name for one in layer_kinds()}, **_FOREIGN}.get(plain)
     if meant is not None:
         name = cast(dict[str, object], node).get("name")
-        raise InputError(f"layer '{name}' has the unknown kind '{kind}'. Did you mean '{meant}'?")
+        raise NetworkError(f"layer '{name}' has the unknown kind '{kind}'. Did you mean '{meant}'?")
 
 
 @dataclass(frozen=True)
