@@ -58,6 +58,7 @@ def test_what_the_caller_has_and_a_contender_lacks_gets_a_hint(launch: Launch, l
     assert bool(hint) == ("environment." in str(record.reason))
 
 
+@pytest.mark.effect("setup")
 def test_setup_runs_before_the_steps_module_is_imported(launch: Launch, project: Write) -> None:
     project("before.py", "import os\ndef prepare():\n    os.environ['READY'] = '3'\n")
     text = "import os\nREADY = float(os.environ['READY'])\ndef make():\n    return lambda: READY\n"
