@@ -127,7 +127,6 @@ def test_what_blocks_hold_is_of_their_thread_and_while_they_last() -> None:
 
 def torch_in(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(get_default_dtype=lambda: f"torch.{dtype}"))
-    monkeypatch.delitem(sys.modules, "jax", raising=False)
 
 
 def proof(**fields: Any) -> LaunchRecord:

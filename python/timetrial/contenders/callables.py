@@ -35,8 +35,7 @@ def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str], 
     """The file of the module of "package.module:function"; None where the module is no file.
 
     Asks the interpreter itself, which reads the source and runs none of the user's code: a module may need
-    the launch's environment, or take long. `sys_path`: what it imports from beside its own. `key`: whose
-    value the word is.
+    the launch's environment, or take long. `sys_path`: what it imports from too. `key`: for the words.
 
     InputError: no such module, no such name, or one that cannot be a factory without arguments.
     """

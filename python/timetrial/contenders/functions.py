@@ -94,11 +94,11 @@ def shown(word: str) -> str:
 def short_names(words: Iterable[str]) -> dict[str, str]:
     """Each word of a carried function -> its name, with a number where several of these words have it."""
     carried = [word for word in dict.fromkeys(words) if shown(word) != word]
-    names, found = [shown(word) for word in carried], {}
-    for place, word in enumerate(carried):
-        name = names[place]
-        found[word] = f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
-    return found
+    names = [shown(word) for word in carried]
+    return {
+        word: f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
+        for place, (word, name) in enumerate(zip(carried, names, strict=True))
+    }
 
 
 def _check_call(function: Callable[..., Any]) -> None:

@@ -17,8 +17,7 @@ from timetrial.runtime.loaded import state_of
 
 
 def not_carried(case: Case, record: LaunchRecord) -> list[str]:
-    """Sentences, by a launch of a case that is a step of the user's own: of its process's number of threads,
-    and of what libraries keep that both have imported. Imports nothing."""
+    """Sentences, by a launch of a step of the user's own, of threads and of libraries that both have loaded."""
     if not is_callable_word(case.backend):
         return []
     threads = [] if "threads" in case.settings else list(_variables(record)) or list(_threads(record))
@@ -33,8 +32,7 @@ def _variables(record: LaunchRecord) -> Iterator[tuple[str, str]]:
 
 
 def _threads(record: LaunchRecord) -> Iterator[tuple[str, str]]:
-    """Of libraries that both have loaded, where this process has another number of threads than processors:
-    a step may have set its own."""
+    """Of libraries with another number than there are processors: a step may have set its own."""
     there = {one.path: one.threads for one in record.libraries if one.threads is not None}
     usual, found = (None, len(allowed_cpus())), dict[int | None, list[str]]()
     for one in (library.facts() for library in Libraries().loaded()):

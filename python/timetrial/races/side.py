@@ -134,8 +134,7 @@ def _of_launches(sides: Sequence[Side], common: Mapping[str, Any]) -> dict[str, 
 def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -> Experiment:
     """The experiment whose cases are these sides, in this order. `common` holds for all of them; what
     `tt.settings` holds around the caller, for those that say nothing of it."""
-    inherited = {key: value for key, value in held().items() if key not in common}
-    inherited = {key: value for key, value in inherited.items() if any(key not in one.keys for one in sides)}
+    inherited = {k: v for k, v in held().items() if k not in common and any(k not in s.keys for s in sides)}
     sides = [Side({**inherited, **side.keys}) for side in sides]
     for side in sides:
         for key, value in side.keys.items():

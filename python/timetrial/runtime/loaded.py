@@ -32,7 +32,6 @@ _STATE = (
     ("torch.get_default_dtype", "torch.float32", "torch.set_default_dtype({})"),
     ("torch.are_deterministic_algorithms_enabled", "False", "torch.use_deterministic_algorithms({})"),
     ("torch.get_float32_matmul_precision", "highest", "torch.set_float32_matmul_precision('{}')"),
-    ("jax.config.jax_enable_x64", "False", "jax.config.update('jax_enable_x64', {})"),
 )
 
 
