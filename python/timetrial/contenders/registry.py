@@ -250,7 +250,7 @@ def _words_of(word: str, case: Case) -> dict[str, str]:
     setup = case.settings.get(SETUP)
     if setup is not None and not is_callable_word(setup):
         raise InputError(
-            f'{SETUP} is {setup!r}; expected a function that is called first, "package.module:function"'
+            f"{SETUP} is {setup!r}; expected a function that is called first, package.module:function"
         )
     return {"callable": word, **({} if setup is None else {SETUP: setup})}
 

@@ -17,7 +17,7 @@ from timetrial.runtime.loaded import state_of
 
 
 def not_carried(case: Case, record: LaunchRecord) -> list[str]:
-    """Sentences, by a launch of a step of the user's own, of threads and of libraries that both have loaded."""
+    """Sentences, by a launch of a step of the user's own, of threads and of what libraries keep."""
     if not is_callable_word(case.backend):
         return []
     threads = [] if "threads" in case.settings else list(_variables(record)) or list(_threads(record))
