@@ -146,8 +146,7 @@ def callable_word(value: object) -> str:
     return value
 
 
-# Names by which packages are imported.
-_MEANT = {"torch": "pytorch", "tf": "tensorflow"}
+_MEANT = {"torch": "pytorch", "tf": "tensorflow"}  # names by which packages are imported
 
 
 def backend_name(word: Any) -> Any:
