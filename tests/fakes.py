@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.cases.case import Case, Workload
+from timetrial.cases.case import NO_NETWORK, Case, Workload
+from timetrial.cases.keys import is_callable_word
 from timetrial.core.network import LeastBytes
 from timetrial.errors import InputError, Unavailable
 from timetrial.experiment.engine import Engine
@@ -161,6 +162,9 @@ class FakeEngine:
         )
 
     def resolve(self, case: Case) -> Any:
+        if is_callable_word(case.backend):
+            flags = ("reads_no_data", "unprovable")
+            return SimpleNamespace(kind="callable", fingerprint="0", flags=flags)
         if case.backend not in BACKENDS:
             raise InputError(f"There is no backend '{case.backend}'.")
         if case.backend == "absent":
@@ -177,6 +181,8 @@ class FakeEngine:
         return SimpleNamespace(description={"dataset": workload.dataset}, reads_data=reads_data)
 
     def check(self, workload: Workload) -> Any:
+        if workload.network == NO_NETWORK:
+            return SimpleNamespace(network=None, samples=0, has_accuracy=False)
         if workload.batch_size > 1437:
             raise InputError(f"batch_size is {workload.batch_size}, but there are 1437 images.")
         graph = SimpleNamespace(

@@ -188,6 +188,8 @@ class Caution(Enum):
         "{dataset} is not ready here: {other} in its place",
         "timetrial datasets list says what brings it.",
     )
+    HELD = ("{settings}, as tt.settings holds", "Ask for others by name where that is not meant.")
+    NOT_CARRIED = ("{what} here, and not in contenders, which start afresh: {cure} carries it", "")
     OUT_OF_TIME = (
         "its time was over after {most} of {asked} launches each: more time tells more (budget)",
         "Give it a larger --budget, or none.",

@@ -79,6 +79,15 @@ print({(one.threads, one.kernel) for one in tt.libraries() if one.vendor == "Ope
     assert settings.beyond_environment == []
 
 
+def test_variables_of_a_case_are_taken_home(tmp_path: Path) -> None:
+    one, _ = Experiment.load(callable="mine:make", **{"environment.A": ["007", "x"]}).cases
+    settings = RowSettings([], recorded(one.case))
+    assert (settings.environment(), settings.beyond_environment) == ({"A": "007"}, [])
+    (tmp_path / "home.toml").write_text(settings.to_toml(), encoding="utf-8")
+    [again] = Experiment.load(str(tmp_path / "home.toml")).cases
+    assert again.case.settings == one.case.settings
+
+
 def test_what_no_variable_can_say_is_named() -> None:
     [case] = Experiment.load(
         network="mlp", dataset="synthetic", backend="onednn", affinity="0", **{"onednn.max_cpu_isa": "avx2"}

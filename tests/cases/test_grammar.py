@@ -77,3 +77,12 @@ def test_says_no(words: list[str], message: str) -> None:
 )
 def test_a_written_word_reads_the_same(values: list[Any]) -> None:
     assert parse_words([to_word("key", values)]) == (None, {"key": values})
+
+
+def test_a_backend_may_go_by_the_name_that_is_imported() -> None:
+    from timetrial.experiment.experiment import load_words
+
+    experiment = load_words(["network=mlp", "backend=torch,tf@2.21.0,torch7", "reference=torch"])
+    backends = [one.case.backend for one in experiment.cases]
+    assert backends == ["pytorch", "tensorflow@2.21.0", "torch7"]
+    assert experiment.spec.measure.reference == {"backend": "pytorch"}

@@ -74,6 +74,16 @@ def test_threads_are_judged_by_library_and_kernel(
     assert (mismatch([setting]) is not None) == (status == "ignored")
 
 
+def test_pools_that_hear_no_number_are_told_what_holds_them() -> None:
+    setting = judge("threads", "1", evidence(None, [1.0, 0.9], 2))
+    first = min(os.sched_getaffinity(0))
+    assert mismatch([setting]) == "threads asked 1, working 2"
+    assert mismatch([setting], own_step=True) == (
+        "threads asked 1, working 2: pools of Python's and XLA's hear of no number; "
+        f"affinity={first} in place of it holds them"
+    )
+
+
 def test_too_much_processor_time_is_ignored_whoever_says_otherwise() -> None:
     setting = judge("threads", "2", evidence("2", [1.5, 0.9], 2))  # a thread that the kernel counts double
     assert setting.status == "ignored"

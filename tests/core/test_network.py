@@ -68,6 +68,13 @@ def test_the_job_form_means_the_same_network(network: core.Network) -> None:
             "layer 'fc' (dense) needs a flat input (N, F); 'pool' gives (8, 4, 2, 2): put a flatten",
         ),
         (lambda n: n[0].update(kind="conv2"), "unknown kind 'conv2'. Did you mean 'conv2d'?"),
+        (
+            lambda n: n[0].update(kind="Conv2d"),
+            "'conv' has the unknown kind 'Conv2d'. Did you mean 'conv2d'?",
+        ),
+        (lambda n: n[0].update(kind="MaxPooling2D"), "Did you mean 'max_pool2d'?"),
+        (lambda n: n[0].update(kind="linear"), "unknown kind 'linear'. Did you mean 'dense'?"),
+        (lambda n: n[0].update(kind="lineer"), "unknown kind 'lineer'. Known:"),
         (lambda n: n[0]["attributes"].update(kernel=7), "7x7 kernel"),
         (lambda n: n[0]["attributes"].update(kernel=[3, 3, 3]), "kernel = [3, 3, 3]"),
         (lambda n: n[0]["attributes"].update(kernel={"h": 3}), "expected a number"),

@@ -92,7 +92,8 @@ def make():
 """,
         threads="1",
     )
-    assert (record.outcome, record.reason) == ("mismatch", "threads asked 1, working 2"), words(record)
+    assert record.outcome == "mismatch", words(record)
+    assert (record.reason or "").startswith("threads asked 1, working 2")
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")

@@ -8,6 +8,7 @@ import fakes
 import pytest
 from fakes import FakeEngine
 
+import timetrial as tt
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
@@ -71,10 +72,42 @@ def test_what_belongs_to_launches_is_common_to_the_sides() -> None:
     spec = experiment_of(sides, {"network": "mlp", "progress_timeout_s": 90}, seed=1).spec
     assert spec.environment == {"DATA": "/data"}
     assert (spec.measure.start_timeout_s, spec.measure.progress_timeout_s) == (600, 90)
-    with pytest.raises(
-        InputError, match=r"differ in environment.DATA \('/data', '/other'\): it holds for every"
-    ):
-        experiment_of([sides[0], sides[1].replace(**{"environment.DATA": "/other"})], {"network": "mlp"}, 1)
+    with pytest.raises(InputError, match=r"differ in start_timeout_s \(600, 60\): it holds for every"):
+        experiment_of([sides[0], sides[1].replace(start_timeout_s=60)], {"network": "mlp"}, 1)
+
+
+def test_variables_in_which_sides_differ_are_settings_of_each() -> None:
+    sides = [Side({"backend": "eigen", "environment.DATA": "/data"}), side_of("onednn")]
+    given = {"network": "mlp", "environment.MODE": "fast"}
+    experiment = experiment_of(sides, given, seed=1)
+    assert experiment.spec.environment == {"MODE": "fast"}
+    assert [one.case.settings for one in experiment.cases] == [{"environment.DATA": "/data"}, {}]
+    again = experiment_of([Side(keys) for keys in map(dict, experiment.spec.contender)], given, seed=1)
+    assert [one.case.id for one in again.cases] == [one.case.id for one in experiment.cases]
+    experiment = experiment_of(sides, {**given, "environment.DATA": "/other"}, seed=1)
+    assert [one.case.settings for one in experiment.cases] == [
+        {"environment.DATA": path} for path in ("/data", "/other")
+    ]
+    experiment = load_words(["network=mlp", "backend=eigen", "environment.DATA=/data,/other"])
+    assert list(side_names([one.case for one in experiment.cases]).values()) == [
+        "eigen environment.DATA=/data", "eigen environment.DATA=/other",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="HOME lies inside the launch's folder"):
+        load_words(["network=mlp", "backend=eigen", "environment.HOME=/a,/b"])
+
+
+def test_what_tt_settings_holds_is_the_sides_unless_they_say_otherwise() -> None:
+    with tt.settings(threads=1), tt.settings(flush_to_zero=True):
+        experiment = experiment_of([side_of("eigen"), side_of("onednn")], {"network": "mlp"}, seed=1)
+        own = experiment_of([Side({"backend": "eigen", "threads": 2}), side_of("eigen")], {}, seed=1)
+        alone = tt.Experiment.load(network="mlp", backend="eigen", flush_to_zero="off")
+    assert [one.case.settings for one in experiment.cases] == [{"threads": "1", "flush_to_zero": "on"}] * 2
+    assert experiment.remarks == ("threads=1 flush_to_zero=on, as tt.settings holds",)
+    assert [one.case.settings["threads"] for one in own.cases] == ["2", "1"]
+    assert alone.cases[0].case.settings == {"flush_to_zero": "off", "threads": "1"}
+    behind = experiment_of([side_of("eigen"), side_of("onednn")], {"network": "mlp"}, seed=1)
+    assert behind.remarks == ()
+    assert behind.cases[0].case.settings == {}
 
 
 def test_a_row_keeps_where_its_data_lies_and_its_limits(fake: FakeEngine, results_folder: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.errors import InputError, Unavailable
+from timetrial.in_process.settings import SettingsWarning
 from timetrial.races import Side
 from timetrial.records.model import LaunchRecord, Parity
 from timetrial.records.store import to_bytes
@@ -161,3 +162,12 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, fake: FakeEngin
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"Records cannot be kept in '.*file'.*--bench-results=DIR"):
         RealEngine(tmp_path / "file").once([side("fast")] * 2, "step_time", 1)
+
+
+def test_a_race_warns_of_what_holds_in_pytest_and_not_in_its_sides(
+    engine: RealEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "77")
+    sides = [Side({"callable": "mine:make"}), Side({"callable": "mine:other"})]
+    with pytest.warns(SettingsWarning, match="OMP_NUM_THREADS=77 is set here, and not in contenders"):
+        engine.race(sides, "step_time", Rule(), 1, 60.0)

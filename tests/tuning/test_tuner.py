@@ -288,3 +288,10 @@ def test_for_real(tmp_path: Path) -> None:
     assert found.verdict == "better", found
     assert found.winner.point == {"null.work_units": "1000"}
     assert found.settings.environment()["OMP_NUM_THREADS"] == "1"
+
+
+def test_steps_of_ones_own_are_tuned_without_a_network(engine: FakeEngine, tmp_path: Path) -> None:
+    experiment = load_words(["callable=mine:make", "threads=1,2"])
+    found = tune_experiment(experiment, tmp_path / "results", quiet=True)
+    assert [one.words for one in found.trials] == ["threads=1", "threads=2"]
+    assert found.verdict is not None

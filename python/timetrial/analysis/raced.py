@@ -13,6 +13,10 @@ from timetrial.records.metric import Metric
 from timetrial.records.model import LaunchRecord
 from timetrial.statistics.totals import round_scatter
 
+NO_SAMPLES = (
+    "how many samples a step has is not known: give batch_size=64, or the step an attribute `samples`"
+)
+
 
 @dataclass(frozen=True)
 class Ride:
@@ -63,9 +67,7 @@ def _times_of_equal_steps(base: Ride, challenger: Ride) -> dict[str, float]:
 
 def _speeds(base: Ride, challenger: Ride) -> dict[str, float]:
     if not base.samples or not challenger.samples:
-        raise ValueError(
-            "how many samples a step has is not known: give batch_size=64, or the step an attribute `samples`"
-        )
+        raise ValueError(NO_SAMPLES)
     samples = math.log(challenger.samples / base.samples)
     return {name: samples - value for name, value in _times(base, challenger).items()}
 

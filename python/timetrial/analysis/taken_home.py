@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from timetrial.cases.case import NO_NETWORK
+from timetrial.cases.environment import PREFIX, variables_of
 from timetrial.cases.keys import is_callable_word
 from timetrial.control import blas_variables, huge_pages, malloc, openmp
 from timetrial.control.kernels import CORE_TYPE
+from timetrial.control.threads import VARIABLES
 from timetrial.optimizers import flat_keys
 from timetrial.records.model import CaseRecord, Setting
 
 # The variables that libraries read a setting from, when they are loaded.
 _READ_FROM = {
-    "threads": ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+    "threads": VARIABLES,
     CORE_TYPE: ("OPENBLAS_CORETYPE",),
     "onednn.max_cpu_isa": ("ONEDNN_MAX_CPU_ISA",),
     **{
@@ -46,7 +48,7 @@ class RowSettings(list[Setting]):
             if name in asked
             for variable in variables
         }
-        return found | malloc.variables_of(asked) | huge_pages.variables_of(asked)
+        return found | malloc.variables_of(asked) | huge_pages.variables_of(asked) | variables_of(asked)
 
     @property
     def beyond_environment(self) -> list[str]:
@@ -57,7 +59,7 @@ class RowSettings(list[Setting]):
             malloc.WHOLE,
             *([huge_pages.NAME] if huge_pages.variables_of(self._case.settings) else []),
         }
-        return [name for name in self._case.settings if name not in said]
+        return [name for name in self._case.settings if name not in said and not name.startswith(PREFIX)]
 
     def to_toml(self) -> str:
         """An experiment of this one case: `timetrial run FILE`, `tt.run(file)`."""
@@ -100,7 +102,10 @@ class RowSettings(list[Setting]):
 
 def contender_of(backend: str, task: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """A case as a [[contender]] of an experiment."""
-    numbers = {name: int(word) if word.isdecimal() else word for name, word in settings.items()}
+    numbers = {
+        name: int(word) if word.isdecimal() and not name.startswith(PREFIX) else word
+        for name, word in settings.items()
+    }
     return {**_who(backend), "task": task, **numbers}
 
 

@@ -15,6 +15,7 @@ from timetrial.cases.keys import (
     CASE_KEYS,
     OPTIMIZER_PREFIX,
     SIZE_KEYS,
+    backend_name,
     callable_word,
     is_callable_word,
     is_setting,
@@ -122,7 +123,7 @@ def _with_backend(point: Point, experiment: str) -> Point:
         raise InputError(
             f"The backend {point['backend']!r} is a function of yours: write callable={point['backend']}."
         )
-    return {"network": DEFAULT_NETWORK} | point
+    return {"network": DEFAULT_NETWORK} | point | {"backend": backend_name(point["backend"])}
 
 
 def _product(table: Mapping[str, Any]) -> list[Point]:

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 
 from timetrial.errors import InputError
 
+PREFIX = "environment."  # of a key: environment.DATA=/data
 # These decide where a launch's files go; an experiment that changed them would write elsewhere.
 RESERVED = ("HOME", "TMPDIR")
 # Bytes of one variable, name and value: Linux starts no program with more (MAX_ARG_STRLEN).
 _LONGEST = 131_000
+
+
+def variables_of(settings: Mapping[str, object]) -> dict[str, str]:
+    """Those that a case has beside the experiment's, by their names without PREFIX."""
+    return {key[len(PREFIX) :]: str(value) for key, value in settings.items() if key.startswith(PREFIX)}
 
 
 def check_environment(asked: Mapping[str, str], where: str) -> None:

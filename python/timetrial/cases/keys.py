@@ -146,6 +146,15 @@ def callable_word(value: object) -> str:
     return value
 
 
+_MEANT = {"torch": "pytorch", "tf": "tensorflow"}  # names by which packages are imported
+
+
+def backend_name(word: Any) -> Any:
+    """The name of a backend: `torch` means pytorch, `torch@2.1` a version of it. Others as they are."""
+    name, at, version = str(word).partition("@")
+    return _MEANT[name] + at + version if name in _MEANT else word
+
+
 def setting_word(value: Any) -> str:
     """Values of settings are the words the user gave: 2 is "2", true is "true"."""
     if isinstance(value, bool):

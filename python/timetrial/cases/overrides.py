@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from timetrial.cases.environment import PREFIX
 from timetrial.cases.grammar import Overrides
-from timetrial.cases.keys import EXPERIMENT_KEYS, check_keys, is_workload
+from timetrial.cases.keys import EXPERIMENT_KEYS, backend_name, check_keys, is_workload, setting_word
 from timetrial.cases.spec import Spec
 from timetrial.errors import InputError, nearest
 from timetrial.toml import as_values
@@ -27,8 +28,8 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
     for key, values in sorted(overrides.items(), key=lambda item: _CONTENDERS_FIRST.get(item[0], 2)):
         if key in EXPERIMENT_KEYS:
             _set_experiment_key(document, key, values, where)
-        elif key.startswith("environment."):
-            document["environment"][key.removeprefix("environment.")] = str(_single(key, values, where))
+        elif key.startswith(PREFIX) and len(values) == 1 and not _is_of_cases(document, key):
+            document["environment"][key.removeprefix(PREFIX)] = setting_word(values[0])
         elif key == "backend" and any("backend" in table for table in document["contender"]):
             document["contender"] = _matching(document["contender"], values, where)
         elif key == "callable" and key not in document["axes"]:
@@ -40,11 +41,15 @@ def apply(spec: Spec | None, overrides: Overrides, where: str) -> dict[str, Any]
 
 
 def _check(overrides: Overrides, where: str) -> None:
-    keys = [key for key in overrides if key not in EXPERIMENT_KEYS and not key.startswith("environment.")]
+    keys = [key for key in overrides if key not in EXPERIMENT_KEYS and not key.startswith(PREFIX)]
     check_keys(keys, where, also=EXPERIMENT_KEYS)
     for key, values in overrides.items():
         if not values:
             raise InputError(f"{where}: '{key}' has no value: an empty list says nothing.")
+
+
+def _is_of_cases(document: Mapping[str, Any], key: str) -> bool:
+    return any(key in table for table in (document["axes"], *document["contender"]))
 
 
 def _single(key: str, values: list[Any], where: str) -> Any:
@@ -94,6 +99,7 @@ def _set_callables(contenders: list[dict[str, Any]], wanted: list[Any]) -> None:
 
 
 def _same(word: str, backend: str) -> bool:
+    word, backend = backend_name(word), backend_name(backend)
     return word == backend or ("@" not in word and word == backend.partition("@")[0])
 
 

@@ -107,6 +107,13 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "setup": SettingKind(
+        "a function of yours that a step of your own has called before its module is imported: "
+        "setup=package.module:function, from Python the function",
+        "the contender, behind the call",
+        default="none",
+        by="program",
+    ),
     "mode": SettingKind(
         "how a framework executes: mode=eager,compiled; `timetrial frameworks list` has each one's",
         "the framework, by what was built",

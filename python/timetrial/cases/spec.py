@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from timetrial.cases.budget import seconds_of
-from timetrial.cases.environment import check_environment
+from timetrial.cases.environment import check_environment, variables_of
 from timetrial.cases.grammar import flatten
-from timetrial.cases.keys import check_keys, check_workload_keys
+from timetrial.cases.keys import backend_name, check_keys, check_workload_keys
 from timetrial.errors import InputError, nearest
 
 Effort = Literal["quick", "normal", "rigorous"]
@@ -109,11 +109,12 @@ class Measure(_Table):
     @classmethod
     def _backend_by_name(cls, value: object) -> object:
         if isinstance(value, str):
-            return {"backend": value}
+            return {"backend": backend_name(value)}
         if not isinstance(value, Mapping):
             return value
         # A case says who computes it in one place, whether that is a backend or a callable.
-        return {"backend" if key == "callable" else key: word for key, word in flatten(value).items()}
+        flat = {"backend" if key == "callable" else key: word for key, word in flatten(value).items()}
+        return {key: backend_name(word) if key == "backend" else word for key, word in flat.items()}
 
 
 class Spec(_Table):
@@ -172,7 +173,8 @@ def parse_spec(document: Mapping[str, Any], where: str) -> Spec:
     check_keys(spec.axes, f"{where}, [axes]")
     check_keys(spec.measure.reference or (), f"{where}, reference")
     _check_places(spec, where)
-    check_environment(spec.environment, where)
+    for variables in (spec.environment, *map(variables_of, (spec.axes, *spec.contender))):
+        check_environment(variables, where)
     return spec
 
 

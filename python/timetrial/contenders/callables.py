@@ -10,36 +10,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from timetrial.contenders.functions import shown
+from timetrial.control.threads import VARIABLES
 from timetrial.environments import Interpreter, Version
 from timetrial.environments.catalog import CURRENT, SettingTable
 from timetrial.environments.interpreters import RUNTIME_FOLDER, without_callers_python
 from timetrial.errors import InputError, Unavailable, nearest
 
+SETUP = "setup"  # the setting that names a function which is called before anything of the step is imported
 # What every such contender has, read by whatever its code stands on; nothing is set unless it is asked.
 OWN = Version(
     version=CURRENT,
     settings={
-        "threads": SettingTable(
-            environment=("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-        ),
+        "threads": SettingTable(environment=VARIABLES),
         "blas.core_type": SettingTable(environment=("OPENBLAS_CORETYPE",)),
+        SETUP: SettingTable(),
     },
 )
 TIME_LIMIT_S = 60.0
 _FEW = 12  # names that are worth a list
 
 
-def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str]) -> Path | None:
+def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str], key: str) -> Path | None:
     """The file of the module of "package.module:function"; None where the module is no file.
 
     Asks the interpreter itself, which reads the source and runs none of the user's code: a module may need
-    the launch's environment, or take long. `sys_path`: what it imports from beside its own.
+    the launch's environment, or take long. `sys_path`: what it imports from too. `key`: for the words.
 
     InputError: no such module, no such name, or one that cannot be a factory without arguments.
     """
     module, _, name = word.partition(":")
     found = _look(interpreter, module, sys_path)
-    where = f"callable '{word}'"
+    where = f"{key} '{shown(word)}'"
     if "missing" in found:
         raise InputError(
             f"{where}: there is no module '{found['missing']}'{_outside(found)}.{_near(found)} Looked in the "

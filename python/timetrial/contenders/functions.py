@@ -11,7 +11,6 @@ import functools
 import hashlib
 import importlib.util
 import inspect
-import keyword
 import re
 import sys
 import types
@@ -38,7 +37,7 @@ import pathlib
 import pickle
 
 with (pathlib.Path(__file__).parent / "{name}.pickle").open("rb") as file:
-    {name} = pickle.load(file)  # needs cloudpickle
+    globals()["{name}"] = pickle.load(file)  # needs cloudpickle
 '''
 
 
@@ -52,12 +51,12 @@ def _with_word(key: str, value: Any) -> Any:
         return with_words(value)
     if isinstance(value, list | tuple):
         return [_with_word(key, one) for one in value]
-    return word_of(value) if key == "callable" and callable(value) else value
+    return word_of(value) if key in ("callable", "setup") and callable(value) else value
 
 
 def word_of(function: Callable[..., Any]) -> str:
-    """The word of a function that makes a step. InputError: it cannot be called without arguments, or uses
-    what no other process can have."""
+    """The word of a function that makes a step, or is called before one. InputError: it cannot be called
+    without arguments, or uses what no other process can have."""
     _check_call(function)
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     word = f"{module}:{name}"
@@ -75,7 +74,7 @@ def carried_folder(word: str) -> Path | None:
     entry = find_entry(_KIND, {"sha256": match[1]})
     if entry is None:
         raise InputError(
-            f"callable '{word}' was carried out of a Python session and is no longer in the cache. Call "
+            f"'{shown(word)}' was carried out of a Python session and is no longer in the cache. Call "
             "timetrial.race() or timetrial.run() there again, or write the function into a module."
         )
     return entry.folder
@@ -87,19 +86,27 @@ def carried_from(word: str) -> str | None:
     return (folder / "python").read_text(encoding="utf-8") if folder else None
 
 
+def shown(word: str) -> str:
+    """A word as its user knows it: of a carried function the name alone."""
+    return match[2] if (match := _CARRIED.fullmatch(word)) else word
+
+
 def short_names(words: Iterable[str]) -> dict[str, str]:
-    """Each word of a carried function -> its name, where that is nobody else's among these words."""
-    short = {word: match[2] if (match := _CARRIED.fullmatch(word)) else word for word in words}
-    names = list(short.values())
-    return {word: name for word, name in short.items() if name != word and names.count(name) == 1}
+    """Each word of a carried function -> its name, with a number where several of these words have it."""
+    carried = [word for word in dict.fromkeys(words) if shown(word) != word]
+    names = [shown(word) for word in carried]
+    return {
+        word: f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
+        for place, (word, name) in enumerate(zip(carried, names, strict=True))
+    }
 
 
 def _check_call(function: Callable[..., Any]) -> None:
     name = _name_of(function)
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise InputError(f"callable: '{name}' is async; expected a plain function that makes a step.")
+        raise InputError(f"'{name}' is async; expected a plain function.")
     if inspect.isgeneratorfunction(function):
-        raise InputError(f"callable: '{name}' is a generator; expected a plain function that makes a step.")
+        raise InputError(f"'{name}' is a generator; expected a plain function.")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of C: nobody knows before it is called
@@ -111,8 +118,8 @@ def _check_call(function: Callable[..., Any]) -> None:
     ]
     if needed:
         raise InputError(
-            f"callable: '{name}' needs {', '.join(needed)}; expected a function that can be called without "
-            "arguments and makes a step. Give them defaults, or write a small function that calls it."
+            f"'{name}' needs {', '.join(needed)}; expected a function that can be called without "
+            "arguments. Give them defaults, or write a small function that calls it."
         )
 
 
@@ -120,9 +127,8 @@ def _name_of(function: Any) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
-    if name == "<lambda>":
-        return "lambda_"
-    return name if name.isidentifier() and not keyword.iskeyword(name) else "function"
+    name = name.strip("<>")  # of a lambda
+    return name if name.isidentifier() else "function"
 
 
 def _is_importable(function: Any, module: str, name: str) -> bool:
@@ -153,7 +159,7 @@ def _is_findable(module: types.ModuleType | None) -> bool:
 def _carried(function: Callable[..., Any]) -> str:
     name = _name_of(function)
     data = _pickled(function, name)
-    key = hashlib.sha256(data).hexdigest()[:12]
+    key = hashlib.sha256(name.encode() + data).hexdigest()[:12]
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
     def make() -> Mapping[str, bytes]:
@@ -182,12 +188,12 @@ def _pickled(function: Callable[..., Any], name: str) -> bytes:
             data = bytes(cloudpickle.dumps(function))
     except Exception as error:
         raise InputError(
-            f"callable: '{name}' cannot be carried to a fresh process: {_culprit(function, name, error)}. "
+            f"'{name}' cannot be carried to a fresh process: {_culprit(function, name, error)}. "
             f'{_ADVICE}; or write it into a module and name it: "package.module:{name}".'
         ) from error
     if len(data) > MOST_BYTES:
         raise InputError(
-            f"callable: '{name}' takes {len(data) / 1e6:.0f} MB along{_largest(function)}; at most "
+            f"'{name}' takes {len(data) / 1e6:.0f} MB along{_largest(function)}; at most "
             f"{MOST_BYTES / 1e6:.0f} MB are carried to a fresh process. {_ADVICE}."
         )
     return data
@@ -260,4 +266,4 @@ def _largest(function: Any) -> str:
 def _refuse_devices(function: Any, name: str) -> None:
     for used, value in _used_by(function).items():
         if getattr(value, "is_cuda", False) is True:
-            raise InputError(f"callable: '{name}' uses {used}, which lies on a GPU. {_ADVICE}.")
+            raise InputError(f"'{name}' uses {used}, which lies on a GPU. {_ADVICE}.")

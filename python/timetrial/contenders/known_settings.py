@@ -7,6 +7,7 @@ from functools import cache
 
 from timetrial.cases.case import Case, Workload
 from timetrial.cases.settings import SETTINGS
+from timetrial.contenders.callables import OWN
 from timetrial.contenders.registry import framework_settings, native_backends, resolve
 from timetrial.control.libraries import LIBRARY_SETTINGS
 from timetrial.environments import shipped_frameworks
@@ -69,7 +70,7 @@ def _contenders(name: str, of: str) -> tuple[str, ...]:
     if of == "all":
         return (EVERYBODY,)
     native = [backend for backend, names in _native().items() if name in names]
-    return (*native, *_frameworks(name))
+    return (*native, *_frameworks(name), *(("a step of your own",) if name in OWN.settings else ()))
 
 
 @cache

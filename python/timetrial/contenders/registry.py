@@ -11,8 +11,8 @@ from typing import Literal
 
 from timetrial.cases.case import Case
 from timetrial.cases.keys import is_callable_word
-from timetrial.contenders.callables import OWN, find_callable
-from timetrial.contenders.functions import carried_folder, carried_from
+from timetrial.contenders.callables import OWN, SETUP, find_callable
+from timetrial.contenders.functions import carried_folder, carried_from, shown
 from timetrial.contenders.plugins import describe_plugin
 from timetrial.control.libraries import ChosenLibrary, choose_for_framework, choose_libraries
 from timetrial.core import native
@@ -224,12 +224,16 @@ def _callable(word: str, case: Case) -> Contender:
     _refuse(case, "isa", "your own code chooses its instructions itself")
     interpreter = find_interpreter(case.settings.get("python"))
     check_runtime(interpreter)
-    _check_carried(word, interpreter)
-    module = find_callable(word, interpreter, import_folders(word, interpreter))
+    words = _words_of(word, case)
+    for key, one in words.items():
+        _check_carried(key, one, interpreter)
+    folders = import_folders(word, case, interpreter)
+    found = {key: find_callable(one, interpreter, folders, key) for key, one in words.items()}
+    module = found["callable"]
     parts = [
-        file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *([module] if module else [])])
+        file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *filter(None, found.values())])
     ]
-    parts += [word, str(interpreter.executable), interpreter.version]
+    parts += [*words.values(), str(interpreter.executable), interpreter.version]
     return Contender(
         word,
         "callable",
@@ -241,7 +245,17 @@ def _callable(word: str, case: Case) -> Contender:
     )
 
 
-def _check_carried(word: str, interpreter: Interpreter) -> None:
+def _words_of(word: str, case: Case) -> dict[str, str]:
+    """Of the functions of the user's that a contender calls, by key. InputError: `setup` is no such word."""
+    setup = case.settings.get(SETUP)
+    if setup is not None and not is_callable_word(setup):
+        raise InputError(
+            f"{SETUP} is {setup!r}; expected a function that is called first, package.module:function"
+        )
+    return {"callable": word, **({} if setup is None else {SETUP: setup})}
+
+
+def _check_carried(key: str, word: str, interpreter: Interpreter) -> None:
     """InputError: a function that was carried out of a session of another Python, or needs cloudpickle."""
     python = carried_from(word)
     if python is None:
@@ -250,12 +264,12 @@ def _check_carried(word: str, interpreter: Interpreter) -> None:
     cure = 'Write it into a module and name it: "package.module:function".'
     if own != python:
         raise InputError(
-            f"callable '{word}' was carried out of a session of Python {python}, as its bytecode; "
+            f"{key} '{shown(word)}' was carried out of a session of Python {python}, as its bytecode; "
             f"{interpreter.executable} is Python {own}. {cure}"
         )
     if interpreter.versions([("cloudpickle", "cloudpickle")])["cloudpickle"] is None:
         raise InputError(
-            f"callable '{word}' was carried out of a Python session, and {interpreter.executable} has no "
+            f"{key} '{shown(word)}' was carried out of a Python session, and {interpreter.executable} has no "
             f"cloudpickle to read it: {interpreter.executable} -m pip install cloudpickle. Or: {cure.lower()}"
         )
 
@@ -267,12 +281,12 @@ def _refuse(case: Case, setting: str, why: str) -> None:
         )
 
 
-def import_folders(word: str, interpreter: Interpreter) -> list[str]:
-    """What a contender imports from beside its interpreter's own: the folder of a carried function, and in
+def import_folders(word: str, case: Case, interpreter: Interpreter) -> list[str]:
+    """What a contender imports from beside its interpreter's own: the folders of carried functions, and in
     the running interpreter whatever that can import by its own means (an editable install, a user's folder),
     which the same interpreter must find without PYTHONPATH."""
-    carried = carried_folder(word)
-    return [*([str(carried)] if carried else []), *(_running_sys_path() if interpreter.running else [])]
+    carried = filter(None, map(carried_folder, _words_of(word, case).values()))
+    return [*map(str, carried), *(_running_sys_path() if interpreter.running else [])]
 
 
 def _running_sys_path() -> list[str]:

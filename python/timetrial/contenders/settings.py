@@ -7,6 +7,7 @@ from pathlib import Path
 
 from timetrial.caps import caps
 from timetrial.cases.case import Case
+from timetrial.cases.environment import PREFIX
 from timetrial.cases.settings import (
     COMMON_SETTINGS,
     DEMANDS,
@@ -33,7 +34,7 @@ def validate_settings(case: Case, contender: Contender, *, spanned: Collection[s
     """
     known = (*COMMON_SETTINGS, *contender.settings)
     for name in case.settings:
-        if name not in known:
+        if name not in known and not name.startswith(PREFIX):
             words = f"backend {case.backend!r} has no setting {name!r}.{nearest(name, set(known))}"
             # In an axis that spans every contender, some lack what others have.
             raise _beyond(name in PROCESS_SETTINGS and name in spanned, words)
@@ -141,6 +142,7 @@ def job_settings(case: Case, contender: Contender) -> dict[str, str]:
     """What the contender is told: the words asked, the mode in any case, and of libraries that it opens
     itself their files."""
     unheard = {*PARENT_SETTINGS, *DEMANDS} - set(contender.settings)
+    unheard |= {name for name in case.settings if name.startswith(PREFIX)}
     asked = {name: str(value) for name, value in case.settings.items() if name not in unheard}
     if contender.version is not None and contender.version.modes:
         asked.setdefault("mode", contender.version.modes[0])

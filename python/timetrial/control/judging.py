@@ -12,6 +12,7 @@ from pathlib import Path
 
 from timetrial.caps import caps, in_force
 from timetrial.cases.case import Case
+from timetrial.cases.environment import PREFIX
 from timetrial.control import (
     allocator,
     arithmetic,
@@ -24,7 +25,7 @@ from timetrial.control import (
     openmp,
     sampling,
 )
-from timetrial.control.cpus import parse_cpus
+from timetrial.control.cpus import allowed_cpus, format_cpus, parse_cpus
 from timetrial.control.kernels import CORE_TYPE, judge_core_type
 from timetrial.control.libraries import judge_library
 from timetrial.control.manners import judge_affinity, judge_manners
@@ -112,6 +113,11 @@ def _malloc(name: str, asked: str, evidence: Evidence) -> Setting:
     return malloc.judge(name, asked, evidence.environment, evidence.mapped)
 
 
+def _variable(name: str, asked: str, evidence: Evidence) -> Setting:
+    effective = evidence.environment.get(name.removeprefix(PREFIX))
+    return _compared(name, asked, effective, "the variables that the process was started with")
+
+
 def _allocator(name: str, asked: str, evidence: Evidence) -> Setting:
     others = {path for path in evidence.mapped if path.name.startswith(malloc.OTHERS)}
     return allocator.judge({name: asked}, evidence.mapped, others)
@@ -191,7 +197,7 @@ JUDGES: dict[str, Judge] = {
 def judge_settings(case: Case, evidence: Evidence) -> list[Setting]:
     """One record per setting that was asked, and per setting that the contender reported on its own."""
     judged = [
-        JUDGES.get(name, _plainly)(name, asked, evidence)
+        JUDGES.get(name, _variable if name.startswith(PREFIX) else _plainly)(name, asked, evidence)
         for name, asked in case.settings.items()
         if name not in evidence.libraries
     ]
@@ -246,11 +252,18 @@ def _equal(asked: str, effective: str) -> bool:
         return False
 
 
-def mismatch(settings: list[Setting]) -> str | None:
-    """The first setting that was shown not to take effect, in words."""
+def _held_pools(threads: int) -> str:
+    cpus = format_cpus(frozenset(sorted(allowed_cpus())[:threads]))
+    return f": pools of Python's and XLA's hear of no number; affinity={cpus} in place of it holds them"
+
+
+def mismatch(settings: list[Setting], *, own_step: bool = False) -> str | None:
+    """The first setting that was shown not to take effect, in words; of a step of the user's own also what
+    holds pools of threads that are told nothing."""
     for setting in settings:
         if setting.status == "ignored":
             working = setting.name == "threads" and f"working threads {setting.effective}" in setting.how_read
             verb = "working" if working else "in force"
-            return f"{setting.name} asked {setting.asked}, {verb} {setting.effective}"
+            words = f"{setting.name} asked {setting.asked}, {verb} {setting.effective}"
+            return words + (_held_pools(int(setting.asked or 1)) if own_step and working else "")
     return None

@@ -9,6 +9,8 @@ from timetrial.control.cpus import format_cpus, parse_cpus
 from timetrial.control.habits import Habits
 from timetrial.records.model import Setting, SettingStatus, Thread
 
+# From which libraries read a number of threads as they are loaded.
+VARIABLES = tuple(f"{one}_NUM_THREADS" for one in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA"))
 CPU_OVER_WALL_SLACK = 0.1
 # A thread that used less than this share of what the busiest used did not take part in the work; threads
 # that add less than this share of a processor each do not work at the same time.

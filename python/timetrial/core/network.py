@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from timetrial.core import _core
+from timetrial.core.errors import NetworkError
 from timetrial.errors import InputError, nearest
 
 Task = Literal["train", "gradient", "forward"]
@@ -112,6 +113,8 @@ class Network:
             if not 1 <= value < 2**31:
                 raise InputError(f"{what} = {value}; expected a whole number from 1")
         tables: list[object] = [dict(node) if isinstance(node, Mapping) else node for node in nodes]
+        for table in tables:
+            _check_kind(table)
         specs = [(one.name, one.dtype, list(one.shape), one.role) for one in inputs]
         self._native = _core.Network(tables, batch_size, specs)
         self._nodes = cast(list[Node], self._native.nodes())
@@ -291,6 +294,25 @@ def _passes(task: str) -> tuple[str, ...]:
     if task not in _PASSES:
         raise InputError(f"unknown task '{task}'.{nearest(task, TASKS)}")
     return _PASSES[task]
+
+
+# Words of frameworks for kinds that have another name here.
+_FOREIGN = {
+    "linear": "dense", "fullyconnected": "dense", "batchnorm2d": "batch_norm",
+    "batchnormalization": "batch_norm", "crossentropyloss": "softmax_cross_entropy",
+}  # fmt: skip
+
+
+def _check_kind(node: object) -> None:
+    """NetworkError: the kind has a framework's spelling (`Conv2d`, `MaxPooling2D`, `linear`)."""
+    kind = node.get("kind") if isinstance(node, dict) else None
+    if not isinstance(kind, str) or _core.layer_traits(kind) is not None:
+        return
+    plain = kind.casefold().replace("_", "").replace("pooling", "pool")
+    meant = {**{one.name.replace("_", ""): one.name for one in layer_kinds()}, **_FOREIGN}.get(plain)
+    if meant is not None:
+        name = cast(dict[str, object], node).get("name")
+        raise NetworkError(f"layer '{name}' has the unknown kind '{kind}'. Did you mean '{meant}'?")
 
 
 @dataclass(frozen=True)

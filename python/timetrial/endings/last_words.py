@@ -14,7 +14,7 @@ _BEGINNINGS = ("Fatal Python error:", "Current thread 0x", "Thread 0x", "timetri
 
 
 # What the contender says it is doing, before it is ready -> the phase behind it.
-PHASE_BEHIND = {"load": "start", "build": "import", "settings": "import"}
+PHASE_BEHIND = {"setup": "start", "load": "start", "build": "import", "settings": "import"}
 
 
 def told(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from timetrial.cases.environment import PREFIX
 from timetrial.cases.spec import Spec
 from timetrial.control.malloc import VARIABLES, WHOLE
 from timetrial.experiment.experiment import Experiment, build
@@ -39,4 +40,4 @@ def with_settled_allocator(experiment: Experiment) -> Experiment:
 
 
 def _is_allocator(key: str) -> bool:
-    return key == WHOLE or key.startswith(f"{WHOLE}.")
+    return key == WHOLE or key.startswith(f"{WHOLE}.") or key.removeprefix(PREFIX) in _VARIABLES

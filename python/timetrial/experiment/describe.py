@@ -71,7 +71,7 @@ def experiment_record(
     workloads = {}
     for one in live:
         workloads[repr(one.case.workload)] = prepare_files(engine, one, spec, spec.seed).description
-    called = short_names({one.case.backend for one in ready})
+    called = short_names(one.case.backend for one in ready)
     return ExperimentRecord(
         id="",
         name=spec.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from timetrial.contenders.functions import with_words
 from timetrial.errors import InputError
 from timetrial.experiment.effort import Sizes, sizes
 from timetrial.experiment.installed import spell_out
+from timetrial.in_process.settings import held
 from timetrial.toml import read_toml
 
 if TYPE_CHECKING:
@@ -58,13 +59,22 @@ class Experiment:
     @classmethod
     def load(cls, source: str | None = None, /, **keywords: Any) -> Experiment:
         """An experiment by name or path, with keys replaced as on the command line (lists span)."""
-        return load(source, keyword_overrides(with_words(keywords)), where="arguments")
+        inherited = {} if source else {k: v for k, v in held().items() if k not in keywords}
+        overrides = keyword_overrides(with_words({**keywords, **inherited}))
+        return load(source, overrides, where="arguments").holding(inherited)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Experiment:
         """The same document that a TOML file would hold."""
         where = f"experiment '{document.get('name', 'without a name')}'"
         return build(spell_out(parse_spec(with_words(document), where)), again=None)
+
+    def holding(self, inherited: Mapping[str, Any]) -> Experiment:
+        """The same, which says that these settings are those of the caller's `tt.settings`."""
+        if not inherited:
+            return self
+        words = " ".join(f"{key}={value}" for key, value in inherited.items())
+        return replace(self, remarks=(*self.remarks, Caution.HELD.words(settings=words)))
 
     @property
     def sizes(self) -> Sizes:

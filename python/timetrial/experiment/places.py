@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from timetrial.cases.case import Case
+from timetrial.cases.environment import variables_of
 from timetrial.control.openmp import binds_threads
 
 if TYPE_CHECKING:
@@ -57,4 +58,5 @@ def may_start_beside(one: ReadyCase, environment: Collection[str]) -> bool:
     kernels by the clock as it starts, nor beside one that binds its threads by the processors that it finds
     then. `environment`: names of the variables that launches get."""
     is_native = one.contender is not None and one.contender.kind == "native"
-    return not is_native and not binds_threads({*one.case.settings, *environment})
+    settings = one.case.settings
+    return not is_native and not binds_threads({*settings, *variables_of(settings), *environment})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from contextlib import ContextDecorator
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HERE = ("threads", "affinity", "flush_to_zero")  # that can change while a process lives
+XLA = "XLA's threads are as many as the processors it was started on (taskset); affinity= holds them to fewer"
+NUMBA = "numba's threads are told by numba.set_num_threads(), in the thread that calls it"
 # Pools that no library's function reaches, by a part of the file's name: how they are told, and when.
 POOLS = {
     "tensorflow": "TensorFlow's threads are told by tf.config.threading, before its first operation",
-    "xla": "XLA's threads are as many as the processors that the process was started on (taskset)",
-    "jax": "XLA's threads are as many as the processors that the process was started on (taskset)",
+    "xla": XLA,
+    "jax": XLA,
     "mxnet": "MXNet's engine is told by MXNET_CPU_WORKER_NTHREADS, when the process starts",
 }
 
@@ -97,6 +100,7 @@ class Settings(ContextDecorator):
             hold.release()
             raise
         self._held.setdefault(threading.get_ident(), []).append(hold)
+        _entered.append((threading.get_ident(), self))
         return applied
 
     def __exit__(
@@ -104,12 +108,20 @@ class Settings(ContextDecorator):
     ) -> None:
         own = self._held.get(threading.get_ident())
         elsewhere = not own
+        _entered.remove(next(one for one in reversed(_entered) if one[1] is self))
         (own or next(holds for holds in reversed(self._held.values()) if holds)).pop().release()
         if elsewhere and error is None:
             raise InputError(
                 "tt.settings was entered in one thread and left in another: numbers that a library keeps for "
                 "each thread (OpenMP's, PyTorch's) stay in the first. Leave it in the thread that entered it"
             )
+
+    def asked(self) -> dict[str, Any]:
+        """By name, with values as a contender's settings have them."""
+        flush = None if self._flush is None else "on" if self._flush else "off"
+        affinity = None if self._affinity is None else format_cpus(self._affinity)
+        every = {"threads": self._threads, "affinity": affinity, "flush_to_zero": flush}
+        return {name: value for name, value in every.items() if value is not None}
 
     def _recreate_cm(self) -> Settings:
         """For ContextDecorator: each call of a decorated function holds its own."""
@@ -135,6 +147,15 @@ class Settings(ContextDecorator):
         return Applied(readings, unreached)
 
 
+_entered: list[tuple[int, Settings]] = []  # blocks under way, with the thread that entered
+
+
+def held() -> dict[str, Any]:
+    """What the blocks around the caller hold, as settings of a contender: {"threads": 1}."""
+    own = [one.asked() for thread, one in _entered if thread == threading.get_ident()]
+    return {name: value for asked in own for name, value in asked.items()}
+
+
 def settings(
     *,
     threads: int | None = None,
@@ -153,6 +174,8 @@ def settings(
     (`tt.libraries()`); load them first. OpenMP and PyTorch keep a number for each thread: it is the calling
     one's. `affinity`: '0', '0-1' or '0+2', for all threads there are. `flush_to_zero`: whether subnormal
     numbers count as zero in the calling thread; threads that it starts inherit it.
+
+    Races, runs and searches that begin in the block have the same settings, unless they are given others.
 
     What does not heed it or cannot be told is named by a SettingsWarning, and in `applied`, which has what
     each library answered. InputError: more threads than processors (`oversubscribe=True` allows it),
@@ -249,7 +272,7 @@ class _Process:
 
     def pools(self) -> list[str]:
         """Of frameworks whose threads no function reaches: how they are told."""
-        return self._pools
+        return [*self._pools, *([NUMBA] if "numba" in sys.modules else [])]
 
 
 _process = _Process()

@@ -50,7 +50,7 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
             for name, stream in job["streams"].items()
         }
     if contender.interpreter is not None:
-        job["sys_path"] = import_folders(contender.name, contender.interpreter)
+        job["sys_path"] = import_folders(contender.name, plan.case, contender.interpreter)
         job["working_folder"] = os.getcwd()
         job["runtime"] = str(native.runtime_dir())
     if job["network"] is not None and contender.interpreter is not None:

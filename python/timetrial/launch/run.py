@@ -14,6 +14,7 @@ from typing import Any
 
 from timetrial.caps.caps import caps_of
 from timetrial.cases.case import Case
+from timetrial.cases.environment import variables_of
 from timetrial.contenders.compile_cache import compiled
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, pins_of, setting_environment
@@ -154,9 +155,8 @@ class Launch:
     def _start(self, contender: Contender, cache: Path | None, scratch: Path) -> None:
         plan, found = self.plan, self.found
         variables = setting_environment(plan.case, contender, cache=cache, links=scratch / "libraries")
-        found.environment = build_environment(
-            plan.folder.resolve(), settings=variables, asked=plan.environment
-        )
+        asked = {**plan.environment, **variables_of(plan.case.settings)}
+        found.environment = build_environment(plan.folder.resolve(), settings=variables, asked=asked)
         command = Command(
             program=contender.program(plan.folder.resolve() / "job.json"),
             environment=found.environment.variables,
@@ -309,6 +309,6 @@ class Launch:
         if has_failed:
             found.settings = of_a_failure(found.settings, is_ready=found.ready is not None)
         found.warnings += warnings
-        words = mismatch(found.settings)
+        words = mismatch(found.settings, own_step=contender.kind == "callable")
         if words is not None and found.outcome == "ok":
             found.fail(LaunchError("mismatch", words))

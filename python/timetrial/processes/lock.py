@@ -17,6 +17,7 @@ from timetrial.errors import InputError, MeasurementError
 DEFAULT_PATH = Path("/tmp/timetrial.lock")
 # For tests, and for containers that pin their measurements to cores of their own.
 PATH_VARIABLE = "TIMETRIAL_LOCK"
+_CONTENDER = Path(__file__).resolve().parents[1] / "runtime" / "main.py"  # the program of our own contenders
 
 
 def lock_path() -> Path:
@@ -35,6 +36,12 @@ class MeasurementLock:
         self._fd: int | None = None
 
     def __enter__(self) -> MeasurementLock:
+        program = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+        if Path(program).resolve() == _CONTENDER:
+            raise InputError(
+                "a contender began to measure, because a file that it imports does so as it is imported. Put "
+                'the call there (tt.race, tt.run ...) below `if __name__ == "__main__":`'
+            )
         fd = _open(self.path)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE
+from timetrial.analysis.raced import NO_SAMPLES
 from timetrial.cases.budget import Budget
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.allocator import with_settled_allocator
@@ -27,6 +28,7 @@ from timetrial.experiment.resume import (
 )
 from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.heats.heat import OutOfTimeError
+from timetrial.in_process.caller import not_carried
 from timetrial.progress import progress, say
 from timetrial.races.pair import plan_of, start_pair
 from timetrial.races.rounds import FEWEST
@@ -205,7 +207,8 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
 def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
     refused = _prove_all(state)
     if not records.is_race(state.folder):
-        _write_race(state, described)
+        warnings = [*described.warnings, *dict.fromkeys(state.not_carried)]
+        _write_race(state, described.model_copy(update={"warnings": warnings}))
     state.overlaps = not state.isolated and fit_twice(state.folder, state.sides)
     base = described.cases[0].id
     state.budget.begin()
@@ -274,9 +277,16 @@ def _prove_all(state: RaceState) -> list[str]:
     if plans:
         state.progress.next("proofs")
         state.engine.together(list(plans.values()), proofs_at_once(planned), lambda record: None)
-    for name in {one.case.content_id: one for one in state.sides if one.case.content_id not in failed}:
+    proven = {one.case.content_id: one.case for one in state.sides if one.case.content_id not in failed}
+    for name, case in proven.items():
         record = store.read_launch(state.folder / "proof" / name)
-        if record.outcome == "ok":
+        state.not_carried += not_carried(case, record)
+        unrated = (
+            state.metric == "samples_per_s" and record.samples_per_step(case.workload.batch_size) is None
+        )
+        if unrated and record.outcome == "ok":
+            failed[name] = f"without samples per second: {NO_SAMPLES}"
+        elif record.outcome == "ok":
             state.proofs[name] = record.parity
         else:
             failed[name] = f"{record.outcome}: {record.reason}"

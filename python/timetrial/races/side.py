@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from timetrial.cases.case import NO_NETWORK, Case
+from timetrial.cases.environment import PREFIX as _ENVIRONMENT
 from timetrial.cases.keys import is_callable_word
-from timetrial.contenders.functions import word_of
+from timetrial.contenders.functions import shown, word_of
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import Experiment
+from timetrial.in_process.settings import held
 from timetrial.optimizers import flat_keys
 from timetrial.records.metric import RACED
 from timetrial.records.model import CaseRecord
@@ -18,10 +20,10 @@ from timetrial.results.results import Results
 
 # What may differ between two sides without making the metric meaningless.
 _SAME_WORK = ("network", "dataset", "optimizer", "task", "device", "dtype")
-# What belongs to launches and not to a case: the sides of a race have it in common.
+# What belongs to launches and not to a case: the sides of a race have it in common; variables in which they
+# differ are settings of each.
 _LIMITS = ("start_timeout_s", "progress_timeout_s")
 _OF_LAUNCHES = (*_LIMITS, "budget")
-_ENVIRONMENT = "environment."
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Side:
         """'eigen threads=1'."""
         who = self.keys.get("backend") or self.keys.get("callable") or "?"
         rest = [f"{key}={value}" for key, value in self.keys.items() if key not in ("backend", "callable")]
-        return " ".join([str(who), *rest])
+        return " ".join([getattr(who, "__name__", shown(str(who))), *rest])
 
 
 def sides_of(given: Sequence[Any]) -> list[Side]:
@@ -116,7 +118,11 @@ def _of_launches(sides: Sequence[Side], common: Mapping[str, Any]) -> dict[str, 
     found: dict[str, Any] = {key: value for key, value in common.items() if _is_of_launches(key)}
     for key in dict.fromkeys(key for side in sides for key in side.keys if _is_of_launches(key)):
         values = [side.keys.get(key, found.get(key)) for side in sides]
-        if any(value != values[0] for value in values):
+        differ = any(value != values[0] for value in values)
+        if differ and key.startswith(_ENVIRONMENT):
+            found.pop(key, None)
+            continue
+        if differ:
             raise InputError(
                 f"The sides differ in {key} ({', '.join(map(repr, values))}): it holds for every launch of a "
                 "race. Give all sides the same."
@@ -126,17 +132,21 @@ def _of_launches(sides: Sequence[Side], common: Mapping[str, Any]) -> dict[str, 
 
 
 def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -> Experiment:
-    """The experiment whose cases are these sides, in this order. `common` holds for all of them."""
+    """The experiment whose cases are these sides, in this order. `common` holds for all of them; what
+    `tt.settings` holds around the caller, for those that say nothing of it."""
+    inherited = {k: v for k, v in held().items() if k not in common and any(k not in s.keys for s in sides)}
+    sides = [Side({**inherited, **side.keys}) for side in sides]
     for side in sides:
         for key, value in side.keys.items():
             if isinstance(value, list | tuple):
                 raise InputError(f"{side.name}: {key} has {len(value)} values; a side is one case.")
     shared = _of_launches(sides, common)
+    own = {key: value for key, value in common.items() if _is_of_launches(key) and key not in shared}
     document = {
         "name": "race",
         "seed": seed,
-        "contender": [_of_cases(side.keys) for side in sides],
-        "axes": _of_cases(common),
+        "contender": [_of_cases({**own, **side.keys}, shared) for side in sides],
+        "axes": _of_cases(common, common),
         "measure": {key: shared[key] for key in _OF_LAUNCHES if key in shared},
         "environment": {
             key.removeprefix(_ENVIRONMENT): str(value)
@@ -144,11 +154,11 @@ def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -
             if key.startswith(_ENVIRONMENT)
         },
     }
-    return Experiment.from_dict(document)
+    return Experiment.from_dict(document).holding(inherited)
 
 
-def _of_cases(keys: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in keys.items() if not _is_of_launches(key)}
+def _of_cases(keys: Mapping[str, Any], shared: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in keys.items() if not (_is_of_launches(key) and key in shared)}
 
 
 def check_sides(cases: Sequence[Case], metric: str) -> None:

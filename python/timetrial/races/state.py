@@ -42,6 +42,7 @@ class RaceState:
     overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
+    not_carried: list[str] = field(default_factory=list)  # what holds here and not in contenders
     pairs: list[PairRecord] = field(default_factory=list)  # that have ended
     under_way: StartedPair | None = None  # its rounds are over, its launches end
 

@@ -89,7 +89,8 @@ class CaseDetail:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """A rule with the case's name, then one block per topic; topics without data are left out."""
         row = self._row
-        axes = " ".join(f"{name}={value}" for name, value in row.case.axes.items() if value is not None)
+        told = {**row.case.axes, "backend": row.case.who}
+        axes = " ".join(f"{name}={value}" for name, value in told.items() if value is not None)
         yield Text()
         yield heading(f"{row.case.id}  {axes}", options.max_width)
         yield Pairs((name, cut(value)) for name, value in self.facts())

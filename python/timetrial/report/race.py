@@ -13,7 +13,7 @@ from rich.text import Text
 
 from timetrial.analysis.page_faults import unequal_faults
 from timetrial.cases.settings import PLAIN_WORDS
-from timetrial.cautions import Caution, advice_for, advised, sentences
+from timetrial.cautions import Caution, advice_for, advised, caution_of, sentences
 from timetrial.observing.disturbances import noise
 from timetrial.records.files import near
 from timetrial.records.metric import METRICS
@@ -126,6 +126,7 @@ def header(race: Race) -> str:
         for (name, value), words in PLAIN_WORDS.items()
         if all(one.get(name) == value for one in settings)
     ]
+    parts += [text for text in experiment.warnings if caution_of(text) is Caution.HELD]
     parts.append(_proof_words(race))
     if race.seconds is not None:
         parts.append(seconds(race.seconds))
@@ -188,6 +189,7 @@ def _percent(fraction: float) -> str:
 def notes(race: Race) -> list[str]:
     """What a reader must know besides the verdicts, of which sides, and what to do about it."""
     found = [*said_of(race.folder, resuming(race.folder, "race")), *race.damaged]
+    found += [text for text in race.record.experiment.warnings if caution_of(text) is not Caution.HELD]
     if race.record.isolated:
         why = race.record.why_isolated
         if race.record.goes_on:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from timetrial.cases.case import NO_NETWORK, Case
+from timetrial.contenders.functions import short_names, shown
 from timetrial.records.model import CaseRecord
 from timetrial.records.reference import facts_of
 
@@ -58,8 +59,10 @@ def side_names(cases: Sequence[Case | CaseRecord]) -> dict[str, str]:
     facts = [case.facts() if isinstance(case, Case) else facts_of(case) for case in cases]
     keys = list(dict.fromkeys(key for one in facts for key in one))
     varying = [key for key in keys if key != "backend" and len({repr(one.get(key)) for one in facts}) > 1]
+    called = short_names(case.backend for case in cases)
     names = {}
     for case, own in zip(cases, facts, strict=True):
-        told = [f"{key}={own[key]}" for key in varying if own.get(key) is not None]
-        names[case.id] = " ".join([case.who if isinstance(case, CaseRecord) else case.backend, *told])
+        told = [f"{key}={shown(str(own[key]))}" for key in varying if own.get(key) is not None]
+        who = case.who if isinstance(case, CaseRecord) else called.get(case.backend, case.backend)
+        names[case.id] = " ".join([who, *told])
     return names

@@ -70,6 +70,7 @@ class Job(object):
         self.batch_size = table["batch_size"]  # None: a callable that was given none
         self.settings = dict(table["settings"])
         self.flush_to_zero = self.settings.pop("flush_to_zero", None)  # nothing that an adapter applies
+        self.setup = self.settings.pop("setup", None)  # of a callable: the word of what is called before it
         self.optimizer = dict(table["optimizer"])
         self.rates = np.load(self.optimizer["rates"]) if "rates" in self.optimizer else None
         self.streams = dict(table["streams"])

@@ -26,6 +26,30 @@ def cuda_of(modules=None):
     return {"torch.cuda": str(cuda)} if cuda else {}
 
 
+# What a library keeps for all of a process, besides threads: where it is read, what is there in a fresh
+# process, and the call that sets it.
+_STATE = (
+    ("torch.get_default_dtype", "torch.float32", "torch.set_default_dtype({})"),
+    ("torch.are_deterministic_algorithms_enabled", "False", "torch.use_deterministic_algorithms({})"),
+    ("torch.get_float32_matmul_precision", "highest", "torch.set_float32_matmul_precision('{}')"),
+)
+
+
+def state_of(modules=None):
+    """Where it is read -> the call that sets it, of what is not as in a fresh process; of libraries that are
+    imported already."""
+    found = {}
+    for where, fresh, call in _STATE:
+        package, _, names = where.partition(".")
+        value = (sys.modules if modules is None else modules).get(package)
+        for name in names.split("."):
+            value = getattr(value, name, None)
+        value = value() if callable(value) else value
+        if value is not None and str(value) != fresh:
+            found[where] = call.format(value)
+    return found
+
+
 def place(path):
     """'numpy.libs/libopenblas.so' of a file in site-packages, others in full."""
     for folder in ("/site-packages/", "/dist-packages/"):

@@ -137,6 +137,10 @@ def serve(job_path, doing):
     if job.callable is None:
         made = loading.load_adapter(job.adapter)
     else:
+        if job.setup is not None:
+            doing.what = "setup"
+            own_step.find(job.setup)()
+            doing.what = "load"
         factory = own_step.find(job.callable)
         phases.append(phase("import"))
         doing.what = "build"
@@ -154,10 +158,13 @@ def serve(job_path, doing):
     phases.append(phase("build"))
     doing.what = "settings"
     ready = {"event": "ready", "phases": phases, "settings": contender.read_settings()}
+    if job.setup is not None:
+        ready["settings"]["setup"] = {"effective": job.setup, "how_read": "it was called, and came back"}
     ready["libraries"] = runtime.libraries()
     ready["facts"] = contender.facts()
     ready["facts"].update(loaded.facts_of(ready["libraries"]))
     ready["facts"].update(loaded.cuda_of())
+    ready["facts"].update(loaded.state_of())
     if job.callable is not None:
         ready["facts"].update(own_step.facts_of(factory))
     if changed:
@@ -228,7 +235,7 @@ def main():
         outcome, text = failures.describe(error)
         if doing.own:
             outcome = own_step.outcome_of(error, outcome, doing.own)
-            text += own_step.place_of(error)
+            text += own_step.place_of(error) + own_step.hint_of(error)
         flush()
         send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors

@@ -27,10 +27,13 @@ def find(word):
             raise ContenderError("crash", "{}: there is no '{}' in {!r}".format(word, name, found))
         found = getattr(found, name)
     if not callable(found):
-        raise ContenderError(
-            "crash", "{} is {}; expected a function that makes a step".format(word, described(found))
-        )
+        raise ContenderError("crash", "{} is {}; expected a function".format(shown(word), described(found)))
     return found
+
+
+def shown(word):
+    """As its user knows it: a function that was carried out of a session has no module of his."""
+    return word.partition(":")[2] if word.startswith("carried_") else word
 
 
 def make(factory, word):
@@ -43,7 +46,7 @@ def make(factory, word):
     raise ContenderError(
         "crash",
         "{} returned {}; expected a step: a function without arguments that does one training step, "
-        "or an adapter".format(word, described(made)),
+        "or an adapter".format(shown(word), described(made)),
     )
 
 
@@ -319,12 +322,29 @@ def place_of(error):
     return own or library
 
 
+def hint_of(error):
+    """What to do about a lost variable or file of the caller's, who has another environment and home."""
+    home = os.environ.get("HOME", "")
+    if home and home + os.sep in str(error):
+        return (
+            "; ~ is a folder of the launch's own: give the whole path, or a variable, environment.NAME=/path"
+        )
+    if isinstance(error, KeyError) and _last_frame(error).f_globals is vars(os):
+        return "; environment.{}=VALUE gives it: contenders have none of the caller's".format(error.args[0])
+    return ""
+
+
 def _is_from(error, function):
     """Whether it was raised by what this function of ours called that is no Python."""
+    return _last_frame(error).f_code is function.__code__
+
+
+def _last_frame(error):
+    """Of the function that raised it."""
     trace = error.__traceback__
     while trace.tb_next is not None:
         trace = trace.tb_next
-    return trace.tb_frame.f_code is function.__code__
+    return trace.tb_frame
 
 
 def close(unused):

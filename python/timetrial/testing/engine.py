@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,8 @@ class RealEngine:
 
     def race(self, sides: Sequence[Side], metric: Metric, rule: Rule, seed: int, budget: float) -> Race:
         """A race without progress on the terminal."""
+        from timetrial.cautions import Caution, caution_of
+        from timetrial.in_process.settings import SettingsWarning
         from timetrial.races import run_race
         from timetrial.races.side import experiment_of
 
@@ -104,6 +107,9 @@ class RealEngine:
                 extends=True,
                 quiet=True,
             )
+        for text in found.record.experiment.warnings:
+            if caution_of(text) is Caution.NOT_CARRIED:
+                warnings.warn(text, SettingsWarning, stacklevel=2)
         if len(sides) == 2:
             _all_there(found.cases, found.names)
             _all_found(found)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.cases.budget import seconds_of
+from timetrial.cases.case import NO_NETWORK
 from timetrial.cases.sizes import bytes_of
 from timetrial.errors import InputError
 from timetrial.experiment.allocator import with_settled_allocator
@@ -201,7 +202,7 @@ def _document(experiment: Experiment, candidates: Sequence[Candidate]) -> dict[s
     return {
         "name": experiment.spec.name,
         "seed": experiment.spec.seed,
-        "workload": {key: value for key, value in workload.items() if value is not None},
+        "workload": {key: value for key, value in workload.items() if value not in (None, NO_NETWORK, {})},
         "contender": [one.contender() for one in candidates],
         "measure": {"launches": 1},
     }
