@@ -15,7 +15,8 @@ from timetrial.environments.catalog import CURRENT, SettingTable
 from timetrial.environments.interpreters import RUNTIME_FOLDER, without_callers_python
 from timetrial.errors import InputError, Unavailable, nearest
 
-# What every such contender has, read by whatever its code stands on; nothing is set unless it is asked.
+# What every such contender has, read by whatever its code stands on. No setting is set unless it is asked; the
+# variables are, unless `environment.` has others: JAX keeps nothing by itself, numba beside the user's file.
 OWN = Version(
     version=CURRENT,
     settings={
@@ -23,6 +24,15 @@ OWN = Version(
             environment=("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
         ),
         "blas.core_type": SettingTable(environment=("OPENBLAS_CORETYPE",)),
+    },
+    environment={
+        "TORCHINDUCTOR_CACHE_DIR": "{cache}/inductor",
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
+        "TRITON_CACHE_DIR": "{cache}/triton",
+        "JAX_COMPILATION_CACHE_DIR": "{cache}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "NUMBA_CACHE_DIR": "{cache}/numba",
     },
 )
 TIME_LIMIT_S = 60.0
