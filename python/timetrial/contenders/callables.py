@@ -15,8 +15,8 @@ from timetrial.environments.catalog import CURRENT, SettingTable
 from timetrial.environments.interpreters import RUNTIME_FOLDER, without_callers_python
 from timetrial.errors import InputError, Unavailable, nearest
 
-# What every such contender has, read by whatever its code stands on. No setting is set unless it is asked; the
-# variables are, unless `environment.` has others: JAX keeps nothing by itself, numba beside the user's file.
+# What every such contender has, read by whatever its code stands on. No setting is set unless asked; the
+# variables are, unless `environment` has others: JAX keeps nothing by itself, numba beside the user's file.
 OWN = Version(
     version=CURRENT,
     settings={
