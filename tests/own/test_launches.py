@@ -65,12 +65,20 @@ def test_every_step_has_a_stamp_and_its_loss(
     assert f"numpy {np.__version__}" in record.facts["callable.packages"]
 
 
-def test_a_proof_runs_no_step_and_proves_nothing(launch: Callable[..., LaunchRecord]) -> None:
-    record = launch("def make():\n    return lambda: 1 / 0\n", "proof")
+def test_a_proof_runs_one_step_and_proves_nothing(launch: Callable[..., LaunchRecord]) -> None:
+    """Which may compile, or fail before anything is timed."""
+    broken = launch("def make():\n    return lambda: 1 / 0\n", "proof")
+    assert broken.outcome == "crash"
+    assert "division by zero (mine.py:2) (run) at step 1" in str(broken.reason)
+
+
+def test_a_proof_proves_nothing(launch: Callable[..., LaunchRecord]) -> None:
+    record = launch("def make():\n    return [0.5].pop\n", "proof")
     assert record.outcome == "ok", words(record)
+    assert record.first_call_ns
     assert record.parity is not None
     assert record.parity.status == "unproven"
-    assert record.segments == []
+    assert [(one.kind, one.steps) for one in record.segments] == [("first", 1)]
 
 
 @pytest.mark.attempt

@@ -120,7 +120,7 @@ SETTINGS: dict[str, SettingKind] = {
         default="the first of the framework's",
     ),
     "cache": SettingKind(
-        "what a framework compiled before: cache=warm (in the proof launch), cold (nothing)",
+        "what a framework, or a step of yours, compiled: cache=warm (in the proof launch), cold (nothing)",
         "the files of the compile cache",
         ("warm", "cold"),
         default="warm",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import typer
 
+from timetrial import stopping
 from timetrial.cli import (
     backends,
     compare,
@@ -29,7 +30,6 @@ from timetrial.cli import (
     self_check,
     settings,
     show,
-    stopping,
     tune,
 )
 from timetrial.errors import InputError, TimetrialError

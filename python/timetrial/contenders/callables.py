@@ -18,13 +18,23 @@ from timetrial.environments.interpreters import RUNTIME_FOLDER, without_callers_
 from timetrial.errors import InputError, Unavailable, nearest
 
 SETUP = "setup"  # the setting that names a function which is called before anything of the step is imported
-# What every such contender has, read by whatever its code stands on; nothing is set unless it is asked.
+# What every such contender has, read by whatever its code stands on. No setting is set unless asked; the
+# variables are, unless `environment` has others: JAX keeps nothing by itself, numba beside the user's file.
 OWN = Version(
     version=CURRENT,
     settings={
         "threads": SettingTable(environment=VARIABLES),
         "blas.core_type": SettingTable(environment=("OPENBLAS_CORETYPE",)),
         SETUP: SettingTable(),
+    },
+    environment={
+        "TORCHINDUCTOR_CACHE_DIR": "{cache}/inductor",
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
+        "TRITON_CACHE_DIR": "{cache}/triton",
+        "JAX_COMPILATION_CACHE_DIR": "{cache}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "NUMBA_CACHE_DIR": "{cache}/numba",
     },
 )
 TIME_LIMIT_S = 60.0

@@ -1,4 +1,5 @@
-"""The folder in which a framework keeps what it compiles: empty as a proof begins, then warm.
+"""The folder in which a framework, or a step of one's own, keeps what it compiles: empty as a proof begins,
+then warm.
 
     <cache>/v1/compile/<key>/    lock, files/ (what the framework wrote), entry.json (it is whole; of what)
 
@@ -33,7 +34,7 @@ _MARKER = "entry.json"
 
 @dataclass
 class Compiled:
-    """What a launch gets. `folder`: for "{cache}" in environment.toml; None: the framework keeps nothing."""
+    """What a launch gets. `folder`: for "{cache}" in its variables; None: the framework keeps nothing."""
 
     record: CompileCache
     folder: Path | None
@@ -63,7 +64,7 @@ def compiled(
             yield _scratch(scratch)  # another process makes the entry, or uses it while this one would
             return
         if not makes:
-            yield _kept(entry, scratch)
+            yield _kept(entry, scratch, may_be_empty=contender.kind == "framework")
             return
         given = _empty(entry)
         try:
@@ -109,12 +110,13 @@ def folder_bytes(folder: Path) -> int:
 
 def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[str, Any]:
     """All that may decide what is compiled; not the values of weights and data."""
+    network = job["network"] or {"nodes": (), "output": None, "loss": None}  # a step of one's own
     nodes = [
         {
             **{key: node[key] for key in ("name", "kind", "inputs", "attributes", "shape")},
             "parameters": [[one["name"], one["shape"]] for one in node["parameters"]],
         }
-        for node in job["network"]["nodes"]
+        for node in network["nodes"]
     ]
     return {
         "contender": contender.fingerprint,
@@ -124,8 +126,8 @@ def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[st
         "batch_size": job["batch_size"],
         "optimizer": job["optimizer"],
         "nodes": nodes,
-        "output": job["network"]["output"],
-        "loss": job["network"]["loss"],
+        "output": network["output"],
+        "loss": network["loss"],
         "cpu": _cpu(),
     }
 
@@ -156,11 +158,14 @@ def _finish(entry: Path, recipe: Mapping[str, Any]) -> None:
     prune(entry.parent, keep=entry)
 
 
-def _kept(entry: Path, scratch: Path) -> Compiled:
+def _kept(entry: Path, scratch: Path, *, may_be_empty: bool) -> Compiled:
+    """Most steps of users' own compile nothing that is kept: theirs is called warm if something was."""
     marker, files = entry / _MARKER, entry / "files"
     if not marker.is_file() or not files.is_dir():
         return _scratch(scratch)
     os.utime(marker)
+    if not may_be_empty and folder_bytes(files) == 0:
+        return Compiled(CompileCache(state="none"), files)
     return Compiled(CompileCache(state="warm", path=str(files)), files)
 
 

@@ -241,7 +241,7 @@ def _callable(word: str, case: Case) -> Contender:
         hashlib.sha256("\n".join(parts).encode()).hexdigest(),
         interpreter=interpreter,
         version=OWN,
-        settings=tuple(sorted(OWN.settings)),
+        settings=framework_settings(OWN),
     )
 
 

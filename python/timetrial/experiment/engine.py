@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from timetrial.cases.case import Case, Workload
 from timetrial.records.model import LaunchRecord
+from timetrial.stopping import stopped_like_ctrl_c
 
 if TYPE_CHECKING:
     from timetrial.contenders import Contender
@@ -37,6 +38,15 @@ class Engine:
     harness: Callable[[], dict[str, float]]  # what the instrument itself costs
 
 
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """While something is measured: by nobody else, and no signal leaves the lock behind."""
+    from timetrial.launch import MeasurementLock
+
+    with stopped_like_ctrl_c(), MeasurementLock():
+        yield
+
+
 def real_engine() -> Engine:
     """timetrial itself. Imported here, late: it needs the compiled core."""
     from timetrial import contenders, core, launch, workloads
@@ -56,7 +66,7 @@ def real_engine() -> Engine:
         launch=launch.run_launch,
         heat=launch.heat_launches,
         together=launch.launch_together,
-        lock=launch.MeasurementLock,
+        lock=_only_one,
         machine=machine_facts,
         # A second: long enough to find a moment in which no neighbor disturbs.
         peak_flops=lambda threads: cpu.measure_peak_flops(threads, seconds=1.0).flops_per_s,

@@ -12,11 +12,11 @@ from typing import Any, Literal
 from timetrial.cautions import Caution
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import Experiment
-from timetrial.experiment.stopping import stopped_like_ctrl_c
 from timetrial.experiment.validate import ReadyCase
 from timetrial.records import sessions, store
 from timetrial.records.files import near
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Purpose
+from timetrial.stopping import stopped_like_ctrl_c
 
 # Another one of these is another machine; a run compares on one.
 SAME_MACHINE = ("cpu", "cpu_model", "cpus", "usable_cpus", "cpu_quota", "python")
@@ -128,13 +128,15 @@ def _words(keys: Iterable[str], before: Mapping[str, Any], now: Mapping[str, Any
 @contextmanager
 def session(folder: Path) -> Iterator[None]:
     """While something is measured into `folder`. Whatever ends it early, launches without a record go: a
-    signal may come between any two lines of one. InputError: another process measures into it."""
-    from timetrial.launch import remove_unfinished
+    signal may come between any two lines of one, or of whoever began it. InputError: another process measures
+    into it."""
+    from timetrial.launch import end_heats, remove_unfinished
 
     with stopped_like_ctrl_c(), sessions.session(folder):
         try:
             yield
         except BaseException:
+            end_heats()
             remove_unfinished(folder)
             raise
 

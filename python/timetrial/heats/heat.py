@@ -35,6 +35,7 @@ from timetrial.heats.lengths import (
 )
 from timetrial.records.model import LaunchRecord
 from timetrial.statistics.rhythm import common_span
+from timetrial.stopping import shielded
 
 Waited = TypeVar("Waited")
 Round = tuple[int, ...]  # each contender once, in the order in which they run
@@ -236,7 +237,7 @@ class Course:
 SeatedLaunch = Callable[[Seat, threading.Event], LaunchRecord]  # the event ends it
 
 
-@dataclass
+@dataclass(eq=False)
 class Heat:
     """Launches that run together. `run()` returns behind the last round, `records()` when all have ended.
     Both raise what a launch raises, and KeyboardInterrupt on Ctrl-C; run() also OutOfTimeError at the
@@ -260,6 +261,7 @@ class Heat:
         self._pool = ThreadPoolExecutor(len(self.launches), thread_name_prefix="seat")
         self._end_pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="end")
         course, seats = self.course, self._seats
+        _under_way.add(self)
         try:
             for launch, seat in zip(self.launches, seats, strict=True):
                 self._futures.append(self._pool.submit(seat.enter, partial(launch, seat, self._cancel)))
@@ -291,6 +293,7 @@ class Heat:
         self._close()
         return found
 
+    @shielded
     def cancel(self) -> None:
         """Ends every launch, wherever it is, and waits until nothing is left of them."""
         self._cancel.set()
@@ -302,6 +305,16 @@ class Heat:
         self._end_pool.shutdown(wait=False, cancel_futures=True)
         self._pool.shutdown(wait=True)
         self.ended()
+        _under_way.discard(self)
+
+
+_under_way: set[Heat] = set()  # whose launches have not all ended
+
+
+def end_heats() -> None:
+    """Those that are under way: an interrupt may have come before whoever began one had it."""
+    for heat in list(_under_way):
+        heat.cancel()
 
 
 def _start(

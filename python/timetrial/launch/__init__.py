@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.heats.heat import Course, Heat, Ridden, Round, schedule
+from timetrial.heats.heat import Course, Heat, Ridden, Round, end_heats, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together
@@ -18,6 +18,7 @@ __all__ = [
     "MeasurementLock",
     "Ridden",
     "Round",
+    "end_heats",
     "heat_launches",
     "launch_together",
     "remove_unfinished",

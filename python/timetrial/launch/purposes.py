@@ -60,11 +60,15 @@ class Proving:
     proof: Proof | None = None
 
     def run(self, channel: Channel, found: Found) -> None:
-        """The proof's sequence; nothing of a contender that has no tensors."""
-        if channel.unprovable:
-            own = self.contender.kind == "callable"
-            words = "a step of one's own shows no tensors" if own else "the backend computes no network"
-            found.parity = unproven(words)
+        """The proof's sequence; of a contender that has no tensors at most a step, which may compile: what is
+        kept of that is there for all timed launches alike."""
+        if channel.unprovable and self.contender.kind == "callable":
+            channel.runner.run_stage(Stage("first", 1))
+            channel.watch.after_first_step()
+            found.first_call_ns = int(channel.runner.durations_ns("first")[0])
+            found.parity = unproven("a step of one's own shows no tensors")
+        elif channel.unprovable:
+            found.parity = unproven("the backend computes no network")
         else:
             try:
                 self.proof = self.gate.run_proof(channel.contact("train"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -15,6 +14,7 @@ from timetrial.launch.run import run_launch
 from timetrial.processes.own_memory import give_back_freed
 from timetrial.proof.judge import forget_judges
 from timetrial.records.model import LaunchRecord
+from timetrial.stopping import shielded
 
 
 def launch_together(
@@ -26,21 +26,24 @@ def launch_together(
     cancel = threading.Event()
     alive = threading.Semaphore(at_once)
     futures: list[Future[LaunchRecord]] = []
-    with contextlib.ExitStack() as behind:
-        behind.callback(_forget)
-        pool = behind.enter_context(ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch"))
-        try:
-            for plan in plans:
-                launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
-                futures.append(pool.submit(launch))
-            for future in as_completed(futures):
-                done(future.result())
-        except BaseException:
-            cancel.set()
-            for future in futures:
-                future.cancel()
-            raise
-    return [future.result() for future in futures]
+    pool = ThreadPoolExecutor(at_once + 1, thread_name_prefix="launch")
+    try:
+        for plan in plans:
+            launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
+            futures.append(pool.submit(launch))
+        for future in as_completed(futures):
+            done(future.result())
+        return [future.result() for future in futures]
+    finally:
+        _end(pool, cancel)
+
+
+@shielded
+def _end(pool: ThreadPoolExecutor, cancel: threading.Event) -> None:
+    """Behind the last launch, or instead of those that are left."""
+    cancel.set()
+    pool.shutdown(cancel_futures=True)
+    _forget()
 
 
 def heat_launches(plans: Sequence[LaunchPlan], course: Course) -> Heat:

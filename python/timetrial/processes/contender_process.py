@@ -36,6 +36,7 @@ from timetrial.processes.output import OutputFile, tail
 from timetrial.processes.pipes import LINE_LIMIT, LineReader, wait_readable, write_line
 from timetrial.processes.running_time import RunningTime
 from timetrial.records.model import Ending, StuckThread
+from timetrial.stopping import shielded
 
 COMMANDS_FD, EVENTS_FD, RECORDER_FD, CONTROL_FD, STATUS_FD = 3, 4, 5, 6, 7
 KILL_WAIT_S = 10.0
@@ -345,6 +346,7 @@ class ContenderProcess:
                 self.doing = "exit, after its work was done"
                 raise self._ended()
 
+    @shielded
     def close(self) -> None:
         """Kills what is left, waits until the supervisor says that nothing is, closes the pipes."""
         if self._closed:

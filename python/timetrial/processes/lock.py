@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from timetrial.errors import InputError, MeasurementError
+from timetrial.stopping import shielded
 
 # The same file for every user of the machine, so it cannot follow anyone's TMPDIR.
 DEFAULT_PATH = Path("/tmp/timetrial.lock")
@@ -62,6 +63,7 @@ class MeasurementLock:
         self._fd = fd
         return self
 
+    @shielded
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -201,7 +201,8 @@ class Library(Model):
 
 
 class CompileCache(Model):
-    """The folder in which a framework keeps what it compiles. `none`: it has no use for one."""
+    """The folder in which a framework, or a step of one's own, keeps what it compiles. `none`: it has no use
+    for one."""
 
     state: Literal["warm", "cold", "none"]
     path: str | None = None
