@@ -14,6 +14,8 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.callables import OWN, find_callable
 from timetrial.contenders.functions import carried_folder, carried_from
 from timetrial.contenders.plugins import describe_plugin
+from timetrial.contenders.revisions import SETTING as REVISION
+from timetrial.contenders.revisions import Tree, tree_of
 from timetrial.control.libraries import ChosenLibrary, choose_for_framework, choose_libraries
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
@@ -55,6 +57,7 @@ class Contender:
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
     flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable", "profiles"
     libraries: tuple[ChosenLibrary, ...] = ()  # those it shall use
+    tree: Tree | None = None  # of a callable that is imported from another checkout
 
     @property
     def preload(self) -> tuple[Path, ...]:
@@ -95,6 +98,7 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     name = case.backend
     if is_callable_word(name):
         return _callable(name, case)
+    _refuse(case, REVISION, "it is no step of your own")
     if name.endswith(".so") or "/" in name:
         return _from_path(user_path(name), case)
     variants = native_backends().get(name)
@@ -225,11 +229,12 @@ def _callable(word: str, case: Case) -> Contender:
     interpreter = find_interpreter(case.settings.get("python"))
     check_runtime(interpreter)
     _check_carried(word, interpreter)
-    module = find_callable(word, interpreter, import_folders(word, interpreter))
+    tree = tree_of(case.settings[REVISION]) if REVISION in case.settings else None
+    module = find_callable(word, interpreter, import_folders(word, interpreter, tree), tree)
     parts = [
         file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *([module] if module else [])])
     ]
-    parts += [word, str(interpreter.executable), interpreter.version]
+    parts += [word, str(interpreter.executable), interpreter.version, str(tree)]
     return Contender(
         word,
         "callable",
@@ -238,6 +243,7 @@ def _callable(word: str, case: Case) -> Contender:
         interpreter=interpreter,
         version=OWN,
         settings=tuple(sorted(OWN.settings)),
+        tree=tree,
     )
 
 
@@ -267,12 +273,13 @@ def _refuse(case: Case, setting: str, why: str) -> None:
         )
 
 
-def import_folders(word: str, interpreter: Interpreter) -> list[str]:
+def import_folders(word: str, interpreter: Interpreter, tree: Tree | None = None) -> list[str]:
     """What a contender imports from beside its interpreter's own: the folder of a carried function, and in
     the running interpreter whatever that can import by its own means (an editable install, a user's folder),
-    which the same interpreter must find without PYTHONPATH."""
+    which the same interpreter must find without PYTHONPATH. Of the working tree's folders those of `tree`."""
     carried = carried_folder(word)
-    return [*([str(carried)] if carried else []), *(_running_sys_path() if interpreter.running else [])]
+    folders = [*([str(carried)] if carried else []), *(_running_sys_path() if interpreter.running else [])]
+    return [str(tree.place(Path(one))) for one in folders] if tree else folders
 
 
 def _running_sys_path() -> list[str]:

@@ -53,6 +53,7 @@ class RaceRecord(Model):
     isolated: bool  # whole launches in alternation; False: alive together, taking turns
     why_isolated: str | None = None
     extends: bool = False  # its budget may double, once, where only the confirmation is missing
+    trees: dict[str, str] = Field(default_factory=dict)  # case -> its checkout, where one is of a revision
 
 
 class PairRecord(Model):

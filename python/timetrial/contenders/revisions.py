@@ -1,0 +1,228 @@
+"""Checkouts beside the working tree, from which a side of a race imports a step of the user's own.
+
+<cache>/v1/trees/<repository>-<hash>/<commit>    a work tree of git's, kept
+<commit>.made                                    beside it: its state when it was made; another one: made anew
+<commit>-<hash>.env, .log                        the environment of a set-up, and what that said
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from timetrial.environments import Interpreter
+from timetrial.environments.making import silent
+from timetrial.environments.pip import run_logged
+from timetrial.errors import InputError, nearest
+from timetrial.paths import user_path
+from timetrial.workloads.cache import VERSION, cache_folder, cannot_write
+
+SETTING = "revision"
+ADVICE = 'only committed files are in a revision; to build and install it: --base-setup "pip install -e ."'
+MOST_FILES = 5  # of those that were changed
+_LIBRARIES = ("site-packages", "dist-packages")
+_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")  # set for a hook
+_PACKAGES = f"import sys; print('\\n'.join(one for one in sys.path if one.endswith({_LIBRARIES})))"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkout, and the working tree in whose place it stands."""
+
+    folder: Path  # its top
+    instead_of: Path  # top of the working tree
+
+    def place(self, path: Path) -> Path:
+        """The same place in this checkout, of what lies in the working tree and is no installed package's."""
+        inside = path.is_relative_to(self.instead_of) and not path.is_relative_to(self.folder)
+        installed = any(name in path.parts for name in _LIBRARIES)
+        return self.folder / path.relative_to(self.instead_of) if inside and not installed else path
+
+    @property
+    def working_folder(self) -> Path:
+        """The caller's, in this checkout."""
+        own = self.place(Path.cwd())
+        return own if own.is_dir() else self.folder
+
+    def problem(self, file: Path) -> str | None:
+        """Why a module that lies there is not, or not wholly, of this checkout; in words."""
+        if not file.resolve().is_relative_to(self.folder):
+            return f"it would be imported from {file}, not from {self.folder}; {ADVICE}"
+        package = self.instead_of / file.resolve().parent.relative_to(self.folder)
+        lacking = [
+            one for one in package.rglob("*.so") if self.place(one) != one and not self.place(one).exists()
+        ]
+        return f"{lacking[0]} is compiled, and {self.folder} has none; {ADVICE}" if lacking else None
+
+
+def base_keys(revision: str, setup: str | None, interpreter: Interpreter) -> dict[str, str]:
+    """The keys of a side whose step is imported from a revision, or from another checkout by its path: the
+    commit, so that a branch may move, and with `setup`, a command, the interpreter for which that installed
+    it. InputError: there is no git, no such revision or folder, or the command fails."""
+    commit = _pinned(revision)
+    tree = tree_of(commit).folder
+    if setup is None:
+        return {SETTING: commit}
+    if commit.startswith("/"):
+        raise InputError(f"--base-setup: {commit} is a checkout of yours, which is taken as it is.")
+    environment = tree.with_name(f"{commit}-{_hash(f'{interpreter.executable} {setup}')}.env")
+    if not (environment / "made").is_file():
+        _set_up(tree, environment, setup, interpreter)
+    return {SETTING: commit, "python": str(environment / "bin" / "python")}
+
+
+def tree_of(commit: str) -> Tree:
+    """The checkout of a commit, made where it is not kept, or of a folder. InputError: it cannot be made."""
+    here = _top(Path.cwd()) or Path.cwd()
+    if commit != _pinned(commit):
+        raise InputError(f"revision={commit} may be another commit tomorrow: write {_pinned(commit)}.")
+    if commit.startswith("/"):
+        return Tree(_top(Path(commit)) or Path(commit), here)
+    tree = _folder() / f"{here.name}-{_hash(str(here))}" / commit
+    made = tree.with_name(f"{commit}.made")
+    try:
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        with tree.with_name(f"{commit}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.is_file() or made.read_text("utf-8") != _state(tree):
+                _check_out(here, commit, tree)
+                made.write_text(_state(tree), "utf-8")
+    except OSError as error:
+        raise cannot_write(error) from error
+    return Tree(tree, here)
+
+
+def remove_all() -> list[Path]:
+    """Takes the kept trees away, from git's lists too. Nothing else is pruned there."""
+    found = [one.parent for one in sorted(_folder().glob("*/*/.git"))]
+    for tree in found:
+        _git(tree, "worktree", "remove", "--force", "--force", str(tree))
+    shutil.rmtree(_folder(), ignore_errors=True)
+    return found
+
+
+def described(top: Path) -> str:
+    """'commit 1a2b3c4d5e6f (HEAD -> main: title), with changes that are in no commit: a.py'."""
+    commit, *title = _git(top, "log", "-1", "--format=%h%n%D%n%s", "--abbrev=12").stdout.splitlines() or [""]
+    changed = [line[3:] for line in _changed(top)]
+    more = ", ..." if len(changed) > MOST_FILES else ""
+    words = f"commit {commit} ({': '.join(filter(None, title))})" if commit else "in no repository"
+    return words + (
+        f", with changes that are in no commit: {', '.join(changed[:MOST_FILES])}{more}" if changed else ""
+    )
+
+
+def _pinned(word: str) -> str:
+    folder, top = user_path(word).resolve(), _top(Path.cwd())
+    if word.startswith(("/", ".", "~")) or (folder.is_dir() and _commit(top, word) is None):
+        if not folder.is_dir():
+            raise InputError(f"revision '{word}': there is no such folder.")
+        if (_top(folder) or folder) == (top or Path.cwd()):
+            raise InputError(f"revision '{word}' is the working tree itself; expected another checkout.")
+        return str(folder)
+    if top is None:
+        why = _why(_git(Path.cwd(), "status"))
+        raise InputError(
+            f"revision '{word}': {Path.cwd()} is in no git repository ({why}). Run this inside of one, or give "
+            "the path of another checkout."
+        )
+    commit = _commit(top, word)
+    if commit is None and _git(top, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+        raise InputError(
+            f"revision '{word}': {top} is a shallow clone, and does not have it. Fetch the history: git fetch "
+            "--unshallow; in GitHub Actions `fetch-depth: 0` of actions/checkout."
+        )
+    if commit is None:
+        names = _git(top, "for-each-ref", "--format=%(refname:short)").stdout.split()
+        near = nearest(word, [name for name in names if name.endswith(f"/{word}")] or names)
+        raise InputError(f"revision '{word}': {top} has no such branch, tag or commit.{near}")
+    return commit
+
+
+def _check_out(top: Path, commit: str, tree: Path) -> None:
+    """The work tree, without what an earlier one left, and with the submodules that the working tree has.
+    Nothing is pruned: the repository may have work trees of the user's on a disk that is away."""
+    for old in (tree, *tree.parent.glob(f"{commit}-*.env")):
+        shutil.rmtree(old, ignore_errors=True)
+    done = _git(top, "worktree", "add", "--detach", "--force", "--force", str(tree), commit)
+    used = [
+        line.split()[1] for line in _git(top, "submodule", "status").stdout.splitlines() if line[0] != "-"
+    ]
+    modules = [name for name in used if (tree / name).is_dir()]
+    if done.returncode == 0 and modules:
+        done = _git(tree, "submodule", "update", "--init", "--recursive", "--", *modules)
+    if done.returncode:
+        raise InputError(f"revision '{commit}' of {top} cannot be checked out: {_why(done)}")
+
+
+def _set_up(tree: Path, environment: Path, setup: str, interpreter: Interpreter) -> None:
+    """An environment that has the interpreter's packages behind its own, and the command in it."""
+    log, bins = environment.with_suffix(".log"), environment / "bin"
+    print(f"timetrial: {setup} (in {tree}; what it says: {log})", file=sys.stderr, flush=True)
+    shutil.rmtree(environment, ignore_errors=True)
+    environment.mkdir()
+    found = subprocess.run(
+        [interpreter.executable, "-c", _PACKAGES], capture_output=True, text=True, check=True
+    )
+    is_made = run_logged([interpreter.executable, "-I", "-m", "venv", environment], log, environment, silent)
+    for own in environment.glob("lib/python*/site-packages"):
+        (own / "behind.pth").write_text(found.stdout, "utf-8")
+    first = f'cd {shlex.quote(str(tree))}; export PATH={shlex.quote(str(bins))}:"$PATH"'
+    command = ["/bin/sh", "-ec", f"{first} VIRTUAL_ENV={shlex.quote(str(environment))}; {setup}"]
+    if not is_made or not run_logged(command, log, environment, silent):
+        said = " ".join(log.read_text("utf-8", errors="replace").split())[-300:]
+        raise InputError(f"--base-setup {setup!r} failed in {tree}: ...{said} (all that it said: {log})")
+    (environment / "made").touch()
+
+
+def _folder() -> Path:
+    return cache_folder().resolve() / VERSION / "trees"
+
+
+def _top(folder: Path) -> Path | None:
+    """Of the checkout around a folder; None: there is none, or no git."""
+    found = _git(folder, "rev-parse", "--show-toplevel").stdout.strip()
+    return Path(found) if found else None
+
+
+def _commit(top: Path | None, word: str) -> str | None:
+    words = ("rev-parse", "--short=12", "--verify", "--end-of-options", f"{word}^{{commit}}")
+    return (_git(top, *words).stdout.strip() or None) if top else None
+
+
+def _changed(top: Path) -> list[str]:
+    return _git(top, "status", "--porcelain", "--untracked-files=no").stdout.splitlines()
+
+
+def _state(tree: Path) -> str:
+    """Its commit and changed files; of what is no work tree what was never written."""
+    is_tree = (tree / ".git").is_file() and _git(tree, "rev-parse", "HEAD").returncode == 0
+    return "\n".join([_git(tree, "rev-parse", "HEAD").stdout, *_changed(tree)]) if is_tree else "none"
+
+
+def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Without the user's hooks; where there is no git, as if it had failed."""
+    environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+    environment.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C.UTF-8")
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", *words]
+    try:
+        return subprocess.run(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        return subprocess.CompletedProcess(command, 127, "", "there is no `git` on PATH")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _why(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stderr.strip() or "git says nothing").splitlines()[-1]
