@@ -163,7 +163,7 @@ def test_a_revision_that_is_none(repository: Write, tmp_path: Path) -> None:
     commit = git("rev-parse", "--short=12", "HEAD")
     with pytest.raises(InputError, match=f"revision=main may be another commit tomorrow: write {commit}"):
         resolve(Case("mypkg.training:make_step", NOTHING, settings={"revision": "main"}))
-    with pytest.raises(InputError, match="revision=.* does not apply to backend 'eigen': it is no step"):
+    with pytest.raises(InputError, match=r"revision=.* does not apply to backend 'eigen': it is no step"):
         resolve(Case("eigen", NOTHING, settings={"revision": commit}))
 
 
@@ -176,10 +176,10 @@ def test_without_a_repository_history_or_git(
     assert "is a shallow clone, and does not have it" in refused("HEAD~1")
     assert "`fetch-depth: 0`" in refused("HEAD~1")
     monkeypatch.chdir(tmp_path)
-    assert f"{tmp_path} is in no git repository (fatal: not a git repository" in refused()
+    assert f"in {tmp_path} fails: fatal: not a git repository" in refused()
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "is in no git repository (there is no `git` on PATH)" in refused()
+    assert "fails: there is no `git` on PATH. A revision is of the git repository around" in refused()
 
 
 def test_a_module_that_the_commit_lacks(repository: Write) -> None:
@@ -249,7 +249,9 @@ def test_what_was_imported_from_the_working_tree_by_other_means_is_a_mismatch(
     git("commit", "-m", "a path of its own")
     record = launch(tmp_path)
     assert record.outcome == "mismatch"
-    assert f"'helper' was imported from the working tree ({here / 'mypkg' / 'helper.py'})" in str(record.reason)
+    assert f"'helper' was imported from the working tree ({here / 'mypkg' / 'helper.py'})" in str(
+        record.reason
+    )
     assert '--base-setup "pip install -e ."' in str(record.reason)
 
 
@@ -257,7 +259,9 @@ def test_what_a_step_imports_late_is_seen_too(repository: Write, tmp_path: Path)
     here = Path.cwd()
     repository("mypkg/helper.py", "VALUE = 1\n")
     text = "def make_step():\n    def step():\n        import sys\n        sys.path.insert(0, {!r})\n"
-    repository("mypkg/training.py", text.format(str(here / "mypkg")) + "        import helper\n    return step\n")
+    repository(
+        "mypkg/training.py", text.format(str(here / "mypkg")) + "        import helper\n    return step\n"
+    )
     git("add", ".")
     git("commit", "-m", "late")
     record = launch(tmp_path, "speed")
@@ -331,7 +335,9 @@ def test_hooks_do_not_run_and_a_hooks_variables_do_not_lead_elsewhere(
 def test_submodules_that_are_here_are_there(
     repository: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number, (name, value) in enumerate((("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "protocol.file.allow"))):
+    for number, (name, value) in enumerate(
+        (("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "protocol.file.allow"))
+    ):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
     library = tmp_path / "library"
@@ -352,10 +358,10 @@ def test_clean_removes_the_trees_and_what_git_lists(repository: Write, tmp_path:
         assert CliRunner().invoke(app, ["clean"]).exit_code == 2
     assert tree.is_dir()
     done = CliRunner().invoke(app, ["clean"])
-    assert done.output == f"removed {tree}\n1 work trees removed\n"
+    assert done.output == f"removed {tree}\n"
     assert not tree.exists()
     assert git("worktree", "list").count("\n") == 0
-    assert CliRunner().invoke(app, ["clean"]).output == "there are no kept work trees\n"
+    assert CliRunner().invoke(app, ["clean"]).output == ""
     assert Path("mypkg/training.py").read_text() == STEP.format(value=2)
 
 
@@ -382,7 +388,9 @@ def test_a_set_up_has_an_environment_of_its_own(
     assert contender.interpreter.executable == python
     log = python.parents[1].with_suffix(".log").read_text()
     assert f"{contender.path.parents[1]}\n{python}\n" in log
-    assert contender.interpreter.versions([("numpy", "numpy")])["numpy"]  # of the interpreter it was made with
+    assert contender.interpreter.versions([("numpy", "numpy")])[
+        "numpy"
+    ]  # of the interpreter it was made with
     assert base_keys("main", SET_UP, find_interpreter(None)) == keys
     assert len(ran) == 2  # kept
     assert base_keys("main", "true", find_interpreter(None)) != keys

@@ -54,23 +54,24 @@ def test_the_working_tree_is_raced_against_the_revision(repository: Path) -> Non
     assert (found["base"], found["challenger"]) == (f"{WORD} revision={commit}", WORD)
     assert found["again"] == f"timetrial race callable={WORD} seed=1 --against {commit}"
     base, mine = found["origins"][found["base"]], found["origins"][WORD]
-    assert Path(base["file"]).read_text() == STEP.format(value=1)
-    assert base["tree"] == f"commit {commit} (HEAD, main: first step)"
-    assert mine["file"] == str(repository / "mypkg" / "training.py")
-    assert mine["tree"] == (
-        f"commit {commit} (HEAD -> main: first step), with changes that are in no commit: mypkg/training.py"
+    file, words = base.split(", commit ")
+    assert Path(file).read_text() == STEP.format(value=1)
+    assert words == f"{commit} (HEAD, main: first step)"
+    assert mine == (
+        f"{repository / 'mypkg' / 'training.py'}, commit {commit} (HEAD -> main: first step), with changes that "
+        "are in no commit: mypkg/training.py"
     )
 
 
 def test_the_report_says_from_where_each_side_was_imported(repository: Path) -> None:
     done = call("--against", "main", "--no-confirm")
     text = " ".join(done.stdout.split())
-    assert f"{WORD}: from mypkg/training.py, commit " in text
+    assert f"{WORD} is {repository}/mypkg/training.py, commit " in text
     assert "with changes that are in no commit: mypkg/training.py" in text
     assert "mypkg/training.py, commit" in text
     folder = text.partition("records: ")[2].split()[0]
     shown = " ".join(CliRunner().invoke(app, ["show", folder]).stdout.split())
-    assert f"{WORD}: from mypkg/training.py, commit " in shown
+    assert f"{WORD} is {repository}/mypkg/training.py, commit " in shown
 
 
 def test_again_races_the_same_commit_though_the_branch_moved(repository: Path) -> None:
@@ -78,8 +79,8 @@ def test_again_races_the_same_commit_though_the_branch_moved(repository: Path) -
     git("commit", "-am", "slower")
     found = json.loads(CliRunner().invoke(app, ["race", *words, "--json"]).stdout)
     assert "revision=" in found["base"]
-    assert Path(found["origins"][found["base"]]["file"]).read_text() == STEP.format(value=1)
-    assert found["origins"][WORD]["tree"].endswith("(HEAD -> main: slower)")
+    assert Path(found["origins"][found["base"]].partition(", ")[0]).read_text() == STEP.format(value=1)
+    assert found["origins"][WORD].endswith("(HEAD -> main: slower)")
     by_folder = json.loads(CliRunner().invoke(app, ["race", found["records"], "--json"]).stdout)
     assert by_folder["base"] == found["base"]
 
@@ -89,7 +90,7 @@ def test_from_python_a_word_or_a_function_that_can_be_imported(
 ) -> None:
     found = race(WORD, against="main", threads=1, results=tmp_path / "results", quiet=True)
     assert [case.settings.get("threads") for case in found.cases] == ["1", "1"]
-    assert list(found.origins.values())[0]["tree"].startswith("commit ")  # type: ignore[union-attr]
+    assert [", commit " in words for words in found.origins.values()] == [True, True]
     assert "  imported    " in found.explain()
     with pytest.raises(InputError, match="carried out of a Python session|would be imported from"):
         race(lambda: None, against="main", results=tmp_path / "results", quiet=True)

@@ -6,8 +6,7 @@ import typer
 
 
 def clean() -> None:
-    """Remove the work trees that races against revisions keep in the cache, with their environments; the next
-    race against a revision checks it out again.
+    """Remove the checkouts that races against revisions keep in the cache folder; the next one makes its own.
 
     Exit code: 0 none is left, 2 something is being measured.
     """
@@ -15,7 +14,5 @@ def clean() -> None:
     from timetrial.processes.lock import MeasurementLock
 
     with MeasurementLock():
-        removed = remove_all()
-    for tree in removed:
-        typer.echo(f"removed {tree}")
-    typer.echo(f"{len(removed)} work trees removed" if removed else "there are no kept work trees")
+        for tree in remove_all():
+            typer.echo(f"removed {tree}")

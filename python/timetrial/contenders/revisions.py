@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shlex
 import shutil
@@ -22,7 +21,7 @@ from timetrial.environments.making import silent
 from timetrial.environments.pip import run_logged
 from timetrial.errors import InputError, nearest
 from timetrial.paths import user_path
-from timetrial.workloads.cache import VERSION, cache_folder, cannot_write
+from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, recipe_key
 
 SETTING = "revision"
 ADVICE = 'only committed files are in a revision; to build and install it: --base-setup "pip install -e ."'
@@ -56,23 +55,24 @@ class Tree:
         if not file.resolve().is_relative_to(self.folder):
             return f"it would be imported from {file}, not from {self.folder}; {ADVICE}"
         package = self.instead_of / file.resolve().parent.relative_to(self.folder)
-        lacking = [
-            one for one in package.rglob("*.so") if self.place(one) != one and not self.place(one).exists()
-        ]
-        return f"{lacking[0]} is compiled, and {self.folder} has none; {ADVICE}" if lacking else None
+        lacking = (
+            one for one in package.rglob("*.so") if one != self.place(one) and not self.place(one).exists()
+        )
+        return next((f"{one} is compiled, and {self.folder} has none; {ADVICE}" for one in lacking), None)
 
 
 def base_keys(revision: str, setup: str | None, interpreter: Interpreter) -> dict[str, str]:
     """The keys of a side whose step is imported from a revision, or from another checkout by its path: the
-    commit, so that a branch may move, and with `setup`, a command, the interpreter for which that installed
-    it. InputError: there is no git, no such revision or folder, or the command fails."""
+    commit, so that a branch may move, and the interpreter for which `setup`, a command, installed it.
+    InputError: there is no git, no such revision or folder, or the command fails."""
     commit = _pinned(revision)
     tree = tree_of(commit).folder
     if setup is None:
         return {SETTING: commit}
     if commit.startswith("/"):
         raise InputError(f"--base-setup: {commit} is a checkout of yours, which is taken as it is.")
-    environment = tree.with_name(f"{commit}-{_hash(f'{interpreter.executable} {setup}')}.env")
+    key = recipe_key(SETTING, {"python": str(interpreter.executable), "setup": setup})[:8]
+    environment = tree.with_name(f"{commit}-{key}.env")
     if not (environment / "made").is_file():
         _set_up(tree, environment, setup, interpreter)
     return {SETTING: commit, "python": str(environment / "bin" / "python")}
@@ -85,7 +85,7 @@ def tree_of(commit: str) -> Tree:
         raise InputError(f"revision={commit} may be another commit tomorrow: write {_pinned(commit)}.")
     if commit.startswith("/"):
         return Tree(_top(Path(commit)) or Path(commit), here)
-    tree = _folder() / f"{here.name}-{_hash(str(here))}" / commit
+    tree = _folder() / f"{here.name}-{recipe_key(SETTING, {'of': str(here)})[:8]}" / commit
     made = tree.with_name(f"{commit}.made")
     try:
         tree.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def tree_of(commit: str) -> Tree:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not made.is_file() or made.read_text("utf-8") != _state(tree):
                 _check_out(here, commit, tree)
-                made.write_text(_state(tree), "utf-8")
+                made.write_text(_state(tree) or "", "utf-8")
     except OSError as error:
         raise cannot_write(error) from error
     return Tree(tree, here)
@@ -103,44 +103,41 @@ def remove_all() -> list[Path]:
     """Takes the kept trees away, from git's lists too. Nothing else is pruned there."""
     found = [one.parent for one in sorted(_folder().glob("*/*/.git"))]
     for tree in found:
-        _git(tree, "worktree", "remove", "--force", "--force", str(tree))
+        _ask(tree, "worktree", "remove", "--force", "--force", str(tree))
     shutil.rmtree(_folder(), ignore_errors=True)
     return found
 
 
 def described(top: Path) -> str:
     """'commit 1a2b3c4d5e6f (HEAD -> main: title), with changes that are in no commit: a.py'."""
-    commit, *title = _git(top, "log", "-1", "--format=%h%n%D%n%s", "--abbrev=12").stdout.splitlines() or [""]
-    changed = [line[3:] for line in _changed(top)]
+    head = _ask(top, "log", "-1", "--format=%h%n%D%n%s", "--abbrev=12")
+    if not head:
+        return "in no repository"
+    commit, *title = head.splitlines()
+    words = f"commit {commit} ({': '.join(filter(None, title))})"
+    changed = [line[3:] for line in _changed(top).splitlines()]
     more = ", ..." if len(changed) > MOST_FILES else ""
-    words = f"commit {commit} ({': '.join(filter(None, title))})" if commit else "in no repository"
-    return words + (
-        f", with changes that are in no commit: {', '.join(changed[:MOST_FILES])}{more}" if changed else ""
-    )
+    files = f", with changes that are in no commit: {', '.join(changed[:MOST_FILES])}{more}"
+    return words + (files if changed else "")
 
 
 def _pinned(word: str) -> str:
-    folder, top = user_path(word).resolve(), _top(Path.cwd())
-    if word.startswith(("/", ".", "~")) or (folder.is_dir() and _commit(top, word) is None):
+    folder, here = user_path(word).resolve(), Path.cwd()
+    if word.startswith(("/", ".", "~")) or (folder.is_dir() and _commit(here, word) is None):
         if not folder.is_dir():
             raise InputError(f"revision '{word}': there is no such folder.")
-        if (_top(folder) or folder) == (top or Path.cwd()):
+        if (_top(folder) or folder) == (_top(here) or here):
             raise InputError(f"revision '{word}' is the working tree itself; expected another checkout.")
         return str(folder)
-    if top is None:
-        why = _why(_git(Path.cwd(), "status"))
+    top = _git(here, "rev-parse", "--show-toplevel")
+    commit = _commit(here, word)
+    if commit is None and _ask(here, "rev-parse", "--is-shallow-repository") == "true":
         raise InputError(
-            f"revision '{word}': {Path.cwd()} is in no git repository ({why}). Run this inside of one, or give "
-            "the path of another checkout."
-        )
-    commit = _commit(top, word)
-    if commit is None and _git(top, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
-        raise InputError(
-            f"revision '{word}': {top} is a shallow clone, and does not have it. Fetch the history: git fetch "
-            "--unshallow; in GitHub Actions `fetch-depth: 0` of actions/checkout."
+            f"revision '{word}': {top} is a shallow clone, and does not have it. Fetch the history: git "
+            "fetch --unshallow; in GitHub Actions `fetch-depth: 0` of actions/checkout."
         )
     if commit is None:
-        names = _git(top, "for-each-ref", "--format=%(refname:short)").stdout.split()
+        names = _git(here, "for-each-ref", "--format=%(refname:short)").split()
         near = nearest(word, [name for name in names if name.endswith(f"/{word}")] or names)
         raise InputError(f"revision '{word}': {top} has no such branch, tag or commit.{near}")
     return commit
@@ -151,15 +148,15 @@ def _check_out(top: Path, commit: str, tree: Path) -> None:
     Nothing is pruned: the repository may have work trees of the user's on a disk that is away."""
     for old in (tree, *tree.parent.glob(f"{commit}-*.env")):
         shutil.rmtree(old, ignore_errors=True)
-    done = _git(top, "worktree", "add", "--detach", "--force", "--force", str(tree), commit)
+    _git(top, "worktree", "add", "--detach", "--force", "--force", str(tree), commit)
     used = [
-        line.split()[1] for line in _git(top, "submodule", "status").stdout.splitlines() if line[0] != "-"
+        line[1:].split()[1]
+        for line in (_ask(top, "submodule", "status") or "").splitlines()
+        if line[0] != "-"
     ]
     modules = [name for name in used if (tree / name).is_dir()]
-    if done.returncode == 0 and modules:
-        done = _git(tree, "submodule", "update", "--init", "--recursive", "--", *modules)
-    if done.returncode:
-        raise InputError(f"revision '{commit}' of {top} cannot be checked out: {_why(done)}")
+    if modules:
+        _git(tree, "submodule", "update", "--init", "--recursive", "--", *modules)
 
 
 def _set_up(tree: Path, environment: Path, setup: str, interpreter: Interpreter) -> None:
@@ -188,41 +185,47 @@ def _folder() -> Path:
 
 def _top(folder: Path) -> Path | None:
     """Of the checkout around a folder; None: there is none, or no git."""
-    found = _git(folder, "rev-parse", "--show-toplevel").stdout.strip()
+    found = _ask(folder, "rev-parse", "--show-toplevel")
     return Path(found) if found else None
 
 
-def _commit(top: Path | None, word: str) -> str | None:
-    words = ("rev-parse", "--short=12", "--verify", "--end-of-options", f"{word}^{{commit}}")
-    return (_git(top, *words).stdout.strip() or None) if top else None
+def _commit(folder: Path, word: str) -> str | None:
+    return _ask(folder, "rev-parse", "--short=12", "--verify", "--end-of-options", f"{word}^{{commit}}")
 
 
-def _changed(top: Path) -> list[str]:
-    return _git(top, "status", "--porcelain", "--untracked-files=no").stdout.splitlines()
+def _changed(top: Path) -> str:
+    return _git(top, "status", "--porcelain", "--untracked-files=no")
 
 
-def _state(tree: Path) -> str:
-    """Its commit and changed files; of what is no work tree what was never written."""
-    is_tree = (tree / ".git").is_file() and _git(tree, "rev-parse", "HEAD").returncode == 0
-    return "\n".join([_git(tree, "rev-parse", "HEAD").stdout, *_changed(tree)]) if is_tree else "none"
+def _state(tree: Path) -> str | None:
+    """Its commit and changed files; None: it is no work tree, or its repository is elsewhere now."""
+    head = _ask(tree, "rev-parse", "HEAD") if (tree / ".git").is_file() else None
+    return head and f"{head}\n{_changed(tree)}"
 
 
-def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Without the user's hooks; where there is no git, as if it had failed."""
+def _ask(folder: Path, *words: str) -> str | None:
+    """What git says; None: it fails, or there is none."""
+    try:
+        return _git(folder, *words)
+    except InputError:
+        return None
+
+
+def _git(folder: Path, *words: str) -> str:
+    """What git says, without the user's hooks. InputError: it fails, or there is none."""
     environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
     environment.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C.UTF-8")
     command = ["git", "-c", f"core.hooksPath={os.devnull}", *words]
     try:
         return subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=True,
+        ).stdout.rstrip("\n")  # fmt: skip
     except FileNotFoundError:
-        return subprocess.CompletedProcess(command, 127, "", "there is no `git` on PATH")
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _why(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip() or "git says nothing").splitlines()[-1]
+        said = "there is no `git` on PATH"
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr.strip() or "nothing").splitlines()[-1]
+    raise InputError(
+        f"`git {' '.join(words[:2])}` in {folder} fails: {said}. A revision is of the git repository around "
+        "the working directory; another checkout is given by its path."
+    )

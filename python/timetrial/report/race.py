@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -46,8 +45,8 @@ class RaceTable:
         race = self._race
         yield Text(header(race), style="bold", overflow="fold")
         yield from _laid_out(list(self.lines()), options.max_width)
-        for words in origin_words(race):
-            yield Text(f"  {words}", style="dim")
+        for name, words in race.origins.items():
+            yield Text(f"  {name} is {words}", style="dim")
         yield from remark_lines(notes(race), options.max_width)
         yield closing_lines(race.folder, race.again, options.max_width)
 
@@ -110,14 +109,6 @@ def _wrapped(cells: list[tuple[str, str]], first: int, indent: int, width: int) 
                 used, is_empty = used + len(gap) + len(piece), False
     if not is_empty:
         yield line
-
-
-def origin_words(race: Race) -> list[str]:
-    """'make_step: from mypackage.py, commit 1a2b3c (main: title), with changes that are in no commit: a.py'."""
-    return [
-        f"{name}: from {near(Path(one['file'])) if one['file'] else 'no file'}, {one['tree']}"
-        for name, one in race.origins.items()
-    ]
 
 
 def header(race: Race) -> str:
@@ -299,7 +290,7 @@ def explain(race: Race, duel: Duel) -> str:
         values = " ".join(f"{100 * value:+.1f}" for value in duel.log_ratios)
         lines.append(f"  each pair   {values}   (100 ln(challenger / base))")
     lines += [f"  setting     {text}" for text in duel.settings]
-    lines += [f"  imported    {text}" for text in origin_words(race)]
+    lines += [f"  imported    {name} from {words}" for name, words in race.origins.items()]
     lines += [f"  note        {text}" for text in notes(race)]
     lines += [f"  records     {near(race.folder)}", f"  again       {race.again}"]
     return "\n".join(lines)

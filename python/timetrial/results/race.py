@@ -240,14 +240,12 @@ class Race:
         return proof.parity if proof else None
 
     @property
-    def origins(self) -> dict[str, dict[str, str | None]]:
-        """Of a race against a revision, by name of a side: the `file` that its step was imported from, by its
-        proof launch, and the `tree` that this is of: commit and changes."""
+    def origins(self) -> dict[str, str]:
+        """Of a race against a revision, by name of a side: the file that its step was imported from, as its
+        proof launch said, and the commit and changes of the checkout."""
         proofs = {case: self.proof(case) for case in self.record.trees}
-        files = {case: one.facts.get("callable.file") if one else None for case, one in proofs.items()}
-        return {
-            self.names[case]: {"file": files[case], "tree": tree} for case, tree in self.record.trees.items()
-        }
+        files = {case: one.facts.get("callable.file", "-") if one else "-" for case, one in proofs.items()}
+        return {self.names[case]: f"{files[case]}, {tree}" for case, tree in self.record.trees.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `timetrial race --json`: plain dicts, lists, numbers, words and None."""

@@ -129,15 +129,14 @@ class Bench:
         return Side({"callable": make_step, **keys})
 
     @_plainly
-    def revision(self, word: str, *, setup: str | None = None, python: str | None = None) -> Side:
-        """What it is raced with, in a revision of git's (main, v1.2, a commit) or in another checkout (its
-        path). `setup` installs it, for an interpreter of its own, `python` or the running one's:
-        "pip install -e ."."""
+    def revision(self, word: str, *, setup: str | None = None) -> Side:
+        """The side beside it, in a revision of git's (main, v1.2, a commit) or in another checkout (its path).
+        `setup`: a command that installs it, for an interpreter of its own: "pip install -e ."."""
         from timetrial.contenders.revisions import base_keys
         from timetrial.environments import find_interpreter
         from timetrial.races import Side
 
-        return Side(base_keys(word, setup, find_interpreter(python)))
+        return Side(base_keys(word, setup, find_interpreter(None)))
 
     @_plainly
     def race(self, *sides: Side, metric: Metric | None = None, rule: Rule | None = None) -> Race:
