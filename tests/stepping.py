@@ -1,5 +1,5 @@
-"""Races of steps of the user's own by scripted times: modules are found and revisions checked out, and nothing
-is launched. A step of a revision takes half as long as one of the working tree, or SLOWER of it."""
+"""Races of steps of the user's own by scripted times: modules are found and revisions checked out, and
+nothing is launched. A step of a revision takes half as long as one of the working tree, or RATIO of it."""
 
 from __future__ import annotations
 

@@ -210,10 +210,11 @@ def installed(tmp_path: Path, environment: Callable[..., Path], pth: str) -> Pat
     packages = next((tmp_path / "env").glob("lib/python*/site-packages"))
     shutil.rmtree(packages / "mypkg")
     (packages / "editable.pth").write_text(f"{pth}\n")
+    file = str(Path.cwd() / "src" / "mypkg" / "__init__.py")
     (packages / "a_finder.py").write_text(
         "import importlib.util, sys\n\n\nclass Finder:\n    @staticmethod\n"
         "    def find_spec(name, path=None, target=None):\n        if name == 'mypkg':\n"
-        f"            return importlib.util.spec_from_file_location(name, {str(Path.cwd() / 'src/mypkg/__init__.py')!r})"
+        f"            return importlib.util.spec_from_file_location(name, {file!r})"
         "\n\n\nsys.meta_path.append(Finder)\n"
     )
     return python
@@ -335,11 +336,8 @@ def test_hooks_do_not_run_and_a_hooks_variables_do_not_lead_elsewhere(
 def test_submodules_that_are_here_are_there(
     repository: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number, (name, value) in enumerate(
-        (("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "protocol.file.allow"))
-    ):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
+    for name, value in (("COUNT", "1"), ("KEY_0", "protocol.file.allow"), ("VALUE_0", "always")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
     library = tmp_path / "library"
     library.mkdir()
     (library / "deep.py").write_text(STEP.format(value=1))

@@ -58,8 +58,8 @@ def test_the_working_tree_is_raced_against_the_revision(repository: Path) -> Non
     assert Path(file).read_text() == STEP.format(value=1)
     assert words == f"{commit} (HEAD, main: first step)"
     assert mine == (
-        f"{repository / 'mypkg' / 'training.py'}, commit {commit} (HEAD -> main: first step), with changes that "
-        "are in no commit: mypkg/training.py"
+        f"{repository / 'mypkg' / 'training.py'}, commit {commit} (HEAD -> main: first step), with changes "
+        "that are in no commit: mypkg/training.py"
     )
 
 
@@ -92,7 +92,7 @@ def test_from_python_a_word_or_a_function_that_can_be_imported(
     assert [case.settings.get("threads") for case in found.cases] == ["1", "1"]
     assert [", commit " in words for words in found.origins.values()] == [True, True]
     assert "  imported    " in found.explain()
-    with pytest.raises(InputError, match="carried out of a Python session|would be imported from"):
+    with pytest.raises(InputError, match="would be imported from"):
         race(lambda: None, against="main", results=tmp_path / "results", quiet=True)
 
 

@@ -13,7 +13,13 @@ import stepping
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
-STEP = "def make_step():\n    def step():\n        for _ in range({work}):\n            sum(range(100))\n    return step\n"
+STEP = """def make_step():
+    def step():
+        for _ in range({work}):
+            sum(range(100))
+
+    return step
+"""
 SCRIPTED = f"""#!{sys.executable}
 import sys
 
@@ -29,10 +35,10 @@ main()
 REAL = f"#!{sys.executable}\nfrom timetrial.cli.main import main\n\nmain()\n"
 
 
-def workflow() -> dict[str, Any]:
+def workflow() -> dict[Any, Any]:
     page = (ROOT / "docs" / "how-to" / "pytest.md").read_text(encoding="utf-8")
     text = page.partition("```yaml\n")[2].partition("\n```\n\n")[0]
-    found: dict[str, Any] = yaml.safe_load(text)
+    found: dict[Any, Any] = yaml.safe_load(text)
     return found
 
 

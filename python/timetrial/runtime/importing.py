@@ -29,7 +29,7 @@ class Checkout(object):
         sys.path[:] = [entry for entry in sys.path if not self.is_foreign(entry or ".")]
 
     def check(self, **files):
-        """That nothing was imported from the working tree by now, by whatever means; nor lie `files` there."""
+        """That nothing was imported from the working tree by now, by whatever means, nor `files`."""
         for name in set(sys.modules) - self._seen:
             files[name] = getattr(sys.modules[name], "__file__", None)
         self._seen.update(sys.modules)

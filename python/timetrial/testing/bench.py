@@ -130,7 +130,7 @@ class Bench:
 
     @_plainly
     def revision(self, word: str, *, setup: str | None = None) -> Side:
-        """The side beside it, in a revision of git's (main, v1.2, a commit) or in another checkout (its path).
+        """The side beside it, in a revision of git's (main, v1.2, a commit) or another checkout (its path).
         `setup`: a command that installs it, for an interpreter of its own: "pip install -e ."."""
         from timetrial.contenders.revisions import base_keys
         from timetrial.environments import find_interpreter
