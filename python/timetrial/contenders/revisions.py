@@ -171,6 +171,9 @@ def _set_up(tree: Path, environment: Path, setup: str, interpreter: Interpreter)
     is_made = run_logged([interpreter.executable, "-I", "-m", "venv", environment], log, environment, silent)
     for own in environment.glob("lib/python*/site-packages"):
         (own / "behind.pth").write_text(found.stdout, "utf-8")
+        for old in (*own.glob("setuptools*"), own / "_distutils_hack"):  # of venv's, before the interpreter's
+            shutil.rmtree(old, ignore_errors=True)
+        (own / "distutils-precedence.pth").unlink(missing_ok=True)
     first = f'cd {shlex.quote(str(tree))}; export PATH={shlex.quote(str(bins))}:"$PATH"'
     command = ["/bin/sh", "-ec", f"{first} VIRTUAL_ENV={shlex.quote(str(environment))}; {setup}"]
     if not is_made or not run_logged(command, log, environment, silent):
