@@ -127,6 +127,7 @@ def test_packages_installed_inside_the_working_tree_stay(repository: Write) -> N
     assert tree.place(Path("/usr/lib")) == Path("/usr/lib")
 
 
+@pytest.mark.effect("revision")
 def test_a_launch_runs_the_committed_step_in_its_folder(repository: Write, tmp_path: Path) -> None:
     repository("mypkg/training.py", "import os\nprint('in', os.getcwd())\n" + STEP.format(value=7))
     git("commit", "-am", "prints")
