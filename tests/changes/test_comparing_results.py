@@ -291,7 +291,7 @@ def test_source_that_changed_cannot_race_under_one_name(old: tt.Results, fake: F
     found = tt.compare(old.path, new.path)
     assert found.rows[1].changes == {"source": (f"sha256 {'a' * 12}", f"sha256 {'b' * 12}")}
     assert found.settling["slow"].command is None
-    assert "git worktree add" in found.settling["slow"].words
+    assert "--against COMMIT" in found.settling["slow"].words
 
 
 def test_accuracy_is_compared_too(fake: FakeEngine, run: Run) -> None:

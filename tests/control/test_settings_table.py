@@ -56,7 +56,7 @@ def test_what_the_parent_applies_is_in_one_list() -> None:
     others = {allocator.NAME, huge_pages.NAME, niceness.NAME, sampling.NAME, malloc.WHOLE}
     others |= {*malloc.NAMES, *openmp.NAMES}
     others |= {counting.NAME, *blas_variables.VARIABLES, *caps.NAMES, caps.BY}
-    assert {"affinity", "isa", "python", "cache", *others} == set(PARENT_SETTINGS)
+    assert {"affinity", "isa", "python", "revision", "cache", *others} == set(PARENT_SETTINGS)
 
 
 def effects(folder: Path) -> dict[str, list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from inner import Inner
 
@@ -206,3 +208,23 @@ def test_every_seed_must_learn(inner: Inner) -> None:
         ["E*chancy network=mlp: accuracy 97.0 %, 95.0 %, 89.0 % after 2 epochs, asked 90.0 %"]
     )
     assert [call["seeds"] for call in inner.calls()] == [1, 3]
+
+
+def test_a_revision_is_the_same_side_in_a_commit(inner: Inner) -> None:
+    test = """
+        def test_it(bench):
+            mine = bench.step("package.training:make_step", threads=1)
+            bench.assert_not_slower(mine, than=bench.revision("main"))
+    """
+    result = inner(test)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*InputError: `git rev-parse *` in * fails: fatal: not a git repository*"])
+    result.stdout.no_fnmatch_line("*testing/bench.py*")
+    commit = ["-c", "user.name=n", "-c", "user.email=n@localhost", "commit", "--allow-empty", "-m", "first"]
+    for words in (["init", "--initial-branch=main"], commit):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    inner(test).assert_outcomes(passed=1)
+    base, mine = inner.calls()[0]["sides"][0], inner.calls()[1]["sides"][0]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert head.startswith(base.pop("revision"))
+    assert base == mine == {"callable": "package.training:make_step", "threads": 1}

@@ -6,6 +6,7 @@ asked twice, because one race in ten may end undecided on a noisy machine (and s
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -174,3 +175,22 @@ def test_a_project_that_cannot_be_found_is_said(
     result = session(pytester, TESTS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*there is no module 'research'*pythonpath*"])
+
+
+@pytest.mark.usefixtures("research")
+def test_once_runs_the_step_of_a_revision(
+    pytester: pytest.Pytester, research: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMETRIAL_CACHE", str(pytester.path / "cache"))
+    commit = ("-c", "user.name=n", "-c", "user.email=n@localhost", "commit", "-m", "first")
+    for words in (("init", "--initial-branch=main"), ("add", "research"), commit):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    tests = """
+def test_it(bench):
+    bench.assert_not_slower(bench.step("research.after:make_step"), than=bench.revision("main"))
+"""
+    (research / "after.py").write_text("def make_step():\n    raise ValueError('of the working tree')\n")
+    result = session(pytester, tests)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*AssertionError: research.after:make_step: crash: *of the working tree*"])
+    assert "revision=" not in result.stdout.str()  # the base ran

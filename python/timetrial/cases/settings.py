@@ -133,6 +133,14 @@ SETTINGS: dict[str, SettingKind] = {
         by="parent",
         of="all",
     ),
+    "revision": SettingKind(
+        "the commit in whose checkout, beside the working tree, your own step is imported, or the folder of "
+        "another checkout: timetrial race --against main",
+        "the file that the step's module was imported from",
+        default="the working tree",
+        by="parent",
+        of="all",
+    ),
     "malloc": SettingKind(
         "whether glibc's allocator keeps the memory that a step frees for the next one: malloc=keep, default "
         "(it may give it back to the kernel, and take it anew page by page); keep is "

@@ -122,9 +122,8 @@ def _source(pair: Pair) -> str:
             f"timetrial.race({who}_before, {who})"
         )
     return (
-        f"the source of {who} changed, and of one name only one can be imported: check the older one out "
-        "beside (`git worktree add ../before COMMIT`), install it into an environment of its own, and race "
-        f"`timetrial race callable={who} python=../before/.venv/bin/python,.venv/bin/python`"
+        f"the source of {who} changed, and of one name only one can be imported: race it against the commit "
+        f"of then, `timetrial race callable={who} --against COMMIT`"
     )
 
 

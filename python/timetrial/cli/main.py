@@ -15,6 +15,7 @@ import typer
 from timetrial import stopping
 from timetrial.cli import (
     backends,
+    clean,
     compare,
     datasets,
     doctor,
@@ -85,6 +86,7 @@ app.command("compare")(guarded(compare.compare, NOT_JUDGED))
 app.command("history")(guarded(history.history))
 app.command("list")(guarded(listing.listing))
 app.command("settings")(guarded(settings.settings))
+app.command("clean")(guarded(clean.clean))
 app.command("self-check")(guarded(self_check.self_check, NOT_JUDGED))
 app.command("doctor")(guarded(doctor.doctor))
 of_backends = typer.Typer(help="List native backends; build those that stand on a library of this machine.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from timetrial.cli.options import Json
+from timetrial.errors import InputError
 from timetrial.records.metric import Metric, raced_words
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ def race(
             min=4, max=400, help="End undecided after so many pairs: 24. More find smaller differences."
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Race your own step against itself in a revision of git's, or in another folder."),
+    ] = None,
+    base_setup: Annotated[
+        str | None,
+        typer.Option(help='Install that revision, for an interpreter of its own: "pip install -e ."'),
+    ] = None,
     as_json: Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say who races and how long, measure nothing.")
@@ -76,7 +85,10 @@ def race(
     """
     from timetrial.cli.resuming import resumed_folder
     from timetrial.races import RaceInterrupted, RaceStoppedError, resume_race, run_race
+    from timetrial.races.side import against as with_base
 
+    if base_setup is not None and against is None:
+        raise InputError("--base-setup installs the revision of --against: give both.")
     rule = {"min_effect": min_effect, "equivalence": equivalence}
     rule = {key: value for key, value in rule.items() if value is not None}
     options = {"metric": metric, "confirm": confirm, "isolated": isolated or None}
@@ -86,9 +98,12 @@ def race(
             given = [*(words or []), *(["--dry-run"] if dry_run else [])]
             given += [*(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
             given += ["--most-pairs"] if most_pairs is not None else []
+            given += ["--against"] if against is not None else []
             found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
         else:
             experiment, asked = _asked(words or [], budget)
+            if against is not None:
+                experiment = with_base(experiment, against, base_setup)
             chosen = replace(asked["rule"], **rule)
             asked.update(options, rule=chosen.up_to(most_pairs) if most_pairs else chosen)
             if dry_run:

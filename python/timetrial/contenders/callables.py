@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.contenders.functions import shown
+from timetrial.contenders.revisions import Tree
 from timetrial.control.threads import VARIABLES
 from timetrial.environments import Interpreter, Version
 from timetrial.environments.catalog import CURRENT, SettingTable
@@ -41,22 +42,30 @@ TIME_LIMIT_S = 60.0
 _FEW = 12  # names that are worth a list
 
 
-def find_callable(word: str, interpreter: Interpreter, sys_path: Sequence[str], key: str) -> Path | None:
+def find_callable(
+    word: str, interpreter: Interpreter, sys_path: Sequence[str], key: str, tree: Tree | None = None
+) -> Path | None:
     """The file of the module of "package.module:function"; None where the module is no file.
 
     Asks the interpreter itself, which reads the source and runs none of the user's code: a module may need
     the launch's environment, or take long. `sys_path`: what it imports from too. `key`: for the words.
+    `tree`: the checkout that the module must be of.
 
     InputError: no such module, no such name, or one that cannot be a factory without arguments.
     """
     module, _, name = word.partition(":")
-    found = _look(interpreter, module, sys_path)
-    where = f"{key} '{shown(word)}'"
+    folder = tree.working_folder if tree else Path.cwd()
+    found = _look(interpreter, module, [*sys_path, str(folder)], tree)
+    where = f"{key} '{shown(word)}'{', revision' if tree else ''}"
     if "missing" in found:
         raise InputError(
             f"{where}: there is no module '{found['missing']}'{_outside(found)}.{_near(found)} Looked in the "
-            f"working directory {Path.cwd()} and in what {interpreter.executable} imports from."
+            f"working directory {folder} and in what {interpreter.executable} imports from."
+            f"{' Only committed files are in a revision.' if tree else ''}"
         )
+    problem = tree.problem(Path(found.get("file") or "no file")) if tree else None
+    if problem is not None:
+        raise InputError(f"{where}: {problem}.")
     if "syntax" in found:
         raise InputError(f"{where}: Python {interpreter.version} cannot read it: {found['syntax']}")
     path = Path(found["file"]) if found.get("file") else None
@@ -99,14 +108,14 @@ def _near(found: dict[str, Any]) -> str:
     return words if "Did you mean" in words else ""
 
 
-def _look(interpreter: Interpreter, module: str, sys_path: Sequence[str]) -> dict[str, Any]:
+def _look(interpreter: Interpreter, module: str, paths: Sequence[str], tree: Tree | None) -> dict[str, Any]:
     own = interpreter.running
     command = [str(interpreter.executable), *([] if own else ["-s"]), str(RUNTIME_FOLDER / "find.py"), module]
     environment = {**(dict(os.environ) if own else without_callers_python()), "PYTHONDONTWRITEBYTECODE": "1"}
-    paths = [*sys_path, os.getcwd()]
+    checkout = [str(tree.folder), str(tree.instead_of)] if tree else []
     try:
         done = subprocess.run(
-            [*command, json.dumps(paths), "first" if own else "behind"],
+            [*command, json.dumps(paths), "first" if own else "behind", *checkout],
             capture_output=True, text=True, timeout=TIME_LIMIT_S, check=True, env=environment,
         )  # fmt: skip
         answer: dict[str, Any] = json.loads(done.stdout)

@@ -14,6 +14,8 @@ from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.callables import OWN, SETUP, find_callable
 from timetrial.contenders.functions import carried_folder, carried_from, shown
 from timetrial.contenders.plugins import describe_plugin
+from timetrial.contenders.revisions import SETTING as REVISION
+from timetrial.contenders.revisions import Tree, tree_of
 from timetrial.control.libraries import ChosenLibrary, choose_for_framework, choose_libraries
 from timetrial.core import native
 from timetrial.core.cpu import cpu_flags
@@ -55,6 +57,7 @@ class Contender:
     settings: tuple[str, ...] = ()  # those it knows, besides the ones that every backend has
     flags: tuple[str, ...] = ()  # "reads_no_data", "unprovable", "profiles"
     libraries: tuple[ChosenLibrary, ...] = ()  # those it shall use
+    tree: Tree | None = None  # of a callable that is imported from another checkout
 
     @property
     def preload(self) -> tuple[Path, ...]:
@@ -95,6 +98,7 @@ def resolve(case: Case, *, build: bool = True) -> Contender:
     name = case.backend
     if is_callable_word(name):
         return _callable(name, case)
+    _refuse(case, REVISION, "it is no step of your own")
     if name.endswith(".so") or "/" in name:
         return _from_path(user_path(name), case)
     variants = native_backends().get(name)
@@ -227,13 +231,14 @@ def _callable(word: str, case: Case) -> Contender:
     words = _words_of(word, case)
     for key, one in words.items():
         _check_carried(key, one, interpreter)
-    folders = import_folders(word, case, interpreter)
-    found = {key: find_callable(one, interpreter, folders, key) for key, one in words.items()}
+    tree = tree_of(case.settings[REVISION]) if REVISION in case.settings else None
+    folders = import_folders(word, case, interpreter, tree)
+    found = {key: find_callable(one, interpreter, folders, key, tree) for key, one in words.items()}
     module = found["callable"]
     parts = [
         file_hash(path) for path in sorted([*RUNTIME_FOLDER.glob("*.py"), *filter(None, found.values())])
     ]
-    parts += [*words.values(), str(interpreter.executable), interpreter.version]
+    parts += [*words.values(), str(interpreter.executable), interpreter.version, str(tree)]
     return Contender(
         word,
         "callable",
@@ -242,6 +247,7 @@ def _callable(word: str, case: Case) -> Contender:
         interpreter=interpreter,
         version=OWN,
         settings=framework_settings(OWN),
+        tree=tree,
     )
 
 
@@ -281,12 +287,13 @@ def _refuse(case: Case, setting: str, why: str) -> None:
         )
 
 
-def import_folders(word: str, case: Case, interpreter: Interpreter) -> list[str]:
+def import_folders(word: str, case: Case, interpreter: Interpreter, tree: Tree | None = None) -> list[str]:
     """What a contender imports from beside its interpreter's own: the folders of carried functions, and in
     the running interpreter whatever that can import by its own means (an editable install, a user's folder),
-    which the same interpreter must find without PYTHONPATH."""
+    which the same interpreter must find without PYTHONPATH. Of the working tree's folders those of `tree`."""
     carried = filter(None, map(carried_folder, _words_of(word, case).values()))
-    return [*map(str, carried), *(_running_sys_path() if interpreter.running else [])]
+    folders = [*map(str, carried), *(_running_sys_path() if interpreter.running else [])]
+    return [str(tree.place(Path(one))) for one in folders] if tree else folders
 
 
 def _running_sys_path() -> list[str]:

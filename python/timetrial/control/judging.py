@@ -43,6 +43,7 @@ class Evidence:
     isa: str = ""
     threads: ThreadEvidence = field(default_factory=ThreadEvidence)
     interpreter: str | None = None
+    tree: Path | None = None  # the checkout from which a step of the user's own shall be imported
     libraries: Mapping[str, Path] = field(default_factory=dict)  # setting -> the file it shall be
     sonames: Mapping[str, str] = field(default_factory=dict)  # setting -> the name it is found by
     loaded: Sequence[LoadedLibrary] = ()  # what the contender says of its BLAS and OpenMP libraries
@@ -107,6 +108,12 @@ def _python(name: str, asked: str, evidence: Evidence) -> Setting:
         how_read="the path that was started",
         status="applied",
     )
+
+
+def _revision(name: str, asked: str, evidence: Evidence) -> Setting:
+    file = evidence.facts.get("callable.module")
+    is_there = file and evidence.tree and Path(file).resolve().is_relative_to(evidence.tree)
+    return _compared(name, asked, asked if is_there else file, f"the step's module: {file}")
 
 
 def _malloc(name: str, asked: str, evidence: Evidence) -> Setting:
@@ -178,6 +185,7 @@ JUDGES: dict[str, Judge] = {
     CORE_TYPE: _core_type,
     "isa": _isa,
     "python": _python,
+    "revision": _revision,
     allocator.NAME: _allocator,
     huge_pages.NAME: _huge_pages,
     niceness.NAME: _nice,

@@ -29,6 +29,8 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
     else:
         if contender.kind == "callable":
             backend["callable"] = contender.name
+            if contender.tree is not None:
+                backend["tree"] = [str(contender.tree.folder), str(contender.tree.instead_of)]
         else:
             backend["adapter"] = str(contender.path)
         if contender.user_path is not None:
@@ -50,8 +52,9 @@ def make_job(plan: LaunchPlan, contender: Contender) -> dict[str, Any]:
             for name, stream in job["streams"].items()
         }
     if contender.interpreter is not None:
-        job["sys_path"] = import_folders(contender.name, plan.case, contender.interpreter)
-        job["working_folder"] = os.getcwd()
+        tree = contender.tree
+        job["sys_path"] = import_folders(contender.name, plan.case, contender.interpreter, tree)
+        job["working_folder"] = str(tree.working_folder) if tree else os.getcwd()
         job["runtime"] = str(native.runtime_dir())
     if job["network"] is not None and contender.interpreter is not None:
         nodes = [{**node, "keeps_places": _keeps_places(node)} for node in job["network"]["nodes"]]

@@ -67,6 +67,7 @@ def judged_settings(
         looks=looks_in(plan.folder),
         proven=said.proven,
         caps=said.caps,
+        tree=contender.tree.folder if contender.tree else None,
         given=allowed_cpus() if bound is None else parse_cpus(bound),
     )
     warnings = old_kernels(loaded, words, contender.settings, asked=CORE_TYPE in asked)

@@ -2,6 +2,7 @@
 
     tt.race("eigen", "onednn", network="lenet5", threads=1)
     tt.race(make_before, make_after)                    # functions; "package.module:make_step" is one too
+    tt.race("package.module:make_step", against="main")     # as it is now, and as it is in a revision
     tt.race(results.sel(backend="pytorch"), results.sel(backend="onednn"))     # measures anew
 
 The first side is the base. Both are alive together and take turns, whoever waits is stopped; a pair of
@@ -16,6 +17,7 @@ from typing import Any
 
 from timetrial.races.racing import RaceInterrupted, RaceStoppedError, resume_race, run_race
 from timetrial.races.side import AnySide, Side, experiment_of, sides_of
+from timetrial.races.side import against as against_revision
 from timetrial.records.metric import Metric
 from timetrial.results.race import Duel, Race
 from timetrial.statistics.verdict import DIFFERENT, Rule, Verdict
@@ -42,6 +44,8 @@ def race(
     confirm: bool = True,
     confirms: Sequence[Verdict] = DIFFERENT,
     isolated: bool = False,
+    against: str | None = None,
+    base_setup: str | None = None,
     quiet: bool = False,
     **keys: Any,
 ) -> Race:
@@ -52,9 +56,13 @@ def race(
     `keys` hold for all sides: network="lenet5", threads=1. `metric`: of RACED in
     records/metric.py; with samples_per_s batch sizes may differ. `confirm`: a verdict of `confirms` is raced
     once more before it is said.
-    `isolated`: whole launches in alternation instead of turns. Raises InputError for what cannot be a race.
+    `isolated`: whole launches in alternation instead of turns. `against`: a revision of git's, or the path of
+    another checkout, whose step is the base of the one side; `base_setup`: the command that installs it, for
+    an interpreter of its own. Raises InputError for what cannot be a race.
     """
     experiment = experiment_of(sides_of(sides), keys, seed)
+    if against is not None:
+        experiment = against_revision(experiment, against, base_setup)
     return run_race(
         experiment,
         Path(results),

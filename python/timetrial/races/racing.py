@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from timetrial.analysis.pairs import GATE
 from timetrial.analysis.raced import NO_SAMPLES
 from timetrial.cases.budget import Budget
+from timetrial.contenders.revisions import described
 from timetrial.errors import InputError, MeasurementError
 from timetrial.experiment.allocator import with_settled_allocator
 from timetrial.experiment.describe import experiment_record
@@ -32,7 +33,7 @@ from timetrial.in_process.caller import not_carried
 from timetrial.progress import progress, say
 from timetrial.races.pair import plan_of, start_pair
 from timetrial.races.rounds import FEWEST
-from timetrial.races.side import check_sides
+from timetrial.races.side import check_sides, check_trees
 from timetrial.races.sofar import progress_words
 from timetrial.races.state import RaceState
 from timetrial.records import race as records
@@ -96,6 +97,7 @@ def run_race(
         experiment = with_settled_allocator(experiment)
     ensure_open_files(len(experiment.cases))
     ready = validate(experiment.cases, engine)
+    check_trees(ready)
     store.check_writable(results)
     with engine.lock():
         same = look_at_unfinished(results, experiment, "race", lambda one: records.read_race(one).experiment)
@@ -245,8 +247,16 @@ def _write_race(state: RaceState, described: ExperimentRecord) -> None:
             isolated=state.isolated,
             why_isolated=why,
             extends=state.extends,
+            trees=_trees(state.sides),
         ),
     )
+
+
+def _trees(sides: Sequence[ReadyCase]) -> dict[str, str]:
+    """The checkout of each side, where one is of a revision."""
+    trees = {one.case.id: getattr(one.contender, "tree", None) for one in sides}
+    here = next((tree.instead_of for tree in trees.values() if tree), None)
+    return {case: described(tree.folder if tree else here) for case, tree in trees.items() if here}
 
 
 def _rule_record(rule: Rule) -> RuleRecord:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from timetrial.cases.case import NO_NETWORK, Case
 from timetrial.cases.environment import PREFIX as _ENVIRONMENT
 from timetrial.cases.keys import is_callable_word
 from timetrial.contenders.functions import shown, word_of
+from timetrial.contenders.revisions import SETTING as REVISION
+from timetrial.contenders.revisions import base_keys
+from timetrial.environments import find_interpreter
 from timetrial.errors import InputError, nearest
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.validate import ReadyCase
 from timetrial.in_process.settings import held
 from timetrial.optimizers import flat_keys
 from timetrial.records.metric import RACED
@@ -159,6 +164,38 @@ def experiment_of(sides: Sequence[Side], common: Mapping[str, Any], seed: int) -
 
 def _of_cases(keys: Mapping[str, Any], shared: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if not (_is_of_launches(key) and key in shared)}
+
+
+def against(experiment: Experiment, revision: str, setup: str | None) -> Experiment:
+    """The race of the one case of an experiment against the same step of a revision, which is the base."""
+    cases = [one.case for one in experiment.cases]
+    if len(cases) != 1 or not is_callable_word(cases[0].backend):
+        raise InputError(
+            f"--against {revision} races one step of your own against the same one there; this is "
+            f"{experiment!r}. Give one callable=package.module:function, and each key one value."
+        )
+    document = experiment.spec.model_dump(exclude_none=True)
+    base = base_keys(revision, setup, find_interpreter(cases[0].settings.get("python")))
+    axes = {key: document["axes"].pop(key) for key in base if key in document["axes"]}  # of mine alone
+    mine = [{**axes, **one} for one in document.get("contender") or [{}]]
+    document["contender"] = [*({**one, **base} for one in mine), *mine]
+    options = ["--against", base[REVISION], *(["--base-setup", setup] if setup is not None else [])]
+    again = experiment.again and f"{experiment.again} {shlex.join(options)}"
+    return replace(Experiment.from_dict(document), again=again)
+
+
+def check_trees(ready: Sequence[ReadyCase]) -> None:
+    """InputError where a step beside one of a revision is not imported from the working tree."""
+    own = [one.contender for one in ready if one.contender and one.contender.kind == "callable"]
+    tree = next((one.tree for one in own if one.tree), None)
+    for one in own if tree else ():
+        file = one.path.resolve()
+        if tree and one.tree is None and tree.place(file) == file:
+            raise InputError(
+                f"callable '{one.name}' is imported from {file}, which is not in the working tree "
+                f"{tree.instead_of}: your changes would not be raced. Install the package in editable mode "
+                "(pip install -e .), or run this where it lies."
+            )
 
 
 def check_sides(cases: Sequence[Case], metric: str) -> None:

@@ -111,6 +111,7 @@ RACE_FIELDS = {
     "metric": f"what was raced: {', '.join(f'`{name}`' for name in RACED)}",
     "seconds": "from the first proof to the verdict; null: it was ended before",
     "isolated": "whether whole launches took turns in place of steps",
+    "origins": "only against a revision: side -> file that its step was imported from, commit, changes",
     "levels": "side -> its metric; a challenger's is the base's times the ratio of the verdict",
     "records": "the folder of the race",
     "again": "the command that races once more",

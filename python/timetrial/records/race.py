@@ -56,6 +56,7 @@ class RaceRecord(Model):
     why_isolated: str | None = None
     goes_on: bool = False  # that is why: something of a side goes on while it is stopped
     extends: bool = False  # its budget may double, once, where only the confirmation is missing
+    trees: dict[str, str] = Field(default_factory=dict)  # case -> its checkout, where one is of a revision
 
 
 class PairRecord(Model):

@@ -45,6 +45,8 @@ class RaceTable:
         race = self._race
         yield Text(header(race), style="bold", overflow="fold")
         yield from _laid_out(list(self.lines()), options.max_width)
+        for name, words in race.origins.items():
+            yield Text(f"  {name} is {words}", style="dim")
         yield from remark_lines(notes(race), options.max_width)
         yield closing_lines(race.folder, race.again, options.max_width)
 
@@ -295,6 +297,7 @@ def explain(race: Race, duel: Duel) -> str:
         values = " ".join(f"{100 * value:+.1f}" for value in duel.log_ratios)
         lines.append(f"  each pair   {values}   (100 ln(challenger / base))")
     lines += [f"  setting     {text}" for text in duel.settings]
+    lines += [f"  imported    {name} from {words}" for name, words in race.origins.items()]
     lines += [f"  note        {text}" for text in notes(race)]
     lines += [f"  records     {near(race.folder)}", f"  again       {race.again}"]
     return "\n".join(lines)

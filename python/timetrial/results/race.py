@@ -254,6 +254,14 @@ class Race:
         proof = self.proof(case)
         return proof.parity if proof else None
 
+    @property
+    def origins(self) -> dict[str, str]:
+        """Of a race against a revision, by name of a side: the file that its step was imported from, as its
+        proof launch said, and the commit and changes of the checkout."""
+        proofs = {case: self.proof(case) for case in self.record.trees}
+        files = {case: one.facts.get("callable.file", "-") if one else "-" for case, one in proofs.items()}
+        return {self.names[case]: f"{files[case]}, {tree}" for case, tree in self.record.trees.items()}
+
     def to_json(self) -> dict[str, Any]:
         """The JSON of `timetrial race --json`: plain dicts, lists, numbers, words and None."""
         whole = {
@@ -261,6 +269,7 @@ class Race:
             "metric": self.metric,
             "seconds": self.seconds,
             "isolated": self.record.isolated,
+            **({"origins": self.origins} if self.origins else {}),
             "levels": {self.names[case.id]: _interval(self.level(case.id)) for case in self.cases},
             "records": str(self.folder),
             "again": self.again,

@@ -1,4 +1,5 @@
-"""Where a module lies and what it defines, without running any of it: find.py MODULE FOLDERS first|behind.
+"""Where a module lies and what it defines, without running any of it: find.py MODULE FOLDERS first|behind
+[CHECKOUT WORKING_TREE].
 
 FOLDERS is a JSON list, put before or behind this interpreter's own. Prints one JSON object. Syntax and
 modules of Python 3.6.
@@ -133,6 +134,7 @@ def names_of(path):
 def main():
     """One module."""
     importing.leave_the_path()
+    importing.Checkout(*sys.argv[4:]).leave_out()
     importing.add_folders(json.loads(sys.argv[2]), sys.argv[3] == "first")
     spec, answer = locate(sys.argv[1])
     if spec is not None:

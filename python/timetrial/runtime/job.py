@@ -62,6 +62,7 @@ class Job(object):
         self.adapter = table["backend"].get("adapter")
         self.callable = table["backend"].get("callable")
         self.user_path = table["backend"].get("path")
+        self.tree = table["backend"].get("tree", [])  # another checkout, and in whose place it stands
         self.runtime = table["runtime"]
         self.folder = table["folder"]
         self.task = table["task"]

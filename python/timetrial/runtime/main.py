@@ -63,6 +63,7 @@ def use_parents_path(job):
     that a PYTHONPATH of the caller cannot put another copy of it in front. For the user's own step the
     parent's order: the same name is the same module there and here. The working directory comes last: what
     is installed in an interpreter that was named goes before a source folder."""
+    importing.Checkout(*job.tree).leave_out()
     importing.add_folders(job.sys_path, first=job.callable is not None)
     if job.working_folder and os.path.isdir(job.working_folder):
         os.chdir(job.working_folder)
@@ -120,13 +121,14 @@ class Doing(object):
 
     what = "job"
     own = None
+    checkout = importing.Checkout()
 
 
 def serve(job_path, doing):
     """Everything between start and end. True if the parent said goodbye."""
     phases = [phase("start", START_NS)]
     job = job_module.Job(job_path)
-    doing.own = job.callable
+    doing.own, doing.checkout = job.callable, importing.Checkout(*job.tree)
     runtime = loading.load_runtime_module(job.runtime)
     timed.apply_float_mode(runtime, job.flush_to_zero)
     use_parents_path(job)
@@ -167,6 +169,9 @@ def serve(job_path, doing):
     ready["facts"].update(loaded.state_of())
     if job.callable is not None:
         ready["facts"].update(own_step.facts_of(factory))
+        module = getattr(sys.modules[job.callable.partition(":")[0]], "__file__", None)
+        ready["facts"].update({"callable.module": module} if module else {})
+        doing.checkout.check(factory=ready["facts"].get("callable.file"))
     if changed:
         ready["facts"]["environment changed at import"] = changed
     ready["backend"] = contender.description(job.name)
@@ -186,6 +191,7 @@ def serve(job_path, doing):
                 return True
             done = {"event": "done", "command": doing.what}
             done.update(obey(contender, text))
+            doing.checkout.check()
             send(done)
 
 
@@ -235,7 +241,7 @@ def main():
         outcome, text = failures.describe(error)
         if doing.own:
             outcome = own_step.outcome_of(error, outcome, doing.own)
-            text += own_step.place_of(error) + own_step.hint_of(error)
+            text += own_step.place_of(error) + own_step.hint_of(error) + doing.checkout.hint(error)
         flush()
         send({"event": "failed", "outcome": outcome, "where": doing.what, "text": text})
         os._exit(1)  # a framework in an unknown state might hang in its destructors

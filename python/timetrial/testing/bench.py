@@ -129,6 +129,16 @@ class Bench:
         return Side({"callable": make_step, **keys})
 
     @_plainly
+    def revision(self, word: str, *, setup: str | None = None) -> Side:
+        """The side beside it, in a revision of git's (main, v1.2, a commit) or another checkout (its path).
+        `setup`: a command that installs it, for an interpreter of its own: "pip install -e ."."""
+        from timetrial.contenders.revisions import base_keys
+        from timetrial.environments import find_interpreter
+        from timetrial.races import Side
+
+        return Side(base_keys(word, setup, find_interpreter(None)))
+
+    @_plainly
     def race(self, *sides: Side, metric: Metric | None = None, rule: Rule | None = None) -> Race:
         """The race of these sides, the first is the base. You judge it; nothing here fails.
 
@@ -291,7 +301,8 @@ class Bench:
         for side in sides:
             if not isinstance(side, Side):
                 raise InputError(f"{side!r} is no side: bench.train(...) and bench.step(...) make them.")
-        return list(sides)
+        whole = [side for side in sides if {"backend", "callable"} & set(side.keys)]
+        return [side if side in whole else whole[0].replace(**side.keys) for side in sides if whole]
 
     def _must_be_ok(self, ran: Ran) -> None:
         __tracebackhide__ = True
