@@ -256,7 +256,9 @@ class FakeEngine:
         course.started()
         return FakeHeat([self.launch(plan) for plan in plans])
 
-    def together(self, plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
+    def together(
+        self, plans: Any, at_once: int, done: Any, left_s: float | None = None
+    ) -> list[LaunchRecord]:
         records = []
         for plan in plans:
             records.append(self.launch(dataclasses.replace(plan, at_once=at_once)))

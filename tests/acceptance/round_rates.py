@@ -4,8 +4,8 @@ minutes on one core:
 python tests/acceptance/round_rates.py [how many races of each kind]
 
 Each race is the real one from the turns on: `wanted_rounds` says how many rounds a pair has, the pair's
-number is their trimmed mean, `judge` looks at the pairs. A pair costs START_S and ROUND_S for each round, as
-measured on a shared machine with a step of 16 ms in PyTorch.
+number is the ratio of their totals, `judge` looks at the pairs. A pair costs START_S and ROUND_S for each
+round, as measured on a shared machine with a step of 16 ms in PyTorch.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
-from timetrial.analysis.pairs import judge
+from timetrial.analysis.pairs import GATE, judge
 from timetrial.heats.heat import Ridden
-from timetrial.heats.rounds import scatter_of_rounds
 from timetrial.races.rounds import wanted_rounds
 from timetrial.records.race import PairRecord
-from timetrial.statistics.trimmed import trimmed_location
+from timetrial.statistics.totals import log_ratio, round_scatter
 from timetrial.statistics.verdict import Rule, Verdict
 
 START_S, ROUND_S = 4.5, 0.16
@@ -91,9 +90,8 @@ def race(world: World, launch: float, effect: float, rng: np.random.Generator) -
         while (wanted := _wanted(logs[:count], pairs)) > count:
             count = wanted
         seconds += START_S + count * ROUND_S
-        ratios = (logs[:count, 1] - logs[:count, 0]).tolist()
-        pairs.append(_pair(len(pairs), ratios))
-        decision = judge([one.log_ratios[CHALLENGER]["median"] for one in pairs], rule, "lower")
+        pairs.append(pair_of(len(pairs), *np.exp(logs[:count]).T))
+        decision = judge([one.log_ratios[CHALLENGER][GATE] for one in pairs], rule, "lower")
         if decision is not None:
             rounds = sum(len(one.rounds) for one in pairs)
             return Simulated(decision.verdict, len(pairs), rounds, seconds)
@@ -105,16 +103,16 @@ def _wanted(logs: Turns, pairs: list[PairRecord]) -> int:
     return min(wanted_rounds(ridden, pairs, (BASE, CHALLENGER)), MOST)
 
 
-def _pair(number: int, ratios: list[float]) -> PairRecord:
-    scatter = scatter_of_rounds(ratios)
-    assert scatter is not None
+def pair_of(number: int, base: npt.NDArray[np.float64], challenger: npt.NDArray[np.float64]) -> PairRecord:
+    """By the time per step of each turn of both sides."""
+    scatter = round_scatter(base, challenger)
     return PairRecord(
         number=number,
         stage="judge",
         sides=[BASE, CHALLENGER],
-        rounds=[[0, 1]] * len(ratios),
-        log_ratios={CHALLENGER: {"median": float(trimmed_location(ratios))}},
-        scatter={CHALLENGER: scatter},
+        rounds=[[0, 1]] * len(base),
+        log_ratios={CHALLENGER: {GATE: log_ratio(base, challenger)}},
+        scatter={} if scatter is None else {CHALLENGER: scatter},
     )
 
 

@@ -44,7 +44,7 @@ def capped(fake: FakeEngine, tmp_path: Path) -> Capped:
         (plan.folder / "record.json").write_text(failed.model_dump_json(indent=1), encoding="utf-8")
         return failed
 
-    def together(plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
+    def together(plans: Any, at_once: int, done: Any, left_s: float | None) -> list[LaunchRecord]:
         records = [launch(plan) for plan in plans]
         for record in records:
             done(record)

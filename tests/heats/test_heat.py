@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from timetrial.heats.heat import Heat, Processors, Report, Ridden, Seat
+from timetrial.heats.heat import Heat, OutOfTimeError, Processors, Report, Ridden, Seat
 from timetrial.heats.lengths import (
     FEWEST_RIDES,
     FEWEST_TURN_STEPS,
     TURN_NS,
+    cold_steps,
     repeats_of,
     rides_round,
     turn_steps,
@@ -396,3 +397,76 @@ def test_what_the_caller_raises_then_ends_them() -> None:
     with pytest.raises(OSError, match="the disk is full"):
         Heat([Rider(MS), Rider(MS)], Course([(0, 1)], started=fails)).run()
     assert not [one for one in threading.enumerate() if one.name.startswith("seat")]
+
+
+class Bursty(Rider):
+    """One whose steps repeat after `span` of them, or beside which something goes on."""
+
+    def __init__(self, step_ns: float, *, span: int = 1, goes_on: str | None = None):
+        super().__init__(step_ns)
+        self.warm = Report(step_ns, span=span, goes_on=goes_on)
+
+    def __call__(self, seat: Seat, cancel: threading.Event) -> Any:
+        seat.arrive()
+        report = self.warm
+        while (ride := seat.wait(report)) is not None:
+            self.rides.append((ride.round, ride.steps))
+            report = Report(self.step_ns)
+        return self
+
+
+def race(*riders: Rider, **course: Any) -> Heat:
+    return Heat(list(riders), Course([(0, 1), (1, 0)] * 4, **course)).run()
+
+
+def test_turns_of_a_race_are_whole_multiples_of_both_spans() -> None:
+    sides = Bursty(2 * MS, span=4), Bursty(MS, span=6)
+    ran = race(*sides)
+    assert ran.ridden is not None
+    assert ran.ridden.span == 12
+    for side in ran.records():
+        assert {steps - cold_steps(steps) for _, steps in side.rides} == {24}  # 20 ms of the faster one
+
+
+def test_an_earlier_pair_tells_the_span() -> None:
+    ran = race(Bursty(50 * MS), Bursty(60 * MS), span=3)
+    assert {steps - cold_steps(steps) for side in ran.records() for _, steps in side.rides} == {3}
+
+
+@pytest.mark.parametrize(("step_ns", "lengths"), [(15 * MS, {2, 3}), (MS, {20}), (40 * MS, {1})])
+def test_short_turns_take_a_step_more_by_chance(step_ns: int, lengths: set[int]) -> None:
+    """Of those that are long, or one step each, no step is left out more often than others."""
+    ran = race(Rider(step_ns), Rider(step_ns), longer=[False, False, True, True, True, True, False, False])
+    one, other = ran.records()
+    assert one.rides == other.rides
+    assert {steps for _, steps in one.rides} == lengths
+
+
+def test_a_race_beside_which_something_goes_on_has_no_rounds() -> None:
+    ran = race(Rider(MS), Bursty(MS, goes_on="4 processes"))
+    assert ran.ridden is not None
+    assert ran.ridden.goes_on == {1: "4 processes"}
+    assert [side.rides for side in ran.records()] == [[], []]
+
+
+def test_alone_it_goes_on_as_it_likes() -> None:
+    ran = Heat([Bursty(MS, goes_on="4 processes")], Course([(0,)] * 4)).run()
+    assert len(ran.records()[0].rides) == 4
+
+
+def test_no_round_begins_that_would_end_behind_the_deadline() -> None:
+    ran = race(Rider(40 * MS), Rider(1e6 * SECOND), deadline=time.monotonic() + 1_000)
+    assert [len(side.rides) for side in ran.records()] == [2, 2]
+
+
+def test_at_the_deadline_nothing_is_left_running() -> None:
+    gone = threading.Event()
+
+    def stuck(seat: Seat, cancel: threading.Event) -> Any:
+        cancel.wait()
+        gone.set()
+        raise KeyboardInterrupt
+
+    with pytest.raises(OutOfTimeError):
+        Heat([Rider(MS), stuck], Course([(0, 1)] * 4, deadline=time.monotonic() + 0.05)).run()
+    assert gone.is_set()

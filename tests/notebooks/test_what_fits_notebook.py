@@ -52,7 +52,7 @@ def said(fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
             (plan.folder / "record.json").write_text(failed.model_dump_json(indent=1), encoding="utf-8")
             return failed
 
-        def together(plans: Any, at_once: int, done: Any) -> list[LaunchRecord]:
+        def together(plans: Any, at_once: int, done: Any, left_s: float | None) -> list[LaunchRecord]:
             records = [launch(plan) for plan in plans]
             for record in records:
                 done(record)

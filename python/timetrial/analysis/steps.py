@@ -135,8 +135,9 @@ def steps_of_turns(steps: Steps) -> list[npt.NDArray[np.int64]]:
     """Numbers of the steps of each turn that count: without those that the pause before has cooled, and
     without the first behind each reset, unless there is no other."""
     turns = []
-    for segment in np.unique(steps.segment[steps.are("turn")]):
-        own = np.flatnonzero(steps.segment == segment)
+    numbers = [number for number, kind in enumerate(steps.kinds) if kind == "turn"]
+    bounds = np.searchsorted(steps.segment, [[number, number + 1] for number in numbers] or [[0, 0]])
+    for own in (np.arange(first, end) for first, end in bounds if end > first):
         warm = own[cold_steps(len(own)) :]
         inner = warm[~steps.first_in_pass[warm]]
         turns.append(inner if len(inner) else warm)

@@ -27,8 +27,10 @@ class Engine:
     prepare: Callable[[Workload, int, int, bool], Prepared]  # workload, seed, epochs, reads_data
     launch: Callable[[LaunchPlan], LaunchRecord]
     heat: Callable[[Sequence[LaunchPlan], Course], Heat]  # alive together, taking turns; behind the last one
-    # At once so many, with nothing timed; each record is told as it comes.
-    together: Callable[[Sequence[LaunchPlan], int, Callable[[LaunchRecord], None]], list[LaunchRecord]]
+    # At once so many, with nothing timed; each record is told as it comes. At most so many seconds.
+    together: Callable[
+        [Sequence[LaunchPlan], int, Callable[[LaunchRecord], None], float | None], list[LaunchRecord]
+    ]
     lock: Callable[[], AbstractContextManager[Any]]
     machine: Callable[[], dict[str, Any]]
     peak_flops: Callable[[int], float]  # of n threads, measured

@@ -200,7 +200,7 @@ def _together(
     recorded = {one.case.id: run.recorded.find(purpose, one.case.id, block) for one in cases}
     plans = [plan(place, one) for place, one in enumerate(cases) if recorded[one.case.id] is None]
     run.progress.left_out(len(cases) - len(plans))
-    made = iter(run.engine.together(plans, at_once, done))
+    made = iter(run.engine.together(plans, at_once, done, None))
     return [(one, recorded[one.case.id] or next(made)) for one in cases]
 
 

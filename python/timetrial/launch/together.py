@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import TimeoutError as FuturesTimeoutError
 from dataclasses import replace
 from functools import partial
 
-from timetrial.heats.heat import Course, Heat, SeatedLaunch
+from timetrial.heats.heat import Course, Heat, OutOfTimeError, SeatedLaunch
 from timetrial.launch.plan import LaunchPlan
 from timetrial.launch.run import run_launch
 from timetrial.processes.own_memory import give_back_freed
@@ -18,11 +19,14 @@ from timetrial.stopping import shielded
 
 
 def launch_together(
-    plans: Sequence[LaunchPlan], at_once: int, done: Callable[[LaunchRecord], None]
+    plans: Sequence[LaunchPlan],
+    at_once: int,
+    done: Callable[[LaunchRecord], None],
+    left_s: float | None = None,
 ) -> list[LaunchRecord]:
     """Each plan once, with `at_once` contenders alive at a time; while one is judged, the next is there
-    already. `done` is called as they end, in the caller's thread. Raises what run_launch() raises, and
-    KeyboardInterrupt on Ctrl-C; then nothing is left running."""
+    already. `done` is called as they end, in the caller's thread. Raises what run_launch() raises,
+    KeyboardInterrupt on Ctrl-C, and OutOfTimeError after `left_s`; then nothing is left running."""
     cancel = threading.Event()
     alive = threading.Semaphore(at_once)
     futures: list[Future[LaunchRecord]] = []
@@ -31,9 +35,11 @@ def launch_together(
         for plan in plans:
             launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
             futures.append(pool.submit(launch))
-        for future in as_completed(futures):
+        for future in as_completed(futures, None if left_s is None else max(0.0, left_s)):
             done(future.result())
         return [future.result() for future in futures]
+    except FuturesTimeoutError:
+        raise OutOfTimeError from None
     finally:
         _end(pool, cancel)
 

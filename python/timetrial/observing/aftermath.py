@@ -17,13 +17,15 @@ MOST_S = 5.0  # that work behind the last step may take
 SPIN_NS = 2_000_000  # less than this may be threads that spin before they sleep
 LISTEN_S = 0.12  # helpers that read or compute wake up within this
 FEWEST_WAKES = 2  # of a thread, that are more than its falling asleep
+SINGLES = 3
 OF_A_STEP = 0.8  # a single step that returns in less than this share of the usual time has left work behind
 GROWTH = 2.0  # of what follows many steps over what follows one, by which it is work and no spinning
 
 
 def until_quiet(pid: int, last_ns: int) -> int:
-    """Waits until no thread of a process runs or is ready to. Nanoseconds since its last stamp, `last_ns`; 0:
-    it was quiet at once. LaunchError: it does not become quiet."""
+    """Waits until no thread of a process runs or is ready to, but its first, which waits for a command.
+    Nanoseconds since its last stamp, `last_ns`; 0: it was quiet at once. LaunchError: it does not become
+    quiet."""
     deadline, busy_until, quiet = time.monotonic() + MOST_S, 0, 0
     while quiet < QUIET_LOOKS:
         if _runs(pid):
@@ -43,7 +45,7 @@ def until_quiet(pid: int, last_ns: int) -> int:
 def _runs(pid: int) -> bool:
     """By the state of each thread: CPU times grow only with the kernel's tick."""
     with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
+        for task in set(os.listdir(f"/proc/{pid}/task")) - {str(pid)}:
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
                 if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
                     return True
@@ -54,13 +56,18 @@ def leaves_work(
     observer: Observer, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]
 ) -> bool:
     """Whether steps return before their work is done. `single` runs one step: what it took [ns], and its last
-    stamp; it is asked only where something went on behind the last step."""
+    stamp; it is asked only where something went on behind the last step, and must then go on behind each."""
     behind_ns = until_quiet(observer.pid, last_ns)
     if behind_ns < SPIN_NS:
         return False
-    taken_ns, ended_ns = single()
-    single_ns = until_quiet(observer.pid, ended_ns)
-    return taken_ns < OF_A_STEP * step_ns or behind_ns > GROWTH * single_ns + SPIN_NS
+    taken, behind = [], []
+    for _ in range(SINGLES):
+        taken_ns, ended_ns = single()
+        taken.append(taken_ns)
+        behind.append(until_quiet(observer.pid, ended_ns))
+        if behind[-1] == 0:
+            return False
+    return max(taken) < OF_A_STEP * step_ns or behind_ns > GROWTH * max(behind) + SPIN_NS
 
 
 def helpers(observer: Observer) -> str | None:

@@ -207,10 +207,18 @@ def _again(experiment: Experiment, folder: Path, options: str) -> str:
 
 
 def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
-    refused = _prove_all(state)
+    try:
+        refused = _prove_all(state)
+    except OutOfTimeError:
+        if not records.is_race(state.folder):
+            _write_race(state, described, None)
+        words = "its time was over before each side had started and taken a step: give it more (budget)"
+        return RaceEnd(stop_reason="budget", reason=words, seconds=0)
     if not records.is_race(state.folder):
         warnings = [*described.warnings, *dict.fromkeys(state.not_carried)]
-        _write_race(state, described.model_copy(update={"warnings": warnings}))
+        crowded = not state.isolated and len(state.sides) > 1
+        why = room_for_all(state.folder, state.sides, state.names) if crowded else None
+        _write_race(state, described.model_copy(update={"warnings": warnings}), why)
     state.overlaps = not state.isolated and fit_twice(state.folder, state.sides)
     base = described.cases[0].id
     state.budget.begin()
@@ -229,11 +237,8 @@ def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
     return RaceEnd(stop_reason="decided", reason=reason, seconds=0, extended=state.extended)
 
 
-def _write_race(state: RaceState, described: ExperimentRecord) -> None:
-    """Where memory does not hold the sides together, they are raced apart."""
-    why = None
-    if not state.isolated and len(state.sides) > 1:
-        why = room_for_all(state.folder, state.sides, state.names)
+def _write_race(state: RaceState, described: ExperimentRecord, why: str | None) -> None:
+    """`why`: memory does not hold the sides together, so they are raced apart."""
     state.isolated = state.isolated or why is not None
     records.write_race(
         state.folder,
@@ -286,7 +291,8 @@ def _prove_all(state: RaceState) -> list[str]:
             planned.append(one)
     if plans:
         state.progress.next("proofs")
-        state.engine.together(list(plans.values()), proofs_at_once(planned), lambda record: None)
+        at_once, left_s = proofs_at_once(planned), state.budget.left_s
+        state.engine.together(list(plans.values()), at_once, lambda record: None, left_s)
     proven = {one.case.content_id: one.case for one in state.sides if one.case.content_id not in failed}
     for name, case in proven.items():
         record = store.read_launch(state.folder / "proof" / name)

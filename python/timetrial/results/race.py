@@ -185,7 +185,14 @@ class Race:
 
     def values(self, case: str) -> list[float]:
         """The metric of each launch of a side, in its unit."""
-        return [value for one in self.launches[case] if (value := self._value(case, one)) is not None]
+        return self._values[case]
+
+    @cached_property
+    def _values(self) -> dict[str, list[float]]:
+        return {
+            case: [value for one in launches if (value := self._value(case, one)) is not None]
+            for case, launches in self.launches.items()
+        }
 
     @cached_property
     def growth(self) -> dict[str, Growth]:
