@@ -61,10 +61,10 @@ def environment(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def launch(project: Write, tmp_path: Path) -> Callable[..., LaunchRecord]:
-    """launch(text) runs make() of a module with this text."""
+def plan(project: Write, tmp_path: Path) -> Callable[..., LaunchPlan]:
+    """plan(text) is for make() of a module with this text."""
 
-    def run(
+    def plan(
         text: str,
         purpose: Any = "speed",
         *,
@@ -74,20 +74,25 @@ def launch(project: Write, tmp_path: Path) -> Callable[..., LaunchRecord]:
         max_steps: int = STEPS.max_steps,
         measured: Measure = STEPS,
         **settings: str,
-    ) -> LaunchRecord:
+    ) -> LaunchPlan:
         project("mine.py", text)
         workload = Workload(NO_NETWORK, NO_NETWORK, batch_size, {})
         measure = dataclasses.replace(
             measured, max_steps=max_steps, limits=dataclasses.replace(measured.limits, **(limits or {}))
         )
         named = {"python": str(python)} if python else {}
-        plan = LaunchPlan(
+        return LaunchPlan(
             case=Case("mine:make", workload, settings={**settings, **named}),
             prepared=prepare(workload, seed=1, epochs=1),
             purpose=purpose,
             folder=tmp_path / f"launch-{purpose}",
             measure=measure,
         )
-        return run_launch(plan)
 
-    return run
+    return plan
+
+
+@pytest.fixture
+def launch(plan: Callable[..., LaunchPlan]) -> Callable[..., LaunchRecord]:
+    """launch(text) runs make() of a module with this text; arguments as of plan()."""
+    return lambda *asked, **more: run_launch(plan(*asked, **more))

@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
+from statistics import median
 
 from timetrial.core.observer import Observer
 from timetrial.processes.outcome import LaunchError
@@ -17,21 +18,24 @@ MOST_S = 5.0  # that work behind the last step may take
 SPIN_NS = 2_000_000  # less than this may be threads that spin before they sleep
 LISTEN_S = 0.12  # helpers that read or compute wake up within this
 FEWEST_WAKES = 2  # of a thread, that are more than its falling asleep
-SINGLES = 3
+SINGLES = 5
 OF_A_STEP = 0.8  # a single step that returns in less than this share of the usual time has left work behind
+SLACK_NS = 50_000_000  # that a busy machine may hold threads up
 GROWTH = 2.0  # of what follows many steps over what follows one, by which it is work and no spinning
 
 
 def until_quiet(pid: int, last_ns: int) -> int:
-    """Waits until no thread of a process runs or is ready to, but its first, which waits for a command.
-    Nanoseconds since its last stamp, `last_ns`; 0: it was quiet at once. LaunchError: it does not become
-    quiet."""
-    deadline, busy_until, quiet = time.monotonic() + MOST_S, 0, 0
+    """Waits until no thread of a process runs or is ready to. Nanoseconds from its last stamp, `last_ns`, to
+    the last moment at which one did; its first does not count, which takes the steps and answers us. 0: none
+    did. LaunchError: it does not become quiet."""
+    # It has answered by now. Work of Python's threads holds the answer up.
+    busy_until = now if (now := time.monotonic_ns()) - last_ns > SPIN_NS else 0
+    deadline, quiet = time.monotonic() + MOST_S, 0
     while quiet < QUIET_LOOKS:
-        if _runs(pid):
-            busy_until, quiet = time.monotonic_ns(), 0
-        else:
-            quiet += 1
+        running = _running(pid)
+        if running - {pid}:
+            busy_until = time.monotonic_ns()
+        quiet = 0 if running else quiet + 1
         if time.monotonic() > deadline:
             raise LaunchError(
                 "wrong",
@@ -42,21 +46,23 @@ def until_quiet(pid: int, last_ns: int) -> int:
     return max(0, busy_until - last_ns)
 
 
-def _runs(pid: int) -> bool:
-    """By the state of each thread: CPU times grow only with the kernel's tick."""
+def _running(pid: int) -> set[int]:
+    """Threads, by their state: CPU times grow only with the kernel's tick."""
+    found = set()
     with contextlib.suppress(OSError):
-        for task in set(os.listdir(f"/proc/{pid}/task")) - {str(pid)}:
+        for task in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
                 if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
-                    return True
-    return False
+                    found.add(int(task))
+    return found
 
 
 def leaves_work(
     observer: Observer, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]
 ) -> bool:
     """Whether steps return before their work is done. `single` runs one step: what it took [ns], and its last
-    stamp; it is asked only where something went on behind the last step, and must then go on behind each."""
+    stamp; it is asked only where something went on behind the last step, which must go on behind single
+    steps too."""
     behind_ns = until_quiet(observer.pid, last_ns)
     if behind_ns < SPIN_NS:
         return False
@@ -65,9 +71,9 @@ def leaves_work(
         taken_ns, ended_ns = single()
         taken.append(taken_ns)
         behind.append(until_quiet(observer.pid, ended_ns))
-        if behind[-1] == 0:
-            return False
-    return max(taken) < OF_A_STEP * step_ns or behind_ns > GROWTH * max(behind) + SPIN_NS
+    if median(behind) < SPIN_NS / 2:
+        return False
+    return median(taken) < OF_A_STEP * step_ns or behind_ns > GROWTH * max(behind) + SLACK_NS
 
 
 def helpers(observer: Observer) -> str | None:

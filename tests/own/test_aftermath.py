@@ -1,0 +1,170 @@
+"""Work that a step leaves behind, and helpers that go on while it is stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from launching import MS, words
+
+from timetrial.analysis.pairs import turns_of
+from timetrial.launch import Course, LaunchPlan, heat_launches
+from timetrial.observing import aftermath
+from timetrial.records.model import LaunchRecord
+from timetrial.results.results import LaunchFiles
+
+# A thread that works for some milliseconds with every step, without Python's lock; `AFTER` says what the step
+# does about it.
+STEP = """
+import collections, hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+def busy():
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)
+
+def make():
+    pool, posted = ThreadPoolExecutor(1), collections.deque()
+    def step():
+        AFTER
+    return step
+"""
+POSTS = "pool.submit(busy)"
+POSTS_ONE_AHEAD = """
+        posted.append(pool.submit(busy))
+        if len(posted) > 1:
+            posted.popleft().result()
+"""
+WAITS = "pool.submit(busy).result()"
+RETURNS = "return pool.submit(busy)"
+RETURNS_NESTED = "return {'loss': 1.5, 'later': [pool.submit(busy)]}"
+WAITS_BY_ITSELF = "busy()"
+
+Ride = Callable[..., tuple[LaunchRecord, list[float]]]
+
+
+@pytest.fixture
+def ride(plan: Callable[..., LaunchPlan]) -> Ride:
+    """A launch of this code in a heat of its own: its record, and the time per step of each turn [ms]."""
+
+    def ride(code: str, **changed: Any) -> tuple[LaunchRecord, list[float]]:
+        one = plan(code, "race")
+        measure = dataclasses.replace(one.measure, warmup_ns=100 * MS, **changed)
+        one = dataclasses.replace(one, measure=measure)
+        heat = heat_launches([one], Course([(0,)] * 3))
+        [record] = heat.records()
+        goes_on = heat.ridden.goes_on if heat.ridden else {}
+        record.facts["goes_on"] = goes_on.get(0, "")
+        if record.outcome != "ok":
+            return record, []
+        turns = turns_of(LaunchFiles(record, one.folder).steps())
+        return record, [float(turn.mean()) / MS for turn in turns]
+
+    return ride
+
+
+def says_so(record: LaunchRecord) -> bool:
+    return any("work goes on behind the step" in one for one in record.warnings)
+
+
+@pytest.mark.parametrize("after", [RETURNS, RETURNS_NESTED, WAITS, WAITS_BY_ITSELF])
+def test_what_is_waited_for_is_in_the_step(ride: Ride, after: str) -> None:
+    record, turns = ride(STEP.replace("AFTER", after))
+    assert record.outcome == "ok", words(record)
+    assert min(turns) > 10
+
+
+def test_what_is_not_waited_for_is_charged_and_named(ride: Ride) -> None:
+    record, turns = ride(STEP.replace("AFTER", POSTS_ONE_AHEAD))
+    assert record.outcome == "ok", words(record)
+    assert says_so(record)
+    assert any(turn.behind_ns > MS for turn in record.turns)
+    assert min(turns) > 10
+
+
+def test_a_queue_without_an_end_is_no_hang(ride: Ride, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aftermath, "MOST_S", 0.5)
+    record, _ = ride(STEP.replace("AFTER", POSTS))
+    assert record.outcome == "wrong"
+    assert "return before their work is done" in str(record.reason)
+    assert "progress_timeout_s" not in str(record.reason)
+
+
+LOADER = """
+import multiprocessing, queue, threading, time
+
+def fill(batches):
+    while True:
+        time.sleep(0.02)
+        batches.put(1)
+
+def with_processes():
+    fork = multiprocessing.get_context("fork")
+    batches = fork.Queue(500)
+    for _ in range(2):
+        fork.Process(target=fill, args=(batches,), daemon=True).start()
+    return lambda: batches.get() and time.sleep(0.002)
+
+def with_a_thread():
+    batches = queue.Queue(500)
+    threading.Thread(target=fill, args=(batches,), daemon=True).start()
+    return lambda: batches.get() and time.sleep(0.002)
+
+def idle():
+    threading.Thread(target=queue.Queue().get, daemon=True).start()
+    return lambda: time.sleep(0.002)
+
+def make():
+    return WHICH()
+"""
+
+
+@pytest.mark.parametrize(
+    ("which", "said"), [("with_processes", "2 processes"), ("with_a_thread", "a thread"), ("idle", "")]
+)
+def test_helpers_that_go_on_are_seen(ride: Ride, which: str, said: str) -> None:
+    record, _ = ride(LOADER.replace("WHICH", which), rhythm_ns=200 * MS)
+    assert record.outcome == "ok", words(record)
+    assert record.facts["goes_on"].startswith(said)
+    assert bool(record.facts["goes_on"]) == bool(said)
+
+
+def test_a_period_that_the_step_knows_is_taken(plan: Callable[..., LaunchPlan]) -> None:
+    code = "def make():\n    def step():\n        pass\n    step.period = 7\n    return step\n"
+    heat = heat_launches([plan(code, "race")], Course([(0,)] * 2))
+    heat.records()
+    assert heat.ridden is not None
+    assert heat.ridden.span == 7
+
+
+class Scripted:
+    """Stands for the contender: how long something goes on behind each step [ms], and what a step takes."""
+
+    def __init__(self, behind: list[float], taken: float):
+        self.behind, self.taken = iter(behind), taken
+        self.pid = 1
+
+    def __call__(self, monkeypatch: pytest.MonkeyPatch) -> bool:
+        monkeypatch.setattr(aftermath, "until_quiet", lambda pid, last_ns: int(next(self.behind) * MS))
+        single = lambda: (int(self.taken * MS), 0)  # noqa: E731
+        return aftermath.leaves_work(cast(Any, self), 0, 10 * MS, single)
+
+
+@pytest.mark.parametrize(
+    ("behind", "taken", "expected"),
+    [
+        ([0], 10, False),  # quiet at once
+        ([1.5], 10, False),  # threads that spin for a moment
+        ([200] * 6, 10, False),  # threads that spin for long, as long behind one step as behind many
+        ([10] * 6, 0.1, True),  # one step is always under way
+        ([4] * 6, 6, True),  # the last part of each step is
+        ([2_000] + [10] * 5, 10, True),  # a queue grows
+        ([9, 0, 0, 5, 0, 0], 5, False),  # something happened to be there
+    ],
+)
+def test_who_leaves_work(
+    monkeypatch: pytest.MonkeyPatch, behind: list[float], taken: float, expected: bool
+) -> None:
+    """Of steps that take 10 ms."""
+    assert Scripted(behind, taken)(monkeypatch) is expected
