@@ -164,7 +164,7 @@ class FakeEngine:
     def resolve(self, case: Case) -> Any:
         if is_callable_word(case.backend):
             flags = ("reads_no_data", "unprovable")
-            return SimpleNamespace(kind="callable", fingerprint="0", flags=flags)
+            return SimpleNamespace(kind="callable", fingerprint="0", flags=flags, tree=None)
         if case.backend not in BACKENDS:
             raise InputError(f"There is no backend '{case.backend}'.")
         if case.backend == "absent":

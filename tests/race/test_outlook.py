@@ -14,9 +14,9 @@ import pytest
 from fakes import FakeEngine
 
 from timetrial.analysis.outlook import outlook, pairs_that_decide
-from timetrial.analysis.pace import Work, pace_of
 from timetrial.races import Race, RaceInterrupted
 from timetrial.races.forecast import race_forecast
+from timetrial.races.pace import Work, pace_of
 from timetrial.records.race import PairRecord
 from timetrial.report.deciding import deciding_words
 from timetrial.report.race_forecast import forecast_lines

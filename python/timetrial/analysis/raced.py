@@ -84,6 +84,12 @@ def scatter_of(base: Ride, challenger: Ride) -> float | None:
     return round_scatter(per_step(turns_of(base.steps())), per_step(turns_of(challenger.steps())))
 
 
+def lacking(metric: Metric, record: LaunchRecord, batch_size: int | None) -> str | None:
+    """What a side lacks to be raced by this metric, as its proof tells."""
+    has_samples = metric != "samples_per_s" or record.samples_per_step(batch_size) is not None
+    return None if has_samples else f"without samples per second: {NO_SAMPLES}"
+
+
 RACED: dict[Metric, Raced] = {
     "step_time": Raced(_step_ns, _times_of_equal_steps),
     "samples_per_s": Raced(_speed, _speeds),

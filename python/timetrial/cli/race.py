@@ -144,10 +144,10 @@ def _asked(words: list[str], budget: str | None) -> tuple[Experiment, dict[str, 
 def _forecast(experiment: Experiment, asked: dict[str, Any], results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from timetrial.analysis.pace import pace_of, work_of
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.validate import validate
     from timetrial.races.forecast import race_forecast
+    from timetrial.races.pace import pace_of, work_of
     from timetrial.races.side import check_sides
     from timetrial.report.race_forecast import forecast_lines
     from timetrial.results.names import side_names

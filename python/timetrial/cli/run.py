@@ -82,10 +82,10 @@ def _print(results: Results, *, as_json: bool, columns: list[str]) -> None:
 def _forecast(experiment: Experiment, results: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from timetrial.analysis.pace import pace_of, work_of
     from timetrial.experiment.engine import real_engine
     from timetrial.experiment.estimate import TYPICAL_RATIO_SCATTER, forecast
     from timetrial.experiment.validate import validate
+    from timetrial.races.pace import pace_of, work_of
     from timetrial.report.numbers import seconds
 
     engine = real_engine()

@@ -238,7 +238,7 @@ RACES = [
     _text("pairs", "challenger", "the side that is compared"),
     _fact("pairs", "ratio", "number", "the metric, challenger over base: what the verdict stands on",
           "the pair is void", "1"),
-    _fact("pairs", "ratio_mean", "number", "the same from mean steps", "void, or memory was raced", "1"),
+    _fact("pairs", "ratio_median", "number", "the same from median steps", "void, or memory was raced", "1"),
     _fact("pairs", "ratio_p25", "number", "the same from lower quartiles of steps",
           "void, or memory was raced", "1"),
     _text("pairs", "void", "why the pair does not count", "it counts"),

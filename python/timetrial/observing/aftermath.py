@@ -16,6 +16,7 @@ POLL_S = 0.001
 QUIET_LOOKS = 2  # in a row, at which nothing runs
 MOST_S = 5.0  # that work behind the last step may take
 SPIN_NS = 2_000_000  # less than this may be threads that spin before they sleep
+LEAST_SHARE = 0.05  # of a step, that is worth looking for
 LISTEN_S = 0.12  # helpers that read or compute wake up within this
 FEWEST_WAKES = 2  # of a thread, that are more than its falling asleep
 SINGLES = 5
@@ -64,7 +65,7 @@ def leaves_work(
     stamp; it is asked only where something went on behind the last step, which must go on behind single
     steps too."""
     behind_ns = until_quiet(observer.pid, last_ns)
-    if behind_ns < SPIN_NS:
+    if behind_ns < max(SPIN_NS, LEAST_SHARE * step_ns):
         return False
     taken, behind = [], []
     for _ in range(SINGLES):

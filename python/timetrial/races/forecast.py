@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from timetrial.analysis.outlook import pairs_that_decide
-from timetrial.analysis.pace import Pace
 from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, turns_warmup_ns
 from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.places import may_start_beside
 from timetrial.experiment.validate import ReadyCase
+from timetrial.races.pace import Pace
 from timetrial.races.pair import WARMUP_NS
 from timetrial.statistics.verdict import Rule
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from timetrial.analysis.pairs import GATE
-from timetrial.analysis.raced import NO_SAMPLES
+from timetrial.analysis.raced import lacking
 from timetrial.cases.budget import Budget
 from timetrial.contenders.revisions import described
 from timetrial.errors import InputError, MeasurementError
@@ -297,11 +297,9 @@ def _prove_all(state: RaceState) -> list[str]:
     for name, case in proven.items():
         record = store.read_launch(state.folder / "proof" / name)
         state.not_carried += not_carried(case, record)
-        unrated = (
-            state.metric == "samples_per_s" and record.samples_per_step(case.workload.batch_size) is None
-        )
-        if unrated and record.outcome == "ok":
-            failed[name] = f"without samples per second: {NO_SAMPLES}"
+        lack = lacking(state.metric, record, case.workload.batch_size)
+        if lack is not None and record.outcome == "ok":
+            failed[name] = lack
         elif record.outcome == "ok":
             state.proofs[name] = record.parity
         else:
