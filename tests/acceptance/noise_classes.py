@@ -18,7 +18,6 @@ from scipy import signal
 
 from timetrial.launch import schedule
 from timetrial.races.rounds import FEWEST as ROUNDS
-from timetrial.statistics.trimmed import trimmed_location
 
 Array = npt.NDArray[np.float64]
 
@@ -119,9 +118,9 @@ def sessions(noise: Noise, effect: float, trials: int, rng: np.random.Generator)
 
 
 def log_ratios(durations: Array) -> Array:
-    """(trials, pairs): per pair what its rounds say together of ln(challenger / base) of segment medians."""
-    medians = np.log(np.median(durations, axis=-1))
-    return trimmed_location(medians[..., 1] - medians[..., 0])
+    """(trials, pairs): per pair ln(challenger / base) of what all turns took."""
+    totals = np.log(np.mean(durations, axis=(-3, -1)))
+    return np.asarray(totals[..., 1] - totals[..., 0])
 
 
 def _second_in_round(trials: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ from noise_classes import (
 )
 from round_rates import WORLDS, races
 
-from timetrial.analysis.pairs import step_time_log_ratios
+from timetrial.analysis.pairs import GATE, step_time_log_ratios
 from timetrial.statistics.dispersion import coarse_tick_ns
 from timetrial.statistics.multiplicity import holm
 from timetrial.statistics.verdict import Rule, decide
@@ -191,7 +191,7 @@ def test_the_simulation_computes_what_races_compute() -> None:
     durations = sessions(TYPICAL, 0.05, 1, np.random.default_rng(22))
     for pair in range(3):
         base, challenger = durations[0, pair, :, 0], durations[0, pair, :, 1]
-        found = step_time_log_ratios(list(base), list(challenger))["median"]
+        found = step_time_log_ratios(list(base), list(challenger))[GATE]
         assert found == pytest.approx(log_ratios(durations)[0, pair], abs=1e-12)
 
 
