@@ -136,7 +136,7 @@ def _pair(
 
 
 KINDS: dict[str, Callable[[float], Steps]] = {
-    **{f"every {n}th step": lambda mean, n=n: periodic(n, mean) for n in (2, 3, 4, 8, 16, 32, 64)},
+    **{f"a step in {n}": lambda mean, n=n: periodic(n, mean) for n in (2, 3, 4, 8, 16, 32, 64)},
     **{f"a step in {round(1 / p)}, by chance": lambda mean, p=p: bursty(p, mean) for p in (0.25, 0.05)},
     **{f"a buffer of {n}": lambda mean, n=n: buffered(n, mean) for n in (2, 8, 32)},
 }

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from scipy import signal
 
 from timetrial.launch import schedule
-from timetrial.races.rounds import FEWEST as ROUNDS
 
 Array = npt.NDArray[np.float64]
 
 PAIRS = 24
+ROUNDS = 20  # of a pair: what wanted_rounds() makes of TYPICAL noise
 STEPS = 5  # of a turn: longer ones know more, and of shorter ones there are more
 FIRST_STEP = 0.058  # what the first step after a pause costs; it is left out, as in a race
 

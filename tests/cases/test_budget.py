@@ -15,6 +15,7 @@ from timetrial.cases.budget import Budget, seconds_of
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
+from timetrial.heats.heat import OutOfTimeError
 from timetrial.races import Race
 from timetrial.results.results import Results
 
@@ -173,3 +174,36 @@ def test_a_wrong_budget_is_said_in_one_sentence() -> None:
         str(raised.value)
         == "command line, [measure]: budget is 'soon'; expected a time such as 90s, 2m or 1h30m."
     )
+
+
+def test_a_pair_that_its_time_ends_does_not_count(
+    raced: Callable[..., Race], fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a start, a first step or a round takes."""
+    heat = fake.heat
+
+    def slow(plans: Any, course: Any) -> Any:
+        assert course.deadline is not None
+        if len(fake.log) > 2 * (1 + 2):
+            raise OutOfTimeError
+        return heat(plans, course)
+
+    monkeypatch.setattr(fake, "heat", slow)
+    found = raced("backend=fast,slow", "budget=10h")
+    assert found.end is not None
+    assert (found.end.stop_reason, len(found.pairs)) == ("budget", 3)
+    assert "its time was over after 3 pairs and within the next" in " ".join(repr(found).split())
+
+
+def test_so_do_proofs(raced: Callable[..., Race], fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(plans: Any, at_once: int, done: Any, left_s: float | None) -> Any:
+        assert left_s is not None
+        assert left_s <= 10
+        raise OutOfTimeError
+
+    monkeypatch.setattr(fake, "together", slow)
+    found = raced("backend=fast,slow", "budget=10s")
+    assert found.end is not None
+    assert found.end.stop_reason == "budget"
+    assert "over before each side had started" in " ".join(repr(found).split())
+    assert found.exit_code == 4

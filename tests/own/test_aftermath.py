@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
@@ -168,3 +170,91 @@ def test_who_leaves_work(
 ) -> None:
     """Of steps that take 10 ms."""
     assert Scripted(behind, taken)(monkeypatch) is expected
+
+
+class Array:
+    """As one of JAX: computed in the background until somebody waits for it."""
+
+    __module__ = "jax"
+
+    def __init__(self, value: float = 0.5) -> None:
+        self.value, self.is_computed, self.ndim = value, False, 0
+
+    def block_until_ready(self) -> None:
+        self.is_computed = True
+
+    def __float__(self) -> float:
+        assert self.is_computed
+        return self.value
+
+
+@pytest.fixture
+def own_step(runtime: Callable[[str], ModuleType]) -> ModuleType:
+    return runtime("own_step")
+
+
+@pytest.mark.parametrize(
+    ("shape", "loss"),
+    [
+        (lambda one, two: (one, {"parameters": [two, 3]}), 0.5),
+        (lambda one, two: {"parameters": [one, two], "epoch": True}, 0.5),
+        (lambda one, two: [one, two, None], 0.5),
+    ],
+)
+def test_arrays_in_what_a_step_returns_are_waited_for(own_step: ModuleType, shape: Any, loss: float) -> None:
+    made: list[Array] = []
+
+    def step() -> Any:
+        made[:] = Array(), Array()
+        return shape(*made)
+
+    known, first = own_step.judged(step, step())
+    assert all(one.is_computed for one in made)
+    assert known() == first == loss
+    assert all(one.is_computed for one in made)
+
+
+def test_of_a_step_that_returns_nothing_what_it_keeps_is_waited_for(own_step: ModuleType) -> None:
+    parameters = {"weights": [Array()], "step": 0}
+
+    def step() -> None:
+        parameters["weights"] = [Array()]
+
+    known, loss = own_step.judged(step, step())
+    assert loss is None
+    assert known() is None
+    assert parameters["weights"][0].is_computed  # type: ignore[index]
+
+
+def test_of_a_method_it_is_what_its_object_keeps(own_step: ModuleType) -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            self.weights = (Array(),)
+
+        def step(self) -> None:
+            self.weights = (Array(),)
+
+    trainer = Trainer()
+    known, _ = own_step.judged(trainer.step, trainer.step())
+    known()
+    assert trainer.weights[0].is_computed
+
+
+def test_a_step_without_such_arrays_is_called_as_it_is(own_step: ModuleType) -> None:
+    kept = [1.0, "words", {"a": (2.0,)}]
+
+    def step() -> None:
+        kept.append(1.0)
+
+    assert own_step.judged(step, None) == (step, None)
+
+
+def test_what_only_looks_like_one_is_left_alone(own_step: ModuleType) -> None:
+    """An event that nobody sets, or a process, has a wait() too."""
+    event = threading.Event()
+
+    def step() -> None:
+        event.is_set()
+
+    assert own_step.judged(step, None) == (step, None)
+    assert own_step.pending([event]) == []

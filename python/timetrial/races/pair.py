@@ -133,6 +133,8 @@ def start_pair(
         remove(records.pair_folder(state.folder, number))
         _race_apart(state, {sides[place].case.id: words for place, words in heat.ridden.goes_on.items()})
         return start_pair(state, sides, stage, lambda: None)
+    if heat.ridden is not None:
+        state.seen_spans.append(heat.ridden.span)
     return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
 
 

@@ -38,6 +38,7 @@ class RaceState:
     extends: bool = False  # the budget doubles, once, where only the confirmation is missing
     extended: bool = False
     goes_on: bool = False  # beside a side that is stopped: all ride apart
+    seen_spans: list[int] = field(default_factory=list)  # in this session
     cut_off: bool = False  # the budget was over within a pair, which was ended
     overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
@@ -63,8 +64,10 @@ class RaceState:
 
     @property
     def span(self) -> int | None:
-        """Over how many steps the time of a step repeats, by the pairs so far; None: there is none."""
-        return max((one.span for one in self.pairs if one.void is None), default=None)
+        """Over how many steps the time of a step repeats, by the pairs so far, the one that ends now included;
+        None: there is none."""
+        spans = [one.span for one in self.pairs if one.void is None]
+        return max([*spans, *self.seen_spans], default=None)
 
     @property
     def void(self) -> list[PairRecord]:
