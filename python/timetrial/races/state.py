@@ -64,8 +64,8 @@ class RaceState:
 
     @property
     def span(self) -> int | None:
-        """Over how many steps the time of a step repeats, by the pairs so far, the one that ends now included;
-        None: there is none."""
+        """Over how many steps the time of a step repeats, by the pairs so far, one that is about to end
+        included; None: there is none."""
         spans = [one.span for one in self.pairs if one.void is None]
         return max([*spans, *self.seen_spans], default=None)
 
