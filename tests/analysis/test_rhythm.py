@@ -59,9 +59,14 @@ def test_bursts_without_a_period_have_their_mean_distance() -> None:
     times[[11, 35, 40, 77, 103, 141, 150, 155]] = 9.0
     assert span_of(times) == 20
     assert span_of(np.where(times > 1, 1.5, 1.0)) == 1  # of a machine that is disturbed now and then
+    alone = np.ones(160)
+    alone[80] = 300.0
+    assert span_of(alone) == 1  # a stall, or a late compiler
 
 
 def test_both_sides_end_with_a_period_where_that_is_not_too_long() -> None:
     assert common_span([4, 6], most=100) == 12
     assert common_span([4, 1, 6], most=11) == 6
     assert common_span([1, 1], most=100) == 1
+    assert common_span([64, 6], most=10) == 6
+    assert common_span([64, 64], most=2) == 1

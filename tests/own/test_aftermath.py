@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from types import ModuleType
 from typing import Any, cast
 
@@ -245,6 +246,15 @@ def test_a_step_without_such_arrays_is_called_as_it_is(own_step: ModuleType) -> 
 
     def step() -> None:
         kept.append(1.0)
+
+    assert own_step.judged(step, None) == (step, None)
+
+
+def test_a_batch_that_is_fetched_ahead_is_not_waited_for(own_step: ModuleType) -> None:
+    kept: list[Future[int]] = [Future()]
+
+    def step() -> None:
+        kept.append(Future())
 
     assert own_step.judged(step, None) == (step, None)
 

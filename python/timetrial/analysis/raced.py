@@ -81,7 +81,8 @@ def _memories(base: Ride, challenger: Ride) -> dict[str, float]:
 
 def scatter_of(base: Ride, challenger: Ride) -> float | None:
     """The standard deviation of ln(challenger / base) of the step time, of one round; None: of too few."""
-    return round_scatter(per_step(turns_of(base.steps())), per_step(turns_of(challenger.steps())))
+    sides = [per_step(turns_of(one.steps())) for one in (base, challenger)]
+    return round_scatter(*(side[: min(map(len, sides))] for side in sides))
 
 
 def lacking(metric: Metric, record: LaunchRecord, batch_size: int | None) -> str | None:

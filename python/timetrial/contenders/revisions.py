@@ -13,6 +13,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,8 +75,10 @@ def base_keys(revision: str, setup: str | None, interpreter: Interpreter) -> dic
         raise InputError(f"--base-setup: {commit} is a checkout of yours, which is taken as it is.")
     key = recipe_key(SETTING, {"python": str(interpreter.executable), "setup": setup})[:8]
     environment = tree.with_name(f"{commit}-{key}.env")
-    if not (environment / "made").is_file():
-        _set_up(tree, environment, setup, interpreter)
+    with _locked(tree):
+        if not (environment / "made").is_file():
+            _set_up(tree, environment, setup, interpreter)
+            _made(tree).write_text(_state(tree) or "", "utf-8")  # the command may write into tracked files
     return {SETTING: commit, "python": str(environment / "bin" / "python")}
 
 
@@ -86,17 +90,28 @@ def tree_of(commit: str) -> Tree:
     if commit.startswith("/"):
         return Tree(_top(Path(commit)) or Path(commit), here)
     tree = _folder() / f"{here.name}-{recipe_key(SETTING, {'of': str(here)})[:8]}" / commit
-    made = tree.with_name(f"{commit}.made")
+    made = _made(tree)
+    with _locked(tree):
+        if not made.is_file() or made.read_text("utf-8") != _state(tree):
+            _check_out(here, commit, tree)
+            made.write_text(_state(tree) or "", "utf-8")
+    return Tree(tree, here)
+
+
+def _made(tree: Path) -> Path:
+    return tree.with_name(f"{tree.name}.made")
+
+
+@contextmanager
+def _locked(tree: Path) -> Iterator[None]:
+    """One process at a time makes a checkout, or what stands beside it."""
     try:
         tree.parent.mkdir(parents=True, exist_ok=True)
-        with tree.with_name(f"{commit}.lock").open("w") as lock:
+        with tree.with_name(f"{tree.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not made.is_file() or made.read_text("utf-8") != _state(tree):
-                _check_out(here, commit, tree)
-                made.write_text(_state(tree) or "", "utf-8")
+            yield
     except OSError as error:
         raise cannot_write(error) from error
-    return Tree(tree, here)
 
 
 def remove_all() -> list[Path]:
@@ -165,9 +180,12 @@ def _set_up(tree: Path, environment: Path, setup: str, interpreter: Interpreter)
     print(f"timetrial: {setup} (in {tree}; what it says: {log})", file=sys.stderr, flush=True)
     shutil.rmtree(environment, ignore_errors=True)
     environment.mkdir()
-    found = subprocess.run(
-        [interpreter.executable, "-c", _PACKAGES], capture_output=True, text=True, check=True
-    )
+    try:
+        found = subprocess.run(
+            [interpreter.executable, "-c", _PACKAGES], capture_output=True, text=True, check=True
+        )
+    except subprocess.SubprocessError as error:
+        raise InputError(f"--base-setup: {interpreter.executable} does not run: {error}") from error
     is_made = run_logged([interpreter.executable, "-I", "-m", "venv", environment], log, environment, silent)
     for own in environment.glob("lib/python*/site-packages"):
         (own / "behind.pth").write_text(found.stdout, "utf-8")

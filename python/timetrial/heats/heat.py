@@ -21,6 +21,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from timetrial.core.recorder import MAX_SEGMENT_STEPS
 from timetrial.heats.lengths import (
     FEWEST_ROUNDS,
     LONGEST_SPAN_NS,
@@ -353,7 +354,7 @@ def _run_rounds(seats: Sequence[Seat], course: Course, warm: Mapping[int, Report
     goes_on = {side: report.goes_on for side, report in warm.items() if report.goes_on}
     span = 1
     if course.is_race:
-        longest = int(LONGEST_SPAN_NS / max(step_ns.values()))
+        longest = min(MAX_SEGMENT_STEPS // 2, int(LONGEST_SPAN_NS / max(step_ns.values())))
         span = common_span([course.span, *(report.span for report in warm.values())], longest)
     steps = course.steps(step_ns, span)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}

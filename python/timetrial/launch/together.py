@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from concurrent.futures import TimeoutError as FuturesTimeoutError
 from dataclasses import replace
@@ -35,13 +35,23 @@ def launch_together(
         for plan in plans:
             launch = partial(run_launch, replace(plan, at_once=at_once), cancel=cancel, alive=alive)
             futures.append(pool.submit(launch))
-        for future in as_completed(futures, None if left_s is None else max(0.0, left_s)):
+        for future in _in_time(as_completed(futures, None if left_s is None else max(0.0, left_s))):
             done(future.result())
         return [future.result() for future in futures]
-    except FuturesTimeoutError:
-        raise OutOfTimeError from None
     finally:
         _end(pool, cancel)
+
+
+def _in_time(ended: Iterator[Future[LaunchRecord]]) -> Iterator[Future[LaunchRecord]]:
+    """As they come; what a launch raises is not meant here."""
+    while True:
+        try:
+            future = next(ended)
+        except StopIteration:
+            return
+        except FuturesTimeoutError:
+            raise OutOfTimeError from None
+        yield future
 
 
 @shielded

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
+SPINNING = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
 RHYTHM_STEPS = 160  # show a period of 64, and most bursts
 
 
@@ -71,7 +72,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     _go_where_it_rides(seat, channel)  # threads that began since: a runtime may bind them as it was bound
     watch.begin_steady()
     turn_watch = watch.turn_watch()
-    report = Report(step_ns, span=channel.backend.period or span_of(warm), goes_on=goes_on)
+    report = Report(step_ns, span=_span(channel, warm), goes_on=goes_on)
     stopped_ns = 0  # all other time counts: pools spin between the last step and the stop
     while True:
         behind_ns = watch.until_quiet(runner.spans[-1][1]) if leaves else 0
@@ -105,10 +106,17 @@ def _until_rhythm(channel: Channel, warm: NDArray[np.int64]) -> NDArray[np.int64
     return channel.runner.durations_ns("warmup")
 
 
+def _span(channel: Channel, warm: NDArray[np.int64]) -> int:
+    """Over how many steps their time repeats, where somebody asks: in a race."""
+    return channel.backend.period or (span_of(warm) if channel.plan.purpose == "race" else 1)
+
+
 def _aftermath(channel: Channel, step_ns: float) -> tuple[bool, str | None]:
     """Whether steps of somebody's own leave work behind, and what goes on when no step does."""
     runner, watch = channel.runner, channel.watch
-    if not channel.unprovable:
+    # Threads that were told never to sleep would look like work that never ends.
+    spins = any(name.startswith("openmp.") for name in channel.plan.case.settings)
+    if not channel.unprovable or spins or SPINNING & channel.plan.environment.keys():
         return False, None
 
     def single() -> tuple[int, int]:

@@ -40,8 +40,8 @@ def until_quiet(pid: int, last_ns: int) -> int:
         if time.monotonic() > deadline:
             raise LaunchError(
                 "wrong",
-                f"its steps return before their work is done: {MOST_S:g} s after the last one the work still "
-                "went on. Wait for it in the step, or return the loss",
+                f"its steps return before their work is done, or a thread of it never rests: {MOST_S:g} s "
+                "after the last step one still ran. Wait for the work in the step, or return the loss",
             )
         time.sleep(POLL_S)
     return max(0, busy_until - last_ns)

@@ -18,7 +18,7 @@ from timetrial.experiment.validate import ReadyCase
 from timetrial.heats.heat import Course, Heat, Ridden, schedule
 from timetrial.heats.lengths import FEWEST_ROUNDS, RACE_TURN_NS
 from timetrial.processes.left import remove
-from timetrial.races.rounds import FEWEST, MOST, wanted_rounds
+from timetrial.races.rounds import FEWEST, MOST, fewest_rounds, wanted_rounds
 from timetrial.records import race as records
 from timetrial.records import sessions
 from timetrial.records.model import LaunchRecord
@@ -65,7 +65,7 @@ class StartedPair:
             log_ratios=ratios,
             void=void,
             seconds=self.seconds,
-            span=ridden.span if ridden else 1,
+            span=max((one.ridden.span for one in self.heats if one.ridden), default=1),
             turns_s=ridden.rounds_s if ridden else None,
             scatter=scatter,
             look=look,
@@ -101,12 +101,14 @@ def start_pair(
     deadline = None if state.budget.left_s is None else began + state.budget.left_s
     if state.isolated:
         order = schedule(len(sides), FEWEST, rng)
-        turn_ns = APART_TURN_NS if state.goes_on else RACE_TURN_NS
-        course = Course([(0,)] * FEWEST, span=state.span or 1, turn_ns=turn_ns, deadline=deadline)
-        heats = []
-        for side in order[0]:
-            heats.append(state.engine.heat([plans[side]], course))
-            heats[-1].records()
+        heats = [
+            _ride_alone(state, plans[side], len(sides) - place, rng) for place, side in enumerate(order[0])
+        ]
+        if not state.goes_on and (
+            goes_on := _going_on(sides, [(heat, [side]) for heat, side in zip(heats, order[0], strict=True)])
+        ):
+            return _race_apart(state, number, goes_on, sides, stage)
+        state.seen_spans += [one.ridden.span for one in heats if one.ridden]
         return StartedPair(number, stage, sides, plans, order, heats, time.monotonic() - began)
     most = FEWEST if state.metric == "peak_memory" else MOST
     order = schedule(len(sides), most, rng)
@@ -128,23 +130,53 @@ def start_pair(
         deadline=deadline,
     )
     heat = state.engine.heat(plans, course)
-    if heat.ridden is not None and heat.ridden.goes_on:
+    if goes_on := _going_on(sides, [(heat, range(len(sides)))]):
         heat.records()
-        remove(records.pair_folder(state.folder, number))
-        _race_apart(state, {sides[place].case.id: words for place, words in heat.ridden.goes_on.items()})
-        return start_pair(state, sides, stage, lambda: None)
+        return _race_apart(state, number, goes_on, sides, stage)
     if heat.ridden is not None:
         state.seen_spans.append(heat.ridden.span)
     return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
 
 
-def _race_apart(state: RaceState, goes_on: dict[str, str]) -> None:
-    """From here on each side rides alone: what goes on while a side is stopped would be a gift to it."""
+def _ride_alone(state: RaceState, plan: LaunchPlan, sides_left: int, rng: random.Random) -> Heat:
+    """One side by itself, to its end. Each that is left has an equal share of the time."""
+    left_s = state.budget.left_s
+    course = Course(
+        [(0,)] * FEWEST,
+        wanted=lambda ridden: fewest_rounds(sides_left * ridden.rounds_s / len(ridden.step_ns), 1),
+        first=FEWEST_ROUNDS,
+        span=state.span or 1,
+        turn_ns=APART_TURN_NS if state.goes_on else RACE_TURN_NS,
+        deadline=None if left_s is None else time.monotonic() + left_s / sides_left,
+        longer=[rng.random() < 0.5 for _ in range(FEWEST)],
+    )
+    heat = state.engine.heat([plan], course)
+    heat.records()
+    return heat
+
+
+def _going_on(sides: Sequence[ReadyCase], rode: Sequence[tuple[Heat, Sequence[int]]]) -> dict[str, str]:
+    """By case what goes on while a side is stopped, by heats and the places in `sides` of those in them."""
+    return {
+        sides[places[one]].case.id: words
+        for heat, places in rode
+        if heat.ridden is not None
+        for one, words in heat.ridden.goes_on.items()
+    }
+
+
+def _race_apart(
+    state: RaceState, number: int, goes_on: dict[str, str], sides: Sequence[ReadyCase], stage: Stage
+) -> StartedPair:
+    """The pair anew, with each side alone, as all from here on: what goes on while a side is stopped would be
+    a gift to it."""
+    remove(records.pair_folder(state.folder, number))
     state.isolated, state.goes_on, state.overlaps = True, True, False
     words = [f"{words} of {state.names[case]} goes on while it is stopped" for case, words in goes_on.items()]
     record = records.read_race(state.folder)
     found = record.model_copy(update={"isolated": True, "why_isolated": "; ".join(words), "goes_on": True})
     records.rewrite_race(state.folder, found)
+    return start_pair(state, sides, stage, lambda: None)
 
 
 def plan_of(

@@ -127,6 +127,11 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
     if before.damaged_pairs:
         raise InputError(f"{before.damaged_pairs[0]} Remove the pair's folder to have it raced again.")
     record = before.record
+    if record.rule.gate != GATE:
+        raise InputError(
+            f"{near(folder)} was begun by a version that compared medians; pairs of now compare the time per "
+            f"step over whole turns. Race it anew: timetrial race {near(folder)}."
+        )
     experiment = experiment_of(record.experiment)
     ensure_open_files(len(experiment.cases))
     ready = as_begun(record.experiment, validate(experiment.cases, engine))
@@ -145,7 +150,6 @@ def resume_race(folder: Path, *, quiet: bool = False, engine: Engine | None = No
             record.isolated,
             Budget(experiment.spec.measure.budget, before.seconds or 0.0),
             record.confirms if record.confirm else (),
-            gate=record.rule.gate,
             goes_on=record.goes_on,
             extends=record.extends,
             next_pair=records.next_pair(folder),
@@ -339,6 +343,8 @@ def _until_decided(
             return None
         if is_over:
             done = len(state.pairs)
+            if done == 0:
+                return "budget", "its time was over within the first pair: give it more (budget)"
             cut = " and within the next" if state.cut_off else ""
             return "budget", f"its time was over after {done} pair{'s' if done != 1 else ''}{cut}"
         state.progress.next(progress_words(state, stage, waiting))

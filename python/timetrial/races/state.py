@@ -15,7 +15,8 @@ from timetrial.progress import QuietProgress
 from timetrial.races.pair import StartedPair
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import Parity
-from timetrial.records.race import Gate, PairRecord, Stage, clock_looks
+from timetrial.records.race import PairRecord, Stage, clock_looks
+from timetrial.statistics.trimmed import FEWEST as LEAST_PAIRS
 from timetrial.statistics.verdict import Decision, Rule, Verdict
 
 
@@ -34,7 +35,6 @@ class RaceState:
     isolated: bool
     budget: Budget
     confirms: Collection[Verdict]  # which verdicts are raced once more
-    gate: Gate = GATE  # of a pair's statistics; of a race that was begun by version 0.1, the median
     extends: bool = False  # the budget doubles, once, where only the confirmation is missing
     extended: bool = False
     goes_on: bool = False  # beside a side that is stopped: all ride apart
@@ -54,13 +54,14 @@ class RaceState:
     def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
         """Of the pairs that count, in order."""
         pairs = self.counting(stage)
-        gate = self.gate
-        return [one.log_ratios[challenger][gate] for one in pairs if challenger in one.log_ratios]
+        return [one.log_ratios[challenger][GATE] for one in pairs if challenger in one.log_ratios]
 
     def decision(self, challenger: str, stage: Stage) -> Decision | None:
         """Of the looks so far; None: more pairs are needed."""
-        rule = self.rule.looking_at(clock_looks(self.pairs, challenger, stage))
-        return judge(self.log_ratios(challenger, stage), rule, METRICS[self.metric].good)
+        looks, ratios = clock_looks(self.pairs, challenger, stage), self.log_ratios(challenger, stage)
+        if self.cut_off and len(ratios) >= LEAST_PAIRS:  # the clock asks once more, behind what there is
+            looks = [*looks, len(ratios)]
+        return judge(ratios, self.rule.looking_at(looks), METRICS[self.metric].good)
 
     @property
     def span(self) -> int | None:

@@ -65,8 +65,9 @@ def near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def write_once(path: Path, data: bytes) -> None:
-    """All of the file or nothing, safe against a crash of the machine, and never over an older one."""
+def write_once(path: Path, data: bytes, *, replaces: bool = False) -> None:
+    """All of the file or nothing, safe against a crash of the machine; never over an older one, unless it
+    `replaces` it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with explained(path):
         try:
@@ -75,7 +76,7 @@ def write_once(path: Path, data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(temporary, path)
+            (os.replace if replaces else os.link)(temporary, path)
         except FileExistsError:
             raise MeasurementError(f"'{path}' exists: records are written once and never changed.") from None
         finally:

@@ -100,9 +100,8 @@ def write_race(folder: Path, record: RaceRecord) -> None:
 
 
 def rewrite_race(folder: Path, record: RaceRecord) -> None:
-    """race.json of a race whose sides cannot take turns, which shows in its first pair."""
-    (folder / RACE_FILE).unlink()
-    write_race(folder, record)
+    """race.json of a race whose sides cannot take turns, which shows in a pair of them."""
+    write_once(folder / RACE_FILE, to_bytes(record), replaces=True)
 
 
 def pair_folder(folder: Path, number: int) -> Path:

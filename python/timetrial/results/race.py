@@ -340,7 +340,10 @@ class Race:
     def outlook(self, case: str, stage: Stage = "judge") -> Outlook | None:
         """What a challenger's pairs of a stage say so far, and what would decide it; None: it has none."""
         pairs = [one for one in self.pairs if one.stage == stage and case in one.log_ratios]
-        return outlook(pairs, case, self.rule)
+        gate = self.record.rule.gate
+        values = [{side: {GATE: one[gate]} for side, one in pair.log_ratios.items()} for pair in pairs]
+        own = [pair.model_copy(update={"log_ratios": one}) for pair, one in zip(pairs, values, strict=True)]
+        return outlook(own, case, self.rule)
 
     def rule_of(self, case: str, stage: Stage = "judge") -> Rule:
         """The rule with those looks at a challenger that the clock has brought."""

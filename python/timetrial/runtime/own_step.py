@@ -141,9 +141,10 @@ def judged(step, result):
     """(what the loop can call, the loss of this step or None) by what the step returned. What computes in the
     background is waited for: what it returned, or, of a step that returns nothing, what it has changed."""
     if result is None:
-        if pending(state_of(step)):
-            return functools.partial(_waiting_for_state, step), None
-        return step, None
+        holders = [get for get in state_of(step) if arrays_in(get())]
+        for get in holders:
+            wait(arrays_in(get()))
+        return (functools.partial(_waiting_for_state, step, holders) if holders else step), None
     if inspect.isawaitable(result) or inspect.isgenerator(result) or hasattr(result, "__anext__"):
         close(result)
         raise ContenderError(
@@ -171,9 +172,10 @@ def _waited(step):
     return _loss_of(result)
 
 
-def _waiting_for_state(step):
+def _waiting_for_state(step, holders):
     step()
-    wait(pending(state_of(step)))
+    for get in holders:
+        wait(arrays_in(get()))
 
 
 def _is_number(thing):
@@ -183,7 +185,7 @@ def _is_number(thing):
 def _loss_of(result):
     """The first number in what a step returned; None where there is none."""
     for leaf in leaves_of(result):
-        leaf = leaf.result() if callable(getattr(leaf, "result", None)) else leaf
+        leaf = leaf.result() if _wait_of(leaf) == "result" else leaf
         if _is_number(leaf) and not isinstance(leaf, bool):
             return float(leaf)
     return None
@@ -191,7 +193,8 @@ def _loss_of(result):
 
 # How what computes in the background is waited for: JAX, MXNet, futures of Python and of torch.
 _BACKGROUND = ("jaxlib", "jax", "mxnet", "concurrent", "torch", "distributed")
-WAITS = ("block_until_ready", "wait_to_read", "result", "wait")
+ARRAY_WAITS = ("block_until_ready", "wait_to_read")
+WAITS = (*ARRAY_WAITS, "result", "wait")
 _DEEPEST = 6  # levels of containers in what a step returns or keeps
 _MOST_LEAVES = 100000
 
@@ -208,6 +211,11 @@ def leaves_of(thing, depth=0):
 def pending(thing):
     """What in it can be waited for."""
     return [leaf for leaf in leaves_of(thing) if _wait_of(leaf) is not None]
+
+
+def arrays_in(thing):
+    """Arrays that are computed in the background. A future that a step keeps is for a later one."""
+    return [leaf for leaf in leaves_of(thing) if _wait_of(leaf) in ARRAY_WAITS]
 
 
 def _wait_of(leaf):
@@ -228,17 +236,21 @@ def wait(leaves):
 
 
 def state_of(step):
-    """What a step can change: what it is bound to, its closure, and the globals that it names."""
+    """What a step can change, each as a function that gets it: attributes of what it is bound to, its
+    closure, and the globals that it names."""
     function = getattr(step, "__func__", step)
-    found = [vars(own) for own in (getattr(step, "__self__", None), step) if hasattr(own, "__dict__")]
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # not filled yet
-            continue
+    owners = [own for own in (getattr(step, "__self__", None), step) if hasattr(own, "__dict__")]
+    found = [functools.partial(vars(own).get, name) for own in owners for name in vars(own)]
+    found += [functools.partial(_content, cell) for cell in getattr(function, "__closure__", None) or ()]
     names = getattr(getattr(function, "__code__", None), "co_names", ())
-    known = getattr(function, "__globals__", {})
-    return found + [known[name] for name in names if name in known]
+    return found + [functools.partial(getattr(function, "__globals__", {}).get, name) for name in names]
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
 
 
 def _item_of(step):

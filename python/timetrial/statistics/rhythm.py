@@ -15,9 +15,11 @@ from scipy import special
 
 FEWEST = 12  # steps that anything is said of
 MOST_PERIOD = 128
+MOST_STEPS = 4096  # that are looked at: of quicker steps a turn holds thousands
 CHANCE = 1e-5  # that a series without a period seems to have one of those that are tried
 LEAST_SQUARES = 1e-12  # that phases which repeat exactly leave
 BURST = 2.5  # times the median: a step that does more than the others
+FEWEST_BURSTS = 2  # one is a stall of the machine, or a late compiler
 BURST_SHARE = 0.02  # of the time, that bursts take beyond what a median step does
 NEIGHBORS = (-2, -1, 1, 2)  # steps whose median is taken for the level of the machine
 
@@ -25,7 +27,7 @@ NEIGHBORS = (-2, -1, 1, 2)  # steps whose median is taken for the level of the m
 def span_of(times: npt.ArrayLike) -> int:
     """The number of steps that a time per step has to be taken over, by the times of consecutive steps: the
     period, or the mean distance of bursts that come without one; 1 for steps that are alike."""
-    series = np.asarray(times, np.float64)
+    series = np.asarray(times, np.float64)[-MOST_STEPS:]
     if len(series) < FEWEST or not np.all(series > 0):
         return 1
     return period_of(series) or _distance_of_bursts(series)
@@ -59,12 +61,13 @@ def period_of(series: npt.NDArray[np.float64]) -> int | None:
 def _distance_of_bursts(series: npt.NDArray[np.float64]) -> int:
     typical = float(np.median(series))
     bursts = series[series > BURST * typical]
-    if np.sum(bursts - typical) < BURST_SHARE * np.sum(series):
+    if len(bursts) < FEWEST_BURSTS or np.sum(bursts - typical) < BURST_SHARE * np.sum(series):
         return 1
     return math.ceil(len(series) / len(bursts))
 
 
 def common_span(spans: list[int], most: int) -> int:
     """The shortest number of steps, at most `most`, that is a whole multiple of each span; else the longest
-    span."""
-    return whole if (whole := math.lcm(*spans)) <= most else max(spans)
+    span that is no more than `most`; 1: none is."""
+    whole = math.lcm(*spans)
+    return whole if whole <= most else max((span for span in spans if span <= most), default=1)

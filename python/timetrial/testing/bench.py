@@ -302,6 +302,12 @@ class Bench:
             if not isinstance(side, Side):
                 raise InputError(f"{side!r} is no side: bench.train(...) and bench.step(...) make them.")
         whole = [side for side in sides if {"backend", "callable"} & set(side.keys)]
+        for part in sides:
+            if part not in whole and "python" in part.keys and whole and "python" in whole[0].keys:
+                raise InputError(
+                    "bench.revision(setup=...) makes an interpreter of its own from the running one, and the "
+                    f"side beside it has python={whole[0].keys['python']}. Leave out one of the two."
+                )
         return [side if side in whole else whole[0].replace(**side.keys) for side in sides if whole]
 
     def _must_be_ok(self, ran: Ran) -> None:
