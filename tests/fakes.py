@@ -170,7 +170,7 @@ class FakeEngine:
         if case.backend == "absent":
             raise Unavailable("absent needs the module absent: pip install absent")
         kind = "framework" if case.backend in self.frameworks else "native"
-        return SimpleNamespace(kind=kind, fingerprint="0", flags=FLAGS.get(case.backend, ()))
+        return SimpleNamespace(kind=kind, fingerprint="0", flags=FLAGS.get(case.backend, ()), tree=None)
 
     def validate_settings(self, case: Case, contender: Any, spanned: Collection[str]) -> None:
         for name in case.settings:

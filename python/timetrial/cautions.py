@@ -271,7 +271,7 @@ class Caution(Enum):
     CONFIRMED = ("confirmed by an independent second race", "Nothing to do.")
     RACED_ONCE = ("not raced a second time, so not confirmed", "Race with --confirm before acting on it.")
     SKEWED = (
-        "{gate} % by the time per step, {others}: some steps take much longer than others, and count",
+        "{effect} % {gate}, {others}: some steps take much longer than others",
         "Look at every turn: race.rounds().",
     )
     TWO_KINDS = (

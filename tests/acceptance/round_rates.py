@@ -24,7 +24,7 @@ from timetrial.analysis.pairs import GATE, judge
 from timetrial.heats.heat import Ridden
 from timetrial.races.rounds import wanted_rounds
 from timetrial.records.race import PairRecord
-from timetrial.statistics.totals import log_ratio, round_scatter
+from timetrial.statistics.totals import log_ratio, scatter_of_totals
 from timetrial.statistics.verdict import Rule, Verdict
 
 START_S, ROUND_S = 4.5, 0.16
@@ -105,7 +105,7 @@ def _wanted(logs: Turns, pairs: list[PairRecord]) -> int:
 
 def pair_of(number: int, base: npt.NDArray[np.float64], challenger: npt.NDArray[np.float64]) -> PairRecord:
     """By the time per step of each turn of both sides."""
-    scatter = round_scatter(base, challenger)
+    scatter = scatter_of_totals(base, challenger)
     return PairRecord(
         number=number,
         stage="judge",

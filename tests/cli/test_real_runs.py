@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from left_running import command_lines_with
 
 TIMETRIAL = [sys.executable, "-m", "timetrial.cli.main"]
 NULL = ["network=mlp", "dataset=synthetic", "backend=null", "threads=1", "effort=quick"]
@@ -35,19 +36,6 @@ def start(*words: str, cwd: Path, env: dict[str, str], cpus: set[int] | None = N
         [*TIMETRIAL, *words], cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=prepare,
     )  # fmt: skip
-
-
-def descendants_named(name: str, folder: Path) -> list[str]:
-    """Command lines of processes that mention the folder of this test."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode(errors="replace").replace("\0", " ")
-        except OSError:
-            continue
-        if name in words and str(folder) in words:
-            found.append(words)
-    return found
 
 
 def wait_for(folder: Path, place: str) -> None:
@@ -76,7 +64,7 @@ def test_who_is_stopped_keeps_finished_records_and_leaves_nothing_running(
     assert 1 <= case["launches"]["ok"] < 50
     assert case["step_time_ns"]["estimate"] > 0
     assert "Traceback" not in err
-    assert not descendants_named("timetrial-child", tmp_path)
+    assert not command_lines_with("timetrial-child", str(tmp_path))
     assert not [*tmp_path.glob("results/*/*/*/home"), *tmp_path.glob("results/*/*/*/tmp")]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeEngine
+from left_running import command_lines_with
 
 from timetrial.cases.case import Case
 from timetrial.experiment.resume import session
@@ -46,23 +47,11 @@ def signalled(world: dict[str, Any], how: str, number: int, many: int) -> subpro
 
 def check_nothing_is_left(folder: Path) -> None:
     deadline = time.monotonic() + 20
-    while left := _processes_in(folder):
+    while left := command_lines_with(f"{folder}/results"):
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
     with MeasurementLock(folder / "lock"):
         pass
-
-
-def _processes_in(folder: Path) -> list[str]:
-    """Command lines that name a launch below it, or that of its supervisor."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode(errors="replace").replace("\0", " ")
-        except OSError:
-            continue
-        found += [words] if f"{folder}/results" in words else []
-    return found
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -16,6 +16,7 @@ from timetrial.cases.case import NO_NETWORK, Case, Workload
 from timetrial.control.cpus import format_cpus
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS, repeats_of
 from timetrial.launch import Course, LaunchPlan, heat_launches, run_launch, schedule
+from timetrial.launch.segments import FIRST_LOSSES
 from timetrial.processes.contender_process import ContenderProcess
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles, analyzed
@@ -195,7 +196,8 @@ def test_one_with_long_steps_warms_up_for_few_of_them(
     plain, slow = heat([replace(plan, measure=replace(SHORT, warmup_ns=100 * MS)) for plan in plans])
     taken = [sum(one.steps for one in each.segments if one.kind == "warmup") for each in (plain, slow)]
     assert taken[0] > FEWEST_WARMUP_STEPS
-    assert taken[1] == 1
+    assert taken[1] == 1  # of a contender that a proof judges, FEWEST_WARMUP_STEPS
+    assert 1 + FEWEST_WARMUP_STEPS == FIRST_LOSSES  # all that its launch's beginning is judged by
     assert slow.outcome == "ok", words(slow)
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from launching import MS, words
@@ -141,17 +141,14 @@ def test_a_period_that_the_step_knows_is_taken(plan: Callable[..., LaunchPlan]) 
     assert heat.ridden.span == 7
 
 
-class Scripted:
-    """Stands for the contender: how long something goes on behind each step [ms], and what a step takes."""
+class Scripted(aftermath.Aftermath):
+    """How long something goes on behind each step is given [ms]."""
 
-    def __init__(self, behind: list[float], taken: float):
-        self.behind, self.taken = iter(behind), taken
-        self.pid = 1
+    def __init__(self, behind: list[float]):
+        self._behind = iter(behind)
 
-    def __call__(self, monkeypatch: pytest.MonkeyPatch) -> bool:
-        monkeypatch.setattr(aftermath, "until_quiet", lambda pid, last_ns: int(next(self.behind) * MS))
-        single = lambda: (int(self.taken * MS), 0)  # noqa: E731
-        return aftermath.leaves_work(cast(Any, self), 0, 10 * MS, single)
+    def until_quiet(self, last_ns: int) -> int:
+        return int(next(self._behind) * MS)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +163,9 @@ class Scripted:
         ([9, 0, 0, 5, 0, 0], 5, False),  # something happened to be there
     ],
 )
-def test_who_leaves_work(
-    monkeypatch: pytest.MonkeyPatch, behind: list[float], taken: float, expected: bool
-) -> None:
-    """Of steps that take 10 ms."""
-    assert Scripted(behind, taken)(monkeypatch) is expected
+def test_who_leaves_work(behind: list[float], taken: float, expected: bool) -> None:
+    """Of steps that take 10 ms in a row."""
+    assert Scripted(behind).leaves_work(0, 10 * MS, lambda: (int(taken * MS), 0)) is expected
 
 
 class Array:

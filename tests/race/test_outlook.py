@@ -31,7 +31,7 @@ def pairs(*values: float, seconds: float = 8.0, scatter: float = 0.1, rounds: in
     return [
         PairRecord(
             number=number, stage="judge", sides=["base", "mine"], rounds=[[0, 1]] * rounds, seconds=seconds,
-            log_ratios={"mine": {"median": value}}, scatter={"mine": scatter},
+            log_ratios={"mine": {"mean": value}}, scatter={"mine": scatter},
         )
         for number, value in enumerate(values)
     ]  # fmt: skip

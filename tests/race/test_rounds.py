@@ -33,7 +33,7 @@ def ridden(
 def pair(value: float, rounds: int, scatter: float) -> PairRecord:
     return PairRecord(
         number=0, stage="judge", sides=list(SIDES), rounds=[[0, 1]] * rounds,
-        log_ratios={"challenger": {"median": value}}, scatter={"challenger": scatter},
+        log_ratios={"challenger": {"mean": value}}, scatter={"challenger": scatter},
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import stepping
+import yaml
 
-yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
 STEP = """def make_step():
     def step():

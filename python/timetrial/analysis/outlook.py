@@ -15,7 +15,7 @@ from scipy import special
 
 from timetrial.analysis.pairs import GATE
 from timetrial.heats.rounds import TYPICAL_LAUNCHES, launch_scatter
-from timetrial.records.race import PairRecord
+from timetrial.records.race import Gate, PairRecord
 from timetrial.statistics.trimmed import FEWEST, trimmed_mean
 from timetrial.statistics.verdict import Rule
 
@@ -41,13 +41,14 @@ class Outlook:
         )
 
 
-def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule) -> Outlook | None:
-    """Of one challenger, by those of these pairs that count and in which it rode; None: there is none."""
+def outlook(pairs: Sequence[PairRecord], case: str, rule: Rule, gate: Gate = GATE) -> Outlook | None:
+    """Of one challenger, by those of these pairs that count and in which it rode; None: there is none.
+    `gate`: of a pair's statistics, the one that verdicts stand on."""
     pairs = [one for one in pairs if case in one.log_ratios]
-    values = [_value(one, case) for one in pairs]
+    values = [one.log_ratios[case][gate] for one in pairs]
     if not values:
         return None
-    scatter, n = pair_scatter(pairs, case), len(values)
+    scatter, n = pair_scatter(pairs, case, gate), len(values)
     if n < FEWEST:
         location = fmean(values)
         half = _quantile(n - 1 + TYPICAL_LAUNCHES, rule.error_at(n)) * scatter / math.sqrt(n)
@@ -87,20 +88,15 @@ def _looks(rule: Rule) -> Iterator[int]:
         pairs = int(1.5 * pairs)
 
 
-def pair_scatter(pairs: Sequence[PairRecord], case: str) -> float:
+def pair_scatter(pairs: Sequence[PairRecord], case: str, gate: Gate = GATE) -> float:
     """The standard deviation of ln(challenger / base) between pairs: what rounds explain and what they do
     not."""
-    return math.hypot(between_pairs(pairs, case), math.sqrt(fmean(_within(pairs, case))))
+    return math.hypot(between_pairs(pairs, case, gate), math.sqrt(fmean(_within(pairs, case))))
 
 
-def between_pairs(pairs: Sequence[PairRecord], case: str) -> float:
+def between_pairs(pairs: Sequence[PairRecord], case: str, gate: Gate = GATE) -> float:
     """The standard deviation of ln(challenger / base) between pairs that their rounds do not explain."""
-    return launch_scatter([_value(one, case) for one in pairs], _within(pairs, case))
-
-
-def _value(pair: PairRecord, case: str) -> float:
-    found = pair.log_ratios[case]
-    return found[GATE] if GATE in found else found["median"]  # of memory, in records of version 0.1
+    return launch_scatter([one.log_ratios[case][gate] for one in pairs], _within(pairs, case))
 
 
 def _within(pairs: Sequence[PairRecord], case: str) -> list[float]:

@@ -11,7 +11,7 @@ from timetrial.analysis.pairs import GATE, per_step, step_time_log_ratios, turns
 from timetrial.analysis.steps import Steps
 from timetrial.records.metric import Metric
 from timetrial.records.model import LaunchRecord
-from timetrial.statistics.totals import round_scatter
+from timetrial.statistics.totals import scatter_of_totals
 
 NO_SAMPLES = (
     "how many samples a step has is not known: give batch_size=64, or the step an attribute `samples`"
@@ -82,7 +82,7 @@ def _memories(base: Ride, challenger: Ride) -> dict[str, float]:
 def scatter_of(base: Ride, challenger: Ride) -> float | None:
     """The standard deviation of ln(challenger / base) of the step time, of one round; None: of too few."""
     sides = [per_step(turns_of(one.steps())) for one in (base, challenger)]
-    return round_scatter(*(side[: min(map(len, sides))] for side in sides))
+    return scatter_of_totals(*(side[: min(map(len, sides))] for side in sides))
 
 
 def lacking(metric: Metric, record: LaunchRecord, batch_size: int | None) -> str | None:

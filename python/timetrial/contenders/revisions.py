@@ -23,14 +23,13 @@ from timetrial.environments.making import silent
 from timetrial.environments.pip import run_logged
 from timetrial.errors import InputError, nearest
 from timetrial.paths import user_path
+from timetrial.runtime.importing import ADVICE, INSTALLED, PACKAGES
 from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, recipe_key
 
 SETTING = "revision"
-ADVICE = 'only committed files are in a revision; to build and install it: --base-setup "pip install -e ."'
 MOST_FILES = 5  # of those that were changed
-_LIBRARIES = ("site-packages", "dist-packages")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")  # set for a hook
-_PACKAGES = f"import sys; print('\\n'.join(one for one in sys.path if one.endswith({_LIBRARIES})))"
+_PACKAGES = f"import sys; print('\\n'.join(one for one in sys.path if one.endswith({PACKAGES})))"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Tree:
     def place(self, path: Path) -> Path:
         """The same place in this checkout, of what lies in the working tree and is no installed package's."""
         inside = path.is_relative_to(self.instead_of) and not path.is_relative_to(self.folder)
-        installed = any(name in path.parts for name in _LIBRARIES)
+        installed = any(name in path.parts for name in INSTALLED)
         return self.folder / path.relative_to(self.instead_of) if inside and not installed else path
 
     @property

@@ -37,6 +37,12 @@ _SOURCE = "OMP_DISPLAY_ENV, printed by each OpenMP runtime as it was loaded"
 BINDING = ("OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 
+# Settings and variables by which threads wait, and so perhaps never sleep.
+_WAITING = {
+    word for name in ("openmp.wait_policy", SPIN_COUNT, BLOCKTIME) for word in (name, VARIABLES[name])
+}
+
+
 def check(settings: Mapping[str, str]) -> None:
     """InputError for a value that a runtime would read as something else."""
     for name, most in _FOREVER.items():
@@ -79,6 +85,11 @@ def judge(name: str, asked: str, said: Mapping[str, list[str]]) -> Setting:
             heard = set(values) == {asked}
         status = "applied" if heard else "ignored"
     return Setting(name=name, asked=asked, effective=effective, how_read=_SOURCE, status=status)
+
+
+def tells_how_to_wait(names: Collection[str]) -> bool:
+    """Whether one of these settings and variables says for how long threads spin before they sleep."""
+    return not _WAITING.isdisjoint(names)
 
 
 def binds_threads(names: Collection[str]) -> bool:

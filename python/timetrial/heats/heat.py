@@ -269,8 +269,13 @@ class Heat:
             # Who starts first is chance, as everything that could favor someone, as far as it may be.
             order = course.rounds[0]
             alone = course.alone if len(course.starts_on) > 1 else frozenset[int]()
-            _start([seats[side] for side in order if side not in alone], started, course.starts_on, course)
-            _start([seats[side] for side in order if side in alone], started, (None,), course)
+            _start(
+                [seats[side] for side in order if side not in alone],
+                started,
+                course.starts_on,
+                course.deadline,
+            )
+            _start([seats[side] for side in order if side in alone], started, (None,), course.deadline)
             course.started()
             self.ridden = _take_turns(seats, course, began)
             self._ends = [self._end_pool.submit(seat.end) for seat in seats]
@@ -322,13 +327,13 @@ def _start(
     seats: Sequence[Seat],
     started: queue.SimpleQueue[Processors],
     starts_on: Sequence[Processors],
-    course: Course,
+    deadline: float | None,
 ) -> None:
     waiting = iter(seats)
     for on, seat in zip(starts_on, waiting, strict=False):  # in this order: no seat is lost
         seat.start(on)
     for _ in seats:
-        free = _within(course.deadline, started)
+        free = _within(deadline, started)
         for seat in seats:
             seat.raise_error()
         for seat in islice(waiting, 1):

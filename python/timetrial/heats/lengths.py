@@ -16,7 +16,6 @@ LONG_RACE_STEP_NS = 30_000_000
 FEWEST_ROUNDS = 2  # of a race, before it is asked how many it wants: one in either order
 COLD_STEPS = 2  # of a turn: they find the caches of another contender; of a short one, one
 FEWEST_WITH_COLD = 10
-FEW_STEPS = 10  # of a turn, of which the share that counts depends on how many there are
 LONGEST_SPAN_NS = 4_000_000_000  # of a turn, so that the periods of both sides end with it
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
 # and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
@@ -46,13 +45,13 @@ def equal_steps(step_ns: float, span: int = 1, turn_ns: int = RACE_TURN_NS) -> i
     if span == 1:
         return steps
     counting = span * math.ceil((steps - 1) / span)
-    return counting + (COLD_STEPS if counting + 1 >= FEWEST_WITH_COLD else 1)
+    return counting + cold_steps(counting + COLD_STEPS)
 
 
 def may_be_longer(steps: int, span: int) -> bool:
     """Whether turns of so many steps take one more in some rounds, by chance: the step that does not count
     would meet the same phase of a period that nobody has seen in each of them."""
-    return span == 1 and 1 < steps < FEW_STEPS
+    return span == 1 and 1 < steps < FEWEST_WITH_COLD
 
 
 def turn_steps(step_ns: float) -> int:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from timetrial.agreement.passes import PassCheck, can_reset, pass_steps
+from timetrial.cases.keys import is_callable_word
 from timetrial.launch.contact import LaunchContact
 from timetrial.launch.counted_steps import CountedSteps
 from timetrial.launch.plan import LaunchPlan, Limits
@@ -50,6 +51,11 @@ class Channel:
     def unprovable(self) -> bool:
         """It computes no network that a judge could compute too."""
         return "unprovable" in self.backend.flags
+
+    @property
+    def is_own_step(self) -> bool:
+        """It is a step of the user's own, which shows no tensors."""
+        return self.unprovable and is_callable_word(self.plan.case.backend)
 
     def ask(self, command: str, answer: type[AnswerType]) -> AnswerType:
         """LaunchError: it failed, answered otherwise, or not in time."""

@@ -62,7 +62,7 @@ class Proving:
     def run(self, channel: Channel, found: Found) -> None:
         """The proof's sequence; of a contender that has no tensors at most a step, which may compile: what is
         kept of that is there for all timed launches alike."""
-        if channel.unprovable and self.contender.kind == "callable":
+        if channel.is_own_step:
             channel.runner.run_stage(Stage("first", 1))
             channel.watch.after_first_step()
             found.first_call_ns = int(channel.runner.durations_ns("first")[0])
@@ -110,7 +110,7 @@ class Timed:
     def _check_work(self, channel: Channel) -> None:
         """LaunchError where a step of the user's own does nothing any more: what it takes is no step time."""
         runner, files = channel.runner, channel.files
-        if not channel.unprovable or self.contender.kind != "callable":
+        if not channel.is_own_step:
             return
         change = lasting_change(runner.durations_ns("first", *PLAIN, "turn"))
         if change and does_nothing(change, files.first_losses, files.read_losses(files.losses - NEIGHBORS)):

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from timetrial.cases.environment import variables_of
 from timetrial.cautions import Caution
+from timetrial.control.openmp import tells_how_to_wait
 from timetrial.heats.heat import Report
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
+from timetrial.observing.aftermath import Aftermath
 from timetrial.records.model import Turn
 from timetrial.statistics.rhythm import span_of
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
 # On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
-SPINNING = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
 RHYTHM_STEPS = 160  # show a period of 64, and most bursts
 
 
@@ -59,12 +61,13 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         unsteady = steady.label is not None and not steady.accepted
         if steady.accepted or (steady.label is None and steady.blocks >= ENOUGH_BLOCKS):
             break
-        fewest = 1 if channel.unprovable else FEWEST_WARMUP_STEPS
+        fewest = 1 if channel.is_own_step else FEWEST_WARMUP_STEPS  # a proof's losses are compared
         if len(warm) >= fewest and np.sum(warm) >= measure.warmup_ns:
             break  # a piece is one step at least: of steps of seconds, all pieces would take minutes
     warm = _until_rhythm(channel, warm)
     step_ns = float(np.mean(warm[len(warm) // 2 :]))
-    leaves, goes_on = _aftermath(channel, step_ns)
+    aftermath = watch.aftermath()
+    leaves, goes_on = _looked_behind(channel, aftermath, step_ns)
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
         runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept
@@ -75,7 +78,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     report = Report(step_ns, span=_span(channel, warm), goes_on=goes_on)
     stopped_ns = 0  # all other time counts: pools spin between the last step and the stop
     while True:
-        behind_ns = watch.until_quiet(runner.spans[-1][1]) if leaves else 0
+        behind_ns = aftermath.until_quiet(runner.spans[-1][1]) if leaves else 0
         process.pause()
         began = time.monotonic_ns()
         if turn_watch.round is not None:
@@ -111,12 +114,12 @@ def _span(channel: Channel, warm: NDArray[np.int64]) -> int:
     return channel.backend.period or (span_of(warm) if channel.plan.purpose == "race" else 1)
 
 
-def _aftermath(channel: Channel, step_ns: float) -> tuple[bool, str | None]:
+def _looked_behind(channel: Channel, aftermath: Aftermath, step_ns: float) -> tuple[bool, str | None]:
     """Whether steps of somebody's own leave work behind, and what goes on when no step does."""
-    runner, watch = channel.runner, channel.watch
+    runner, settings = channel.runner, channel.plan.case.settings
     # Threads that were told never to sleep would look like work that never ends.
-    spins = any(name.startswith("openmp.") for name in channel.plan.case.settings)
-    if not channel.unprovable or spins or SPINNING & channel.plan.environment.keys():
+    spins = tells_how_to_wait({*settings, *variables_of(settings), *channel.plan.environment})
+    if spins or not channel.is_own_step:
         return False, None
 
     def single() -> tuple[int, int]:
@@ -124,5 +127,5 @@ def _aftermath(channel: Channel, step_ns: float) -> tuple[bool, str | None]:
         first, last = runner.spans[-1]
         return last - first, last
 
-    leaves = watch.leaves_work(runner.spans[-1][1], step_ns, single)
-    return leaves, watch.helpers() if channel.plan.measure.rhythm_ns else None
+    leaves = aftermath.leaves_work(runner.spans[-1][1], step_ns, single)
+    return leaves, aftermath.helpers() if channel.plan.measure.rhythm_ns else None

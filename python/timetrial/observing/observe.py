@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from timetrial.control.threads import ThreadEvidence
 from timetrial.core.observer import Observation, Observer
 from timetrial.hashing import file_hash
 from timetrial.library_files import version_of
-from timetrial.observing.aftermath import helpers, leaves_work, until_quiet
+from timetrial.observing.aftermath import Aftermath
 from timetrial.observing.counted import Counting, Tally
 from timetrial.observing.held import Held, anonymous_peak
 from timetrial.observing.programs import Programs, busiest, read_programs
@@ -160,17 +160,9 @@ class Watch:
         """What was seen at the borders of all that was timed; None: nobody looked twice."""
         return (self._borders[0].seen, self._borders[-1].seen) if len(self._borders) > 1 else None
 
-    def until_quiet(self, last_ns: int) -> int:
-        """aftermath.until_quiet() of the contender."""
-        return until_quiet(self._observer.pid, last_ns)
-
-    def leaves_work(self, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]) -> bool:
-        """aftermath.leaves_work() of the contender."""
-        return leaves_work(self._observer, last_ns, step_ns, single)
-
-    def helpers(self) -> str | None:
-        """aftermath.helpers() of the contender."""
-        return helpers(self._observer)
+    def aftermath(self) -> Aftermath:
+        """For what goes on behind steps."""
+        return Aftermath(self._observer)
 
     def turn_watch(self) -> TurnWatch:
         """For the turns of a heat."""

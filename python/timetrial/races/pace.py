@@ -62,7 +62,7 @@ def pace_of(results: Path, machine: Mapping[str, Any], work: Work) -> Pace | Non
         is_here = all(there.get(key) == machine.get(key) for key in _MACHINE)
         is_alike = is_here and not record.isolated and record.metric != "peak_memory"
         scatters = [
-            pair_scatter(own, case.id)
+            pair_scatter(own, case.id, record.rule.gate)
             for case in record.experiment.cases[1:]
             if (own := [one for one in counting if case.id in one.log_ratios])
         ]

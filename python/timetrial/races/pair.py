@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.validate import ReadyCase
-from timetrial.heats.heat import Course, Heat, Ridden, schedule
+from timetrial.heats.heat import Course, Heat, Ridden, Round, schedule
 from timetrial.heats.lengths import FEWEST_ROUNDS, RACE_TURN_NS
 from timetrial.processes.left import remove
 from timetrial.races.rounds import FEWEST, MOST, fewest_rounds, wanted_rounds
@@ -48,6 +49,11 @@ class StartedPair:
     heats: Sequence[Heat]  # one, or in the order of the first round one for each side, which was alone
     seconds: float  # from its first start to its last turn
 
+    @property
+    def span(self) -> int:
+        """Its turns are whole multiples of so many steps."""
+        return max((one.ridden.span for one in self.heats if one.ridden), default=1)
+
     def ended(self, state: RaceState, *, look: bool) -> PairRecord:
         """Waits until its launches have ended. `look`: the clock asks for a look behind it."""
         records_of = [record for heat in self.heats for record in heat.records()]
@@ -65,7 +71,7 @@ class StartedPair:
             log_ratios=ratios,
             void=void,
             seconds=self.seconds,
-            span=max((one.ridden.span for one in self.heats if one.ridden), default=1),
+            span=self.span,
             turns_s=ridden.rounds_s if ridden else None,
             scatter=scatter,
             look=look,
@@ -98,59 +104,67 @@ def start_pair(
     if alone or state.isolated:  # nothing passes beside what is timed, nor beside kernels that are tried
         started()
     began = time.monotonic()
-    deadline = None if state.budget.left_s is None else began + state.budget.left_s
-    if state.isolated:
-        order = schedule(len(sides), FEWEST, rng)
-        heats = [
-            _ride_alone(state, plans[side], len(sides) - place, rng) for place, side in enumerate(order[0])
-        ]
-        if not state.goes_on and (
-            goes_on := _going_on(sides, [(heat, [side]) for heat, side in zip(heats, order[0], strict=True)])
-        ):
-            return _race_apart(state, number, goes_on, sides, stage)
-        state.seen_spans += [one.ridden.span for one in heats if one.ridden]
-        return StartedPair(number, stage, sides, plans, order, heats, time.monotonic() - began)
-    most = FEWEST if state.metric == "peak_memory" else MOST
+    most = FEWEST if state.isolated or state.metric == "peak_memory" else MOST
     order = schedule(len(sides), most, rng)
-    blocks = [rng.random() < 0.5 for _ in range(most // len(sides) + 1)]
-    cases = [one.case.id for one in sides]
+    if state.isolated:
+        heats = [_ride_alone(state, plans, place, order[0], rng) for place in range(len(sides))]
+        rode = [(heat, [side]) for heat, side in zip(heats, order[0], strict=True)]
+    else:
+        heats = [_ride_together(state, plans, alone, order, rng, started)]
+        rode = [(heats[0], [*range(len(sides))])]
+    goes_on = _going_on(sides, rode)
+    if goes_on and not state.goes_on:
+        heats[0].records()
+        _race_apart(state, number, goes_on)
+        return start_pair(state, sides, stage, lambda: None)
+    return StartedPair(number, stage, sides, plans, order, heats, time.monotonic() - began)
+
+
+def _ride_together(
+    state: RaceState,
+    plans: Sequence[LaunchPlan],
+    alone: frozenset[int],
+    order: Sequence[Round],
+    rng: random.Random,
+    started: Callable[[], None],
+) -> Heat:
+    """All sides, to the end of their rounds. `alone`: those that start with nobody beside them."""
+    left_s, cases = state.budget.left_s, [one.case.id for one in plans]
+    blocks = [rng.random() < 0.5 for _ in range(len(order) // len(plans) + 1)]
 
     def wanted(ridden: Ridden) -> int:
         return wanted_rounds(ridden, state.pairs, cases)
 
     course = Course(
         order,
-        starts_on=starts_on(processors, at_once, rng),
+        starts_on=starts_on(plans[0].processors, max(one.at_once for one in plans), rng),
         alone=alone,
         wanted=wanted,
         first=FEWEST_ROUNDS,
         started=(lambda: None) if alone else started,
         span=state.span or 1,
-        longer=[blocks[number // len(sides)] for number in range(most)],
-        deadline=deadline,
+        longer=[blocks[number // len(plans)] for number in range(len(order))],
+        deadline=None if left_s is None else time.monotonic() + left_s,
     )
-    heat = state.engine.heat(plans, course)
-    if goes_on := _going_on(sides, [(heat, range(len(sides)))]):
-        heat.records()
-        return _race_apart(state, number, goes_on, sides, stage)
-    if heat.ridden is not None:
-        state.seen_spans.append(heat.ridden.span)
-    return StartedPair(number, stage, sides, plans, order, [heat], time.monotonic() - began)
+    return state.engine.heat(plans, course)
 
 
-def _ride_alone(state: RaceState, plan: LaunchPlan, sides_left: int, rng: random.Random) -> Heat:
-    """One side by itself, to its end. Each that is left has an equal share of the time."""
-    left_s = state.budget.left_s
+def _ride_alone(
+    state: RaceState, plans: Sequence[LaunchPlan], place: int, order: Round, rng: random.Random
+) -> Heat:
+    """The side at this place of the order by itself, to its end. Each that is left has an equal share of the
+    time."""
+    left_s, sides_left = state.budget.left_s, len(plans) - place
     course = Course(
         [(0,)] * FEWEST,
-        wanted=lambda ridden: fewest_rounds(sides_left * ridden.rounds_s / len(ridden.step_ns), 1),
+        wanted=lambda ridden: fewest_rounds(len(plans) * ridden.rounds_s / len(ridden.step_ns), 1),
         first=FEWEST_ROUNDS,
         span=state.span or 1,
         turn_ns=APART_TURN_NS if state.goes_on else RACE_TURN_NS,
         deadline=None if left_s is None else time.monotonic() + left_s / sides_left,
         longer=[rng.random() < 0.5 for _ in range(FEWEST)],
     )
-    heat = state.engine.heat([plan], course)
+    heat = state.engine.heat([plans[order[place]]], course)
     heat.records()
     return heat
 
@@ -165,18 +179,15 @@ def _going_on(sides: Sequence[ReadyCase], rode: Sequence[tuple[Heat, Sequence[in
     }
 
 
-def _race_apart(
-    state: RaceState, number: int, goes_on: dict[str, str], sides: Sequence[ReadyCase], stage: Stage
-) -> StartedPair:
-    """The pair anew, with each side alone, as all from here on: what goes on while a side is stopped would be
-    a gift to it."""
+def _race_apart(state: RaceState, number: int, goes_on: dict[str, str]) -> None:
+    """Forgets a pair, and has each side ride alone from here on: what goes on while a side is stopped would
+    be a gift to it."""
     remove(records.pair_folder(state.folder, number))
     state.isolated, state.goes_on, state.overlaps = True, True, False
     words = [f"{words} of {state.names[case]} goes on while it is stopped" for case, words in goes_on.items()]
     record = records.read_race(state.folder)
     found = record.model_copy(update={"isolated": True, "why_isolated": "; ".join(words), "goes_on": True})
     records.rewrite_race(state.folder, found)
-    return start_pair(state, sides, stage, lambda: None)
 
 
 def plan_of(
@@ -234,7 +245,7 @@ def _compared(
         return {}, {}, f"{state.names[sides[failed].case.id]}: {one.outcome}: {one.reason}"
     found, scatter = {}, {}
     base, *others = (
-        Ride(record, LaunchFiles(record, plan.folder).steps, side.case.workload.batch_size)
+        Ride(record, cache(LaunchFiles(record, plan.folder).steps), side.case.workload.batch_size)
         for record, plan, side in zip(launches, plans, sides, strict=True)
     )
     try:

@@ -263,7 +263,7 @@ def _write_race(state: RaceState, described: ExperimentRecord, why: str | None) 
 
 def _trees(sides: Sequence[ReadyCase]) -> dict[str, str]:
     """The checkout of each side, where one is of a revision."""
-    trees = {one.case.id: getattr(one.contender, "tree", None) for one in sides}
+    trees = {one.case.id: one.contender.tree if one.contender else None for one in sides}
     here = next((tree.instead_of for tree in trees.values() if tree), None)
     return {case: described(tree.folder if tree else here) for case, tree in trees.items() if here}
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 from timetrial.analysis.outlook import between_pairs
 from timetrial.heats.heat import Ridden
-from timetrial.heats.rounds import optimal_rounds
-from timetrial.heats.rounds import round_scatter as known_scatter
+from timetrial.heats.rounds import optimal_rounds, round_scatter
 from timetrial.records.race import PairRecord
-from timetrial.statistics.totals import round_scatter
+from timetrial.statistics.totals import scatter_of_totals
 
 FEWEST = 8  # rounds, unless they take longer than FEWEST_S
 FEWEST_S = 10.0
@@ -35,10 +34,10 @@ def wanted_rounds(ridden: Ridden, before: Sequence[PairRecord], sides: Sequence[
         return fewest  # asked again behind these, whose scatter is known then
     best = 0.0
     for place, case in enumerate(sides[1:], 1):
-        own = round_scatter(*([one[side] for one in ridden.step_ns] for side in (0, place)))
+        own = scatter_of_totals(*([one[side] for one in ridden.step_ns] for side in (0, place)))
         seen = [one for one in before if one.void is None and case in one.scatter]
         known = [(len(one.rounds), one.scatter[case]) for one in seen]
-        of_round = known_scatter([*known, *([(done, own)] if own is not None else [])])
+        of_round = round_scatter([*known, *([(done, own)] if own is not None else [])])
         best = max(best, optimal_rounds(ridden.start_s, round_s, of_round, between_pairs(seen, case)))
     return max(done, _in_blocks(min(int(best), MOST), len(sides)))
 

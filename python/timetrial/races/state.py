@@ -38,7 +38,6 @@ class RaceState:
     extends: bool = False  # the budget doubles, once, where only the confirmation is missing
     extended: bool = False
     goes_on: bool = False  # beside a side that is stopped: all ride apart
-    seen_spans: list[int] = field(default_factory=list)  # in this session
     cut_off: bool = False  # the budget was over within a pair, which was ended
     overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
@@ -48,8 +47,8 @@ class RaceState:
     under_way: StartedPair | None = None  # its rounds are over, its launches end
 
     def counting(self, stage: Stage) -> list[PairRecord]:
-        """The pairs of a stage in which no side failed, in order."""
-        return [one for one in self.pairs if one.stage == stage and one.void is None]
+        """Those of a stage, in order."""
+        return [one for one in self.counted if one.stage == stage]
 
     def log_ratios(self, challenger: str, stage: Stage) -> list[float]:
         """Of the pairs that count, in order."""
@@ -67,8 +66,14 @@ class RaceState:
     def span(self) -> int | None:
         """Over how many steps the time of a step repeats, by the pairs so far, one that is about to end
         included; None: there is none."""
-        spans = [one.span for one in self.pairs if one.void is None]
-        return max([*spans, *self.seen_spans], default=None)
+        spans = [one.span for one in self.counted]
+        spans += [self.under_way.span] if self.under_way else []
+        return max(spans, default=None)
+
+    @property
+    def counted(self) -> list[PairRecord]:
+        """Pairs of either stage in which no side failed."""
+        return [one for one in self.pairs if one.void is None]
 
     @property
     def void(self) -> list[PairRecord]:

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from timetrial.statistics.intervals import Estimate
 
 _STYLES = {"better": "green", "worse": "red", "same": "", "inconclusive": "yellow", None: "yellow"}
-_STATISTICS = {"median": "by the median step", "mean": "by their mean", "p25": "by the lower quartile"}
+_STATISTICS = {
+    "mean": "by the time per step",
+    "median": "by the median step",
+    "p25": "by the lower quartile",
+}
 FACTOR_FROM = 1.5  # smaller differences are said in percent
 
 
@@ -261,7 +265,11 @@ def _of_duel(race: Race, duel: Duel) -> Iterator[str]:
         others = ", ".join(
             f"{_STATISTICS[name]} {100 * value:+.1f} %" for name, value in duel.other_statistics.items()
         )
-        yield Caution.SKEWED.words(gate=f"{100 * duel.effect.estimate:+.1f}", others=others)
+        yield Caution.SKEWED.words(
+            effect=f"{100 * duel.effect.estimate:+.1f}",
+            gate=_STATISTICS[race.record.rule.gate],
+            others=others,
+        )
 
 
 def _of_launches(race: Race) -> Iterator[str]:

@@ -340,10 +340,7 @@ class Race:
     def outlook(self, case: str, stage: Stage = "judge") -> Outlook | None:
         """What a challenger's pairs of a stage say so far, and what would decide it; None: it has none."""
         pairs = [one for one in self.pairs if one.stage == stage and case in one.log_ratios]
-        gate = self.record.rule.gate
-        values = [{side: {GATE: one[gate]} for side, one in pair.log_ratios.items()} for pair in pairs]
-        own = [pair.model_copy(update={"log_ratios": one}) for pair, one in zip(pairs, values, strict=True)]
-        return outlook(own, case, self.rule)
+        return outlook(pairs, case, self.rule, self.record.rule.gate)
 
     def rule_of(self, case: str, stage: Stage = "judge") -> Rule:
         """The rule with those looks at a challenger that the clock has brought."""
@@ -404,9 +401,9 @@ class Race:
 
     def _other_statistics(self, case: str) -> dict[str, float]:
         found = {}
-        for name in {GATE, *OTHERS} - {self.record.rule.gate}:
+        for name in (GATE, *OTHERS):
             values = self.log_ratios(case, "judge", name)
-            if len(values) >= FEWEST:
+            if name != self.record.rule.gate and len(values) >= FEWEST:
                 found[name] = math.expm1(trimmed_mean(values, self.rule.trim).location)
         return found
 

@@ -3,9 +3,9 @@
 import os
 import sys
 
-from failures import ContenderError
-
-_LIBRARIES = {"site-packages", "dist-packages", "python{}.{}".format(*sys.version_info[:2])}
+PACKAGES = ("site-packages", "dist-packages")
+# Folders of whatever is installed, and not of a working tree that happens to lie around it.
+INSTALLED = (*PACKAGES, "python{}.{}".format(*sys.version_info[:2]))
 ADVICE = 'only committed files are in a revision; to build and install it: --base-setup "pip install -e ."'
 
 
@@ -22,21 +22,23 @@ class Checkout(object):
             return False
         path = os.path.realpath(path) + os.sep
         is_there = path.startswith(self._tops[1]) and not path.startswith(self._tops[0])
-        return is_there and not _LIBRARIES.intersection(path.split(os.sep))
+        return is_there and not set(INSTALLED).intersection(path.split(os.sep))
 
     def leave_out(self):
         """Of the path, what lies in the working tree: an editable install may have put it there."""
         sys.path[:] = [entry for entry in sys.path if not self.is_foreign(entry or ".")]
 
-    def check(self, **files):
-        """That nothing was imported from the working tree by now, by whatever means, nor `files`."""
+    def problem(self, **files):
+        """What was imported from the working tree by now, by whatever means, or is one of `files` and lies
+        there, in words; None: nothing."""
         for name in set(sys.modules) - self._seen:
             files[name] = getattr(sys.modules[name], "__file__", None)
         self._seen.update(sys.modules)
         for name, file in sorted(files.items()):
             if file and self.is_foreign(file):
                 words = "'{}' was imported from the working tree ({}), not from {}; {}"
-                raise ContenderError("mismatch", words.format(name, file, self._tops[0], ADVICE))
+                return words.format(name, file, self._tops[0], ADVICE)
+        return None
 
     def hint(self, error):
         """What to think of where something is missing."""

@@ -124,6 +124,13 @@ class Doing(object):
     checkout = importing.Checkout()
 
 
+def check_imports(checkout, **files):
+    """ContenderError: something came from the working tree that should be of another checkout."""
+    problem = checkout.problem(**files)
+    if problem is not None:
+        raise failures.ContenderError("mismatch", problem)
+
+
 def serve(job_path, doing):
     """Everything between start and end. True if the parent said goodbye."""
     phases = [phase("start", START_NS)]
@@ -171,7 +178,7 @@ def serve(job_path, doing):
         ready["facts"].update(own_step.facts_of(factory))
         module = getattr(sys.modules[job.callable.partition(":")[0]], "__file__", None)
         ready["facts"].update({"callable.module": module} if module else {})
-        doing.checkout.check(factory=ready["facts"].get("callable.file"))
+        check_imports(doing.checkout, factory=ready["facts"].get("callable.file"))
     if changed:
         ready["facts"]["environment changed at import"] = changed
     ready["backend"] = contender.description(job.name)
@@ -191,7 +198,7 @@ def serve(job_path, doing):
                 return True
             done = {"event": "done", "command": doing.what}
             done.update(obey(contender, text))
-            doing.checkout.check()
+            check_imports(doing.checkout)
             send(done)
 
 

@@ -22,7 +22,7 @@ def log_ratio(
     return math.log(float(np.mean(challenger)) / float(np.mean(base)))
 
 
-def round_scatter(
+def scatter_of_totals(
     base: npt.NDArray[np.float64] | Sequence[float], challenger: npt.NDArray[np.float64] | Sequence[float]
 ) -> float | None:
     """The standard deviation of one round, for which log_ratio() of n rounds has the standard error
