@@ -247,7 +247,7 @@ class FakeEngine:
         step = int(step * self.factor(plan))
         if self.plain is not None:
             return write_launch(plan, record, [[10 * step], self.plain(step)], ["first", "steady"])
-        durations = [[10 * step], [2 * step] * 3, [3 * step, *[step] * 20], [3 * step, *[step] * 20]]
+        durations = [[10 * step], [2 * step] * 3, [2 * step, *[step] * 20], [2 * step, *[step] * 20]]
         return write_launch(plan, record, durations, ["first", "warmup", "steady", "steady"])
 
     def heat(self, plans: Any, course: Any) -> FakeHeat:

@@ -60,4 +60,4 @@ def _step_us(python: Path, folder: Path) -> float:
     steps = steps_of(record, store.read_stamps(folder), store.read_losses(folder))
     times = step_times_of(steps, record.purpose)
     assert times is not None
-    return times.estimate_ns / 1e3
+    return times.median.estimate / 1e3

@@ -1,7 +1,7 @@
 """How well an experiment repeats: `repeats.py RESULTS RESULTS...`, folders of runs of it on one machine.
 
-For each pair of runs and all rows: by how much the printed step time (of quiet rounds), the median over all
-turns, and the ratios differ. What is printed in tables was chosen by this (docs/statistics.md).
+For each pair of runs and all rows: by how much the printed step time, the median step of the same time, and
+the ratios differ.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from timetrial.analysis.summary import Row
 from timetrial.statistics.intervals import Estimate
 
 SHOWN: dict[str, Callable[[Row], Estimate | None]] = {
-    "step, quiet rounds": lambda row: row.step_time_ns,
-    "step, all turns": lambda row: row.in_all_turns,
+    "step time": lambda row: row.step_time_ns,
+    "median step": lambda row: row.median_step_ns,
     "ratio": lambda row: row.ratio,
 }
 

@@ -36,9 +36,14 @@ class Caution(Enum):
     )
     LEAVES_WORK = (
         "work goes on behind the step: a step returns before all of it is done. What went on behind the last "
-        "step of a turn is counted with the turn",
+        "step is counted",
         "Wait for the work in the step (jax.block_until_ready, future.result(), thread.join()), or return "
         "its loss.",
+    )
+    GOES_ON = (
+        "{what} goes on while it is stopped, so it was measured by itself: its ratios stand on launches that "
+        "did not take turns",
+        "Nothing to do; more launches make the ratio finer.",
     )
     ASLEEP = (
         "asleep for a fifth of its step time or more: a step of it waits instead of computing",
@@ -122,10 +127,15 @@ class Caution(Enum):
         "its launches form two groups, {apart} % apart: one number says little about either",
         "Look in timetrial show for what else differs between them, and take more launches.",
     )
-    STALLS = (
-        "its steady part took {times} times its median step for each step: some steps stall, collect or do "
-        "what others put off",
-        "Compare samples/s too: that counts all time, the median step does not.",
+    BURSTS = (
+        "its step time is {percent} % above its median step: some steps stall, collect garbage, wait for "
+        "data or do what others put off",
+        "The step time and samples/s count all of that; timetrial show has the median step beside it.",
+    )
+    PUT_OFF = (
+        "with the first steps of its turns a step takes {percent} % more. These find the caches of others "
+        "and do not count; work may be put off to them",
+        "Measure it without turns: isolated=true.",
     )
     BEYOND_PEAK = (
         "above the machine's f32 multiply-add peak, by nominal work: its algorithm does less than that work "

@@ -19,7 +19,7 @@ import numpy as np
 from heat_worlds import WORLDS, Array, heats
 from scipy import stats
 
-from timetrial.analysis.heats import by_round, polished, quiet_rounds
+from timetrial.analysis.heats import TurnTimes, by_round, levels_of
 from timetrial.analysis.summary import Launch
 from timetrial.experiment.effort import sizes
 from timetrial.results.results import Results
@@ -30,6 +30,7 @@ EFFECTS = np.log(np.array([1.0, 1.0, 1.03, 2.1, 0.6]))
 QUICK = sizes("quick")
 ROUNDS = QUICK.rounds
 HEATS = (3, 4, 6, 8)
+FEWEST_ROUNDS = 4  # with all contenders, of a recorded heat
 
 # Of a heat: (rounds, contenders) -> ln(ratio to the first), one per contender.
 OfHeat = Callable[[Array], Array]
@@ -41,7 +42,7 @@ def median_ratio(heat: Array) -> Array:
 
 
 def trimmed_ratio(heat: Array) -> Array:
-    """The 20 % trimmed mean over rounds of paired ratios: what a race does today."""
+    """The 20 % trimmed mean over rounds of paired ratios."""
     return np.asarray(stats.trim_mean(heat - heat[:, :1], 0.2, axis=0))
 
 
@@ -51,9 +52,16 @@ def quarter_ratio(heat: Array) -> Array:
     return np.asarray(low - low[0])
 
 
+def all_rounds(heat: Array) -> Array:
+    """The ratio of totals over all rounds: what a race does."""
+    levels = np.log(np.exp(heat).mean(axis=0))
+    return np.asarray(levels - levels[0])
+
+
 def level_ratio(heat: Array) -> Array:
-    """What analysis/heats.py does: a median polish of the rounds that were quiet for all."""
-    levels = polished(heat[quiet_rounds(heat)])
+    """What analysis/heats.py does: the ratio of totals over rounds that were quiet for the others."""
+    rounds = np.arange(len(heat))
+    levels = np.log([one.step_ns for one in levels_of([TurnTimes(rounds, t, t) for t in np.exp(heat).T])])
     return np.asarray(levels - levels[0])
 
 
@@ -68,7 +76,8 @@ OF_HEAT: dict[str, OfHeat] = {
     "lower quartiles, unpaired": quarter_ratio,
     "trimmed mean of rounds": trimmed_ratio,
     "median of rounds": median_ratio,
-    "quiet rounds, polished": level_ratio,
+    "totals of all rounds": all_rounds,
+    "totals of rounds quiet for others": level_ratio,
 }
 
 
@@ -147,9 +156,10 @@ def print_recorded(results: Results) -> None:
     groups: dict[tuple[str, ...], list[Array]] = {}
     for launches in by_heat.values():
         turns = [one.turns for one in launches if one.turns is not None]
-        table = np.log(by_round(turns))
+        table = np.log(by_round(turns, [one.step_ns for one in turns]))
         whole = table[np.isfinite(table).all(axis=1)]
-        groups.setdefault(tuple(one.record.case for one in launches), []).append(whole)
+        if len(whole) >= FEWEST_ROUNDS:
+            groups.setdefault(tuple(one.record.case for one in launches), []).append(whole)
     print("| of a heat | scatter of ratios from heat to heat, by group |\n|---|---|")
     for label, of_heat in OF_HEAT.items():
         found = [np.array([of_heat(one)[1:] for one in own]) for own in groups.values() if len(own) > 1]

@@ -11,8 +11,8 @@ TRIALS, HEATS = 60, 8
 
 
 @pytest.mark.parametrize("world", ["quiet", "neighbors 20 %", "neighbors 30 %"])
-def test_rounds_that_are_quiet_for_everyone_hold_the_truth(world: str) -> None:
-    assert held(world, "quiet rounds, polished") >= 0.9
+def test_rounds_that_are_quiet_for_others_hold_the_truth(world: str) -> None:
+    assert held(world, "totals of rounds quiet for others") >= 0.9
 
 
 def test_contenders_slow_down_by_different_factors_so_all_rounds_do_not() -> None:

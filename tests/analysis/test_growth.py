@@ -40,7 +40,7 @@ def launch(
                 rss_bytes=int(size) + 90 * MB, mapped_bytes=90 * MB)
         for size in sizes
     ]  # fmt: skip
-    turns = None if step_ns is None else TurnTimes(np.arange(len(step_ns)), step_ns)
+    turns = None if step_ns is None else TurnTimes(np.arange(len(step_ns)), step_ns, step_ns)
     record = SimpleNamespace(
         segments=segments, turns=[SimpleNamespace(disturbed=False)] * count, purpose="speed"
     )
@@ -49,7 +49,7 @@ def launch(
 
 def sides(*times: FloatArray) -> list[Any]:
     """Launches of one heat."""
-    turns = [TurnTimes(np.arange(len(one)), one) for one in times]
+    turns = [TurnTimes(np.arange(len(one)), one, one) for one in times]
     return [launch(one, level=level) for one, level in zip(times, levels_of(turns), strict=True)]
 
 

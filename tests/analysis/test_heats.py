@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timetrial.analysis.heats import TurnTimes, levels_of, polished, quiet_rounds, turn_times
+from timetrial.analysis.heats import TurnTimes, levels_of, turn_times
 from timetrial.analysis.steps import (
     Steps,
     mean_per_step_ns,
@@ -13,33 +13,45 @@ from timetrial.analysis.steps import (
     steady_mask,
     steps_of,
     steps_of_turns,
+    whole_over_counting,
 )
 from timetrial.records.model import LaunchRecord, Segment, Turn
+from timetrial.statistics.quiet import counted_rounds
 
 TRUTH = np.array([1e6, 2e6, 0.5e6])
 
 
-def turns(times: np.ndarray, rounds: list[int] | None = None) -> TurnTimes:
-    return TurnTimes(np.arange(len(times)) if rounds is None else np.array(rounds), times)
+def turns(times: np.ndarray, rounds: list[int] | None = None, medians: np.ndarray | None = None) -> TurnTimes:
+    numbers = np.arange(len(times)) if rounds is None else np.array(rounds)
+    return TurnTimes(numbers, times, times if medians is None else medians)
 
 
 def steps_ns(launches: list[TurnTimes]) -> list[float]:
     return [level.step_ns for level in levels_of(launches)]
 
 
-def test_levels_are_those_of_rounds_that_were_quiet_for_all() -> None:
+def test_levels_are_those_of_rounds_that_were_quiet_for_others() -> None:
     slow = np.repeat([[1.2, 1.5, 1.3]], 10, axis=0)
     slow[[1, 2, 5, 6, 7, 9]] = 1.0
     times = TRUTH * slow
     assert steps_ns([turns(column) for column in times.T]) == pytest.approx(TRUTH)
 
 
-def test_one_stalled_turn_moves_nothing() -> None:
+@pytest.mark.parametrize("contenders", [2, 3])
+@pytest.mark.parametrize("within", [True, False], ids=["within a turn", "of a whole turn"])
+def test_what_a_step_does_now_and_then_counts_with_its_share(contenders: int, within: bool) -> None:
+    """Of one turn in four, by chance, a half more. Nobody else's time moves."""
     rng = np.random.default_rng(3)
-    times = TRUTH * np.exp(0.01 * rng.standard_normal((20, 3)))
-    calm = steps_ns([turns(column) for column in times.T])
-    times[4, 1] *= 30
-    assert steps_ns([turns(column) for column in times.T]) == pytest.approx(calm, rel=0.01)
+    found = []
+    for _ in range(400):
+        times = TRUTH[:contenders] * np.exp(0.05 * rng.standard_normal((16, contenders)))
+        typical = times.copy()
+        times[rng.permutation(16)[:4], 1] *= 1.5
+        medians = typical if within else times
+        found.append(steps_ns([turns(*pair) for pair in zip(times.T, [None] * 3, medians.T, strict=False)]))
+    mean = np.mean(found, axis=0) / TRUTH[:contenders]
+    assert mean[1] / mean[0] == pytest.approx(1.125, rel=0.01)
+    assert mean[[0, -1] if contenders > 2 else [0]] == pytest.approx(1.0, rel=0.01)
 
 
 def test_drifts_of_the_machine_cancel() -> None:
@@ -58,15 +70,15 @@ def test_who_rides_in_few_rounds_is_compared_within_these() -> None:
 
 
 def test_one_alone_and_one_that_was_seldom_there() -> None:
-    assert steps_ns([turns(np.array([2.0, 2.0, 8.0]))]) == pytest.approx([2.0])
+    assert steps_ns([turns(np.array([2.0, 2.0, 8.0]))]) == pytest.approx([4.0])
     both = steps_ns([turns(np.array([2.0, 2.0, 2.0])), turns(np.array([6.0]), [1])])
     assert both == pytest.approx([2.0, 6.0])
 
 
-def test_ranking_leaves_out_rounds_that_nobody_rode() -> None:
-    times = np.log(np.array([[1.0, 1.0], [np.nan, np.nan], [3.0, 3.0], [1.1, 1.1]]))
-    assert quiet_rounds(times).tolist() == [0, 3]
-    assert np.isnan(polished(np.array([[0.0, np.nan], [0.0, np.nan]]))).tolist() == [False, True]
+def test_ranking_leaves_out_rounds_that_nobody_else_rode() -> None:
+    others = np.log(np.array([1.0, np.nan, 3.0, 1.1, 1.2, np.nan, 1.05, 2.0]))
+    assert np.flatnonzero(counted_rounds(np.ones(8, np.bool_), others)).tolist() == [0, 3, 6]
+    assert counted_rounds(np.arange(8) == 1, others).tolist() == (np.arange(8) == 1).tolist()
 
 
 def record(turns: list[Turn], steps_each: int) -> tuple[LaunchRecord, np.ndarray]:
@@ -122,14 +134,18 @@ def test_the_error_of_a_level_is_that_of_its_turns() -> None:
     assert np.isnan(single[0].error_against(single[1]))
 
 
-def test_a_stall_counts_wherever_in_a_turn_it_comes_and_a_slow_level_does_not() -> None:
+def test_a_stall_counts_with_the_steps_that_count() -> None:
     made, stamps = record([Turn(round=0), Turn(round=1)], 4)
     steps = steps_of(made, stamps, np.empty(0))
     steps.duration_ns[:] = [1000] * 4 + [1500] * 4  # the machine was slower for the second turn
     counting = np.array([False, True, True, True] * 2)
     assert mean_per_step_ns(steps, counting) == pytest.approx(1250)
-    steps.duration_ns[0] += 4000  # in the first turn, in the step that does not count
-    assert mean_per_step_ns(steps, counting) == pytest.approx(1250 * 1.5)
+    assert whole_over_counting(steps, counting) == pytest.approx(1.0)
+    steps.duration_ns[0] += 4000  # in the first turn, in the step that finds others' caches
+    assert mean_per_step_ns(steps, counting) == pytest.approx(1250)
+    assert whole_over_counting(steps, counting) == pytest.approx(1750 / 1250)
+    steps.duration_ns[1] += 3000
+    assert mean_per_step_ns(steps, counting) == pytest.approx(1750)
 
 
 def test_the_steady_state_of_a_heat_begins_in_its_warm_up() -> None:

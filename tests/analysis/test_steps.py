@@ -58,7 +58,7 @@ def test_first_steps_of_segments_do_not_count() -> None:
     times = times_of(segments)
     assert times.durations_ns.tolist() == [10, 11]  # too few to tell: the segments say what was warm-up
     assert times.counting.tolist() == [False] * 4 + [True] * 2 + [False] * 2
-    assert times.estimate_ns == 10.5
+    assert times.median.estimate == 10.5
     assert times.steady is not None
     assert times.steady.label is None
 
@@ -80,7 +80,7 @@ def test_of_a_speed_launch_the_steps_say_where_it_is_steady() -> None:
     assert times.steady is not None
     assert times.steady.label == "warm-up"
     assert 30 <= 299 - len(times.durations_ns) - 1 <= 40  # the cut is at a block's border
-    assert times.estimate_ns == pytest.approx(5e6, rel=0.01)
+    assert times.median.estimate == pytest.approx(5e6, rel=0.01)
     assert times.median.low is not None
     assert times.median.high is not None
     assert times.median.low < 5e6 < times.median.high
@@ -94,13 +94,13 @@ def test_percentiles_only_where_the_sample_carries_them() -> None:
     )
     assert set(few.percentiles) == {25, 75}
     assert set(many.percentiles) == {5, 25, 75, 95, 99}
-    assert many.percentiles[5].estimate < many.percentiles[25].estimate < many.estimate_ns
+    assert many.percentiles[5].estimate < many.percentiles[25].estimate < many.median.estimate
     assert many.mean_ns == pytest.approx(5e6, rel=0.01)
     assert many.spread == pytest.approx(0.01, rel=0.1)
 
 
 def test_segments_of_one_long_step_keep_it() -> None:
-    assert times_of([("first", [900]), ("steady", [300]), ("steady", [310])]).estimate_ns == 305
+    assert times_of([("first", [900]), ("steady", [300]), ("steady", [310])]).median.estimate == 305
 
 
 def test_stamps_of_parts_belong_to_their_step() -> None:

@@ -76,4 +76,4 @@ def test_objects_are_printed_in_a_few_words(measured: tuple[Results, Race]) -> N
         assert len(repr(thing)) < 800, repr(thing)
         assert len(str(thing)) < 800
     assert "fast network=mlp" in repr(row)
-    assert "100 us" in repr(row)
+    assert "103 us" in repr(row)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from timetrial.heats.heat import Ridden
-from timetrial.heats.rounds import HeatRounds, launch_scatter, optimal_rounds, scatter_of_rounds
+from timetrial.heats.rounds import HeatRounds, launch_scatter, optimal_rounds
 from timetrial.races.rounds import fewest_rounds, wanted_rounds
 from timetrial.records.race import PairRecord
 
@@ -93,13 +93,6 @@ def test_a_few_launches_say_little_of_what_launches_scatter_by() -> None:
     assert launch_scatter(two, [0.0] * 2) < launch_scatter(many, [0.0] * 200)
     assert launch_scatter(many, [0.0] * 200) == pytest.approx(0.2, rel=0.05)
     assert launch_scatter([0.0] * 200, [1.0] * 200) < 0.005, "rounds explain all of it"
-
-
-def test_the_scatter_of_a_round_is_that_of_their_trimmed_mean() -> None:
-    values = np.random.default_rng(3).standard_normal(4_000).tolist()
-    found = scatter_of_rounds(values)
-    assert found == pytest.approx(1.0, rel=0.1)
-    assert scatter_of_rounds([1.0, 2.0, 3.0]) is None
 
 
 def test_the_optimum_is_that_of_kalibera_and_jones() -> None:

@@ -99,7 +99,7 @@ def _step_times(launch: Launch) -> tuple[FloatArray, FloatArray]:
     if launch.turns:
         ends = np.cumsum([one.steps for one in record.segments])
         ends = ends[[one.kind == "turn" for one in record.segments]][: len(record.turns)]
-        return ends[np.array(calm_turns(record))].astype(np.float64), launch.turns.step_ns
+        return ends[np.array(calm_turns(record))].astype(np.float64), launch.turns.median_ns
     if times is None:
         return np.empty(0), np.empty(0)
     steps = np.array([np.flatnonzero(times.counting) + 1, times.durations_ns], np.float64)

@@ -2,19 +2,20 @@
 
 On a shared machine the speed switches between levels, for 0.2 to 6 s at a stretch, and each contender slows
 down by a factor of its own there. Turns are shorter than that, so a round finds all contenders on about the
-same level. What is estimated is the step time of quiet moments:
+same level. What is estimated is the time per step of quiet moments, all steps counted:
 
-1. Rounds are ranked by how slow they were for all contenders together, each measured against its own median;
-   the quieter half is kept. Nobody's time decides about itself alone.
-2. On these, ln(time) = contender + round, fitted by medians (median polish: Tukey, "Exploratory Data
-   Analysis", 1977), so a stalled turn moves nothing.
+1. For each contender, rounds are ranked by how slow they were for the others, each measured against its own
+   median; the quieter half is kept. A contender's own time decides about none of its rounds, so what it does
+   now and then (a collection of garbage, a burst of its loader) is neither left out nor favored.
+2. Its step time is the mean over these rounds of its turn's time per step. Of who rides seldom, it is that
+   over all of its rounds, times what they were like for those who ride often.
 
-The levels of a heat differ by the logarithms of the ratios, the same for every pair. How it was chosen among
-others: docs/statistics.md.
+How it was chosen among others: docs/statistics.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -22,23 +23,25 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.pairs import turns_of
+from timetrial.analysis.pairs import per_step, turns_of
 from timetrial.analysis.steps import Steps, calm_turns
 from timetrial.records.model import LaunchRecord
+from timetrial.statistics.quiet import counted_rounds, slowness_of_others
+from timetrial.statistics.totals import scatter_of_totals
 
 FloatArray = npt.NDArray[np.float64]
-QUIET_SHARE = 0.5  # of the rounds
-FEWEST_QUIET = 3  # rides in quiet rounds, that a level is taken from; below, all rounds count
-SWEEPS = 40  # of the median polish, at most; with two launches, each halves what is left
-SETTLED = 1e-6  # as a fraction
+BoolArray = npt.NDArray[np.bool_]
+OFTEN = 0.5  # of the rounds; who rides in fewer is measured against what these were like for the others
 
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """Of one launch: the median step of each turn that counts, and the round that it was ridden in."""
+    """Of one launch, of each turn that counts: the round that it was ridden in, the time per step [ns] over
+    the whole turn, and its median step [ns]."""
 
     rounds: npt.NDArray[np.int64]
     step_ns: FloatArray
+    median_ns: FloatArray
 
 
 def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
@@ -51,91 +54,73 @@ def turn_times(record: LaunchRecord, steps: Steps) -> TurnTimes | None:
     medians = np.array([median(times.tolist()) for times in finished])
     rounds = np.array([turn.round for turn in record.turns], np.int64)
     calm = np.array(calm_turns(record))
-    return TurnTimes(rounds[calm], medians[calm])
+    return TurnTimes(rounds[calm], np.array(per_step(finished))[calm], medians[calm])
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The step time of a launch in the quiet rounds of its heat; ln(time) of its turn in each round, NaN
-    where it did not ride; which rounds its level is taken from; and ln(how slow others of the heat were)."""
+    """The step time of a launch in the rounds of its heat that were quiet for the others, and its median step
+    there; its time per step in each round, NaN where it did not ride; which rounds its step time is taken
+    from; and ln(how slow others of the heat were)."""
 
     step_ns: float
+    median_ns: float
     turns: FloatArray
-    counted: npt.NDArray[np.bool_]
+    counted: BoolArray
     others: FloatArray
 
     def error_against(self, other: Level) -> float:
-        """Standard error of ln(ratio) of two launches of one heat, by how their rounds scatter: 1.25 times
-        that of a mean, from the median absolute deviation. NaN for fewer than two rounds together."""
-        ratios = (self.turns - other.turns)[self.counted | other.counted]
-        ratios = ratios[np.isfinite(ratios)]
-        if len(ratios) < 2:
+        """Standard error of ln(ratio) of two launches of one heat, by how their rounds scatter. NaN for fewer
+        rounds together than a scatter is taken from."""
+        both = (self.counted | other.counted) & np.isfinite(self.turns) & np.isfinite(other.turns)
+        scatter = scatter_of_totals(other.turns[both], self.turns[both])
+        if scatter is None:
             return float("nan")
-        spread = 1.4826 * float(np.median(np.abs(ratios - np.median(ratios))))
-        return 1.2533 * spread / float(np.sqrt(len(ratios)))
+        counted = min(int(np.count_nonzero(one.counted & both)) for one in (self, other))
+        return scatter / math.sqrt(max(counted, 1))
 
 
 def levels_of(launches: Sequence[TurnTimes]) -> list[Level]:
     """Of each launch of one heat."""
-    times = np.log(by_round(launches))
-    quiet = np.zeros(len(times), np.bool_)
-    quiet[quiet_rounds(times)] = True
-    seldom = np.count_nonzero(np.isfinite(times[quiet]), axis=0) < FEWEST_QUIET
-    if seldom.all():
-        found = polished(times)
-    else:
-        found = polished(times[quiet])
-        # Who rides seldom: in all of its rounds, against how slow these were for the others.
-        often = times[:, ~seldom]
-        ridden = np.isfinite(often).any(axis=1)
-        rounds = np.full(len(times), np.nan)
-        rounds[ridden] = np.nanmedian(often[ridden] - found[~seldom], axis=1)
-        for place in np.flatnonzero(seldom):
-            left = times[:, place] - rounds
-            alone = not np.isfinite(left).any()  # nobody else rode in its rounds
-            found[place] = np.nanmedian(times[:, place] if alone else left)
-    slower = times - np.nanmedian(times, axis=0)
-    rode, sums = np.isfinite(slower), np.nansum(slower, axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):  # 0 / 0 where nobody else rode
-        others = (sums - np.nan_to_num(slower)) / (rode.sum(axis=1, keepdims=True) - rode)
+    times = by_round(launches, [one.step_ns for one in launches])
+    medians = by_round(launches, [one.median_ns for one in launches])
+    rode = np.isfinite(times)
+    often = rode.sum(axis=0) >= OFTEN * np.count_nonzero(rode.any(axis=1))
+    others = slowness_of_others(np.where(often, medians, np.nan))
+    counted = rode.copy()
+    for place in np.flatnonzero(often):
+        counted[:, place] = counted_rounds(rode[:, place], others[:, place])
+    factors = np.ones(len(launches))
+    for place in np.flatnonzero(~often):
+        factors[place] = _whole_over(times[:, often], counted[:, often], rode[:, place])
     return [
-        Level(float(np.exp(level)), own, np.ones_like(quiet) if few else quiet, rest)
-        for level, own, few, rest in zip(found, times.T, seldom, others.T, strict=True)
+        Level(
+            step_ns=float(factor * np.mean(own[count])),
+            median_ns=float(factor * np.median(typical[count])),
+            turns=own,
+            counted=count,
+            others=beside,
+        )
+        for own, typical, count, beside, factor in zip(
+            times.T, medians.T, counted.T, others.T, factors, strict=True
+        )
     ]
 
 
-def quiet_rounds(times: FloatArray) -> npt.NDArray[np.int64]:
-    """Which rounds of (rounds, launches) logarithms are in the quieter half; NaN: somebody did not ride."""
-    slower = times - np.nanmedian(times, axis=0)
-    known = np.isfinite(slower).any(axis=1)
-    mean = np.full(len(times), np.inf)
-    mean[known] = np.nanmean(slower[known], axis=1)
-    kept = int(np.ceil(QUIET_SHARE * np.count_nonzero(known)))
-    return np.sort(np.argsort(mean, kind="stable")[:kept])
+def _whole_over(times: FloatArray, counted: BoolArray, rounds: BoolArray) -> float:
+    """What others took in the rounds that count, over what they took in these rounds; 1: nobody was there."""
+    found = [
+        np.mean(own[count]) / np.mean(own[both])
+        for own, count in zip(times.T, counted.T, strict=True)
+        if (both := rounds & np.isfinite(own)).any()
+    ]
+    return float(np.exp(np.mean(np.log(found)))) if found else 1.0
 
 
-def polished(times: FloatArray) -> FloatArray:
-    """The level of each column of (rounds, launches) logarithms, by median polish; rounds add up to nothing.
-    NaN for a column without a number."""
-    known = times[np.isfinite(times).any(axis=1)]
-    present = np.isfinite(known).any(axis=0)
-    levels = np.full(times.shape[1], np.nan)
-    own = known[:, present]
-    found = np.nanmedian(own, axis=0)
-    for _ in range(SWEEPS):
-        rounds = np.nanmedian(own - found, axis=1, keepdims=True)
-        rounds -= np.median(rounds)
-        before, found = found, np.nanmedian(own - rounds, axis=0)
-        if np.abs(found - before).max() < SETTLED:
-            break
-    levels[present] = found
-    return levels
-
-
-def by_round(launches: Sequence[TurnTimes]) -> FloatArray:
-    """Step times, (rounds, launches); NaN where a launch has no turn in a round."""
+def by_round(launches: Sequence[TurnTimes], times: Sequence[FloatArray]) -> FloatArray:
+    """Times of turns of each launch, as (rounds, launches); NaN where a launch has no turn in a round."""
     rounds = 1 + max(int(one.rounds.max()) for one in launches)
     table = np.full((rounds, len(launches)), np.nan)
-    for place, one in enumerate(launches):
-        table[one.rounds, place] = one.step_ns  # of a repeated turn, the last
+    for place, (one, own) in enumerate(zip(launches, times, strict=True)):
+        table[one.rounds, place] = own  # of a repeated turn, the last
     return table

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.analysis.steps import Steps, steps_of_turns
+from timetrial.records.model import LaunchRecord
 from timetrial.records.race import Gate
 from timetrial.statistics.totals import log_ratio
 from timetrial.statistics.trimmed import trimmed_location
@@ -24,6 +25,12 @@ OTHERS: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {  # of a turn; 
 def turns_of(steps: Steps) -> list[npt.NDArray[np.float64]]:
     """Durations [ns] of the steps of each turn that count."""
     return [steps.duration_ns[own].astype(np.float64) for own in steps_of_turns(steps)]
+
+
+def disturbed_turns(record: LaunchRecord, turns: int) -> list[bool]:
+    """Of each of its turns, whether others disturbed it; of those that nobody saw to the end, no."""
+    seen = [turn.disturbed for turn in record.turns[:turns]]
+    return [*seen, *[False] * (turns - len(seen))]
 
 
 def step_time_log_ratios(

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
-from timetrial.analysis.pairs import GATE, per_step, step_time_log_ratios, turns_of
+import numpy as np
+import numpy.typing as npt
+
+from timetrial.analysis.pairs import GATE, disturbed_turns, per_step, step_time_log_ratios, turns_of
 from timetrial.analysis.steps import Steps
+from timetrial.heats.lengths import REPEATED_SHARE
 from timetrial.records.metric import Metric
 from timetrial.records.model import LaunchRecord
 from timetrial.statistics.totals import scatter_of_totals
@@ -41,8 +45,25 @@ class Raced:
     log_ratios: Callable[[Ride, Ride], dict[str, float]]
 
 
+Turns = list[npt.NDArray[np.float64]]  # durations [ns] of the steps that count
+
+
+def _turns(*rides: Ride) -> list[Turns]:
+    """Of each of them, without rounds in which others disturbed one of them, as long as these are few."""
+    found = [turns_of(one.steps()) for one in rides]
+    if len({len(turns) for turns in found}) > 1:  # by itself, each has rounds of its own
+        return [turns for one in rides for turns in _turns(one)]
+    marks = (disturbed_turns(one.record, len(found[0])) for one in rides)
+    disturbed = [any(marked) for marked in zip(*marks, strict=True)]
+    if sum(disturbed) > REPEATED_SHARE * len(disturbed):
+        return found
+    return [
+        [turn for turn, left_out in zip(turns, disturbed, strict=True) if not left_out] for turns in found
+    ]
+
+
 def _step_ns(one: Ride) -> float | None:
-    turns = turns_of(one.steps())
+    (turns,) = _turns(one)
     return fmean(per_step(turns)) if turns else None
 
 
@@ -52,7 +73,7 @@ def _speed(one: Ride) -> float | None:
 
 
 def _times(base: Ride, challenger: Ride) -> dict[str, float]:
-    return step_time_log_ratios(turns_of(base.steps()), turns_of(challenger.steps()))
+    return step_time_log_ratios(*_turns(base, challenger))
 
 
 def _times_of_equal_steps(base: Ride, challenger: Ride) -> dict[str, float]:
@@ -81,7 +102,7 @@ def _memories(base: Ride, challenger: Ride) -> dict[str, float]:
 
 def scatter_of(base: Ride, challenger: Ride) -> float | None:
     """The standard deviation of ln(challenger / base) of the step time, of one round; None: of too few."""
-    sides = [per_step(turns_of(one.steps())) for one in (base, challenger)]
+    sides = [per_step(turns) for turns in _turns(base, challenger)]
     return scatter_of_totals(*(side[: min(map(len, sides))] for side in sides))
 
 

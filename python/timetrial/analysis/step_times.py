@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_mask
+from timetrial.analysis.steps import Steps, mean_per_step_ns, steady_mask, whole_over_counting
 from timetrial.records.model import Purpose
 from timetrial.statistics.dispersion import Outliers, coefficient_of_variation, outliers, robust_variation
 from timetrial.statistics.quantiles import Quantile, quantiles
@@ -24,16 +24,12 @@ class StepTimes:
     durations_ns: npt.NDArray[np.int64]
     counting: npt.NDArray[np.bool_]  # which of all steps of the launch these are
     steady: Steady | None  # None: a launch that warmed up for a given time
-    wall_per_step_ns: float  # of the steady part, all of its time over all of its steps
-
-    @cached_property
-    def estimate_ns(self) -> float:
-        """The step time of the launch: the median."""
-        return float(np.median(self.durations_ns))
+    wall_per_step_ns: float  # the step time of the launch: all time of the steady part over its steps
+    whole_over_counting: float | None = None  # of turns: with the first steps, which do not count
 
     @cached_property
     def median(self) -> Quantile:
-        """With its interval on the effective sample size."""
+        """The median step, with its interval on the effective sample size."""
         found = self._quantiles[50]
         assert found is not None  # a median can always be carried
         return found
@@ -75,4 +71,5 @@ def step_times_of(steps: Steps, purpose: Purpose) -> StepTimes | None:
     mask, steady = steady_mask(steps, purpose)
     if not mask.any():
         return None
-    return StepTimes(steps.duration_ns[mask], mask, steady, mean_per_step_ns(steps, mask))
+    whole = whole_over_counting(steps, mask)
+    return StepTimes(steps.duration_ns[mask], mask, steady, mean_per_step_ns(steps, mask), whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
@@ -100,9 +100,7 @@ def steps_of(record: LaunchRecord, stamps: npt.NDArray[np.uint64], losses: npt.N
         np.concatenate(own) if own else np.empty(0, np.uint64), [len(one) for one in own] or None
     )
     ends = np.flatnonzero(np.diff(found.segment, append=len(segments)))
-    turns = [end for end in ends if segments[found.segment[end]].kind == "turn"]
-    for turn, end in zip(record.turns, turns, strict=False):
-        found.duration_ns[end] += turn.behind_ns
+    found.duration_ns[ends] += np.array([segments[one].behind_ns for one in found.segment[ends]], np.int64)
     loss = np.full(len(found.duration_ns), np.nan)
     starts = np.searchsorted(found.segment, np.arange(len(segments) + 1))
     for segment, start, end in zip(segments, starts, starts[1:], strict=False):
@@ -194,19 +192,28 @@ def mean_per_step_ns(steps: Steps, counting: npt.NDArray[np.bool_]) -> float:
     """Wall time of the steady part over its steps: every plain step from the first one that counts on, the
     first ones of segments too, because work that was put off is done there.
 
-    Of turns: the median step, times what all steps of a turn take over its median one, in the mean over
-    turns. So stalls count, wherever in a turn they come; that the machine was slow for some turns does not.
+    Of turns: the mean over turns of the time per step of those that count.
     """
     if steps.are("turn")[counting].all():
-        stretches = []
-        for own in np.split(np.arange(len(steps)), np.flatnonzero(np.diff(steps.segment)) + 1):
-            counted = steps.duration_ns[own][counting[own]].tolist()
-            if counted:
-                stretches.append(fmean(steps.duration_ns[own].tolist()) / median(counted))
-        return float(np.median(steps.duration_ns[counting]) * np.mean(stretches))
+        return _mean_of_turns(steps, counting)
     first = int(np.argmax(counting))
     kinds = {steps.kinds[segment] for segment in np.unique(steps.segment[counting])}
     return float(np.mean(steps.duration_ns[first:][steps.are(*kinds)[first:]]))
+
+
+def whole_over_counting(steps: Steps, counting: npt.NDArray[np.bool_]) -> float | None:
+    """Of turns that count: the time per step of all of their steps, over that of those that count, so with
+    the first ones, which find other caches, and where work could be put off to. None: it took no turns."""
+    if not steps.are("turn")[counting].all():
+        return None
+    whole = np.isin(steps.segment, np.unique(steps.segment[counting]))
+    return _mean_of_turns(steps, whole) / _mean_of_turns(steps, counting)
+
+
+def _mean_of_turns(steps: Steps, chosen: npt.NDArray[np.bool_]) -> float:
+    """The mean over segments of the mean of the chosen steps."""
+    turns = np.split(steps.duration_ns[chosen], np.flatnonzero(np.diff(steps.segment[chosen])) + 1)
+    return fmean(float(np.mean(one)) for one in turns)
 
 
 def _counting(steps: Steps, kinds: tuple[SegmentKind, ...]) -> npt.NDArray[np.int64]:

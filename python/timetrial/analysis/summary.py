@@ -57,10 +57,18 @@ class Launch:
 
     @property
     def step_time_ns(self) -> float | None:
-        """Of a launch in a heat, its level; otherwise the median of its steady steps. None: it has none."""
+        """All time of its steady part over its steps; in a heat, of the rounds quiet for others. None: it has
+        none."""
         if self.times is None:
             return None
-        return self.times.estimate_ns if self.level is None else self.level.step_ns
+        return self.times.wall_per_step_ns if self.level is None else self.level.step_ns
+
+    @property
+    def median_step_ns(self) -> float | None:
+        """The median step of the same time."""
+        if self.times is None:
+            return None
+        return self.times.median.estimate if self.level is None else self.level.median_ns
 
     @property
     def counts(self) -> bool:
@@ -79,13 +87,13 @@ class Row:
     asked: int  # speed launches asked
     ok: int  # speed launches that are ok
     reference: str | None  # id of the case it is compared with; its own id if it is a reference
-    step_time_ns: Estimate | None = None  # what a step takes when nobody disturbs
+    step_time_ns: Estimate | None = None  # all time over all steps, while nobody disturbs
     ratio: Estimate | None = None  # this case over its reference: below 1 is faster
     scatter_parts: Parts | None = None  # of its ratios
     alike: str | None = None  # letters: rows of the same work that share one cannot be told apart
-    samples_per_s: Estimate | None = None  # from all the time of the steady part, not from the median step
+    samples_per_s: Estimate | None = None  # samples of a step over the step time
     sequences: SequenceRow | None = None  # their steps that count; None: it reads no lengths
-    mean_over_median: float | None = None  # of the steady steps: what the median step does not show
+    mean_over_median: float | None = None  # the step time over the median step
     percent_of_peak: float | None = None  # of the f32 multiply-add peak, by nominal work
     peak_memory_bytes: int | None = None  # without mapped files, where the records know
     resident_peak_bytes: int | None = None  # with them
@@ -129,12 +137,12 @@ class Row:
         return cpus_used(self.launches)
 
     @cached_property
-    def in_all_turns(self) -> Estimate | None:
-        """The median step of all turns, quiet or not, over launches; None: it took none."""
-        rode = [one for one in speed_of(self.launches) if one.turns is not None and one.counts]
+    def median_step_ns(self) -> Estimate | None:
+        """The median step of the same time as `step_time_ns`, over launches: what bursts do not move."""
         if self.step_time_ns is None:
             return None
-        return positive_location([one.times.estimate_ns for one in rode if one.times is not None])
+        counted = (one.median_step_ns for one in speed_of(self.launches) if one.counts)
+        return positive_location([step_ns for step_ns in counted if step_ns])
 
     @property
     def is_reference(self) -> bool:
@@ -267,8 +275,12 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
     held = [one.record.memory.held for one in speed if one.record.memory.held is not None]
     peaks = [one.record.memory.steady_peak for one in speed if one.record.memory.steady_peak is not None]
-    walls = [one.times for one in timed if one.times] if step else []
-    stretch = positive_location([one.wall_per_step_ns / one.estimate_ns for one in walls])
+    walls = [step_ns for one in timed if (step_ns := one.step_time_ns)] if step else []
+    stretch = positive_location(
+        [wall / middle for one in timed if (wall := one.step_time_ns) and (middle := one.median_step_ns)]
+        if step
+        else []
+    )
     last = (speed or launches)[-1].record if launches else None
     percent = _percent_of_peak(case, step, parity, last, experiment)
     return Row(
@@ -281,7 +293,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         reference=None,
         step_time_ns=step,
         samples_per_s=_samples_per_s(case, last, walls),
-        sequences=SequenceRow.of([(one.record, one.times) for one in timed]),
+        sequences=SequenceRow.of([(one.record, one.step_time_ns) for one in timed]),
         mean_over_median=stretch.estimate if stretch else None,
         percent_of_peak=percent,
         peak_memory_bytes=int(median(held)) if held else None,
@@ -296,7 +308,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
                 *_unsteady(timed),
                 *growth_of(timed).words,
                 *_two_levels(timed),
-                *_hidden(stretch),
+                *_bursts(stretch),
+                *_put_off(timed),
                 *_cuda_build(last, experiment),
                 *beyond_peak(percent),
             ]
@@ -312,12 +325,12 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
 
 
 def _samples_per_s(
-    case: CaseRecord, launch: LaunchRecord | None, times: Sequence[StepTimes]
+    case: CaseRecord, launch: LaunchRecord | None, step_times_ns: Sequence[float]
 ) -> Estimate | None:
     samples = launch.samples_per_step(case.batch_size) if launch else None
     if not samples:
         return None
-    return positive_location([samples / (one.wall_per_step_ns * 1e-9) for one in times])
+    return positive_location([samples / (step_ns * 1e-9) for step_ns in step_times_ns])
 
 
 def _percent_of_peak(
@@ -374,14 +387,25 @@ def _of_launches(launches: Sequence[Launch], parity: Parity | None) -> list[str]
     return said + sorted(adjusted) + notes
 
 
-HIDDEN = 1.05  # mean over median of the steady steps
+BURSTS = 1.03  # step time over median step
 
 
-def _hidden(stretch: Estimate | None) -> list[str]:
-    """A warning where the median step hides time that was spent."""
-    if stretch is None or stretch.estimate <= HIDDEN:
+def _bursts(stretch: Estimate | None) -> list[str]:
+    """A warning where a part of the time is in steps that are not typical."""
+    if stretch is None or stretch.estimate < BURSTS:
         return []
-    return [Caution.STALLS.words(times=f"{stretch.estimate:.2f}")]
+    return [Caution.BURSTS.words(percent=f"{100 * (stretch.estimate - 1):.0f}")]
+
+
+PUT_OFF = 1.05  # time per step of whole turns over that of the steps that count
+
+
+def _put_off(timed: Sequence[Launch]) -> list[str]:
+    """A warning where the first steps of turns, which do not count, take much."""
+    known = [one.times.whole_over_counting for one in timed if one.times and one.times.whole_over_counting]
+    if not known or median(known) < PUT_OFF:
+        return []
+    return [Caution.PUT_OFF.words(percent=f"{100 * (median(known) - 1):.0f}")]
 
 
 CUDA = "torch.cuda"  # the fact: for which CUDA it was built

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from timetrial.analysis.precision import median_half_width
 from timetrial.analysis.summary import Launch, summarize
 from timetrial.cases.budget import Budget
+from timetrial.cases.keys import is_callable_word
 from timetrial.errors import InputError
 from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.effort import Planned, planned
@@ -32,7 +33,9 @@ from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.resume import Recorded
 from timetrial.experiment.validate import ReadyCase
+from timetrial.heats.lengths import RHYTHM_NS
 from timetrial.heats.rounds import HeatRounds
+from timetrial.processes.left import remove
 from timetrial.progress import QuietProgress, Stage
 from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
@@ -62,6 +65,10 @@ class Run:
     so_far: str = ""  # how finely the rows are known, for whoever watches
     analyzed: dict[Path, Launch] = field(default_factory=dict)  # by folder: each is read once
     rounds: dict[tuple[str, ...], HeatRounds] = field(default_factory=dict)  # by the cases of a heat
+    # Of steps of somebody's own, by case id: over how many of them their time repeats; and what goes on while
+    # they are stopped, of those that take no turns therefore.
+    spans: dict[str, int] = field(default_factory=dict)
+    goes_on: dict[str, str] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)  # by case id
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
@@ -227,17 +234,20 @@ def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         _noted(run, by_id[record.case], record)
     needed = partial(needed_bytes, run.folder)
     done = {record.case for record in ridden}
-    heats = heats_of(able, spec.measure.reference, needed, available_bytes(), done, mixed=run.mixed)
+    together = [one for one in able if one.case.id not in run.goes_on]
+    heats = heats_of(together, spec.measure.reference, needed, available_bytes(), done, mixed=run.mixed)
+    heats += [[one] for one in able if one.case.id in run.goes_on and one.case.id not in done]
     for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
-        if len(heat) == 1:
-            _block(run, heat, "speed", block, spec.seed)
-        else:
-            _heat(run, heat, block)
+        _heat(run, heat, block)
 
 
 def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
-    from timetrial.launch import Course, schedule
+    """The launches of one heat; of a single case, one that is by itself."""
+    from timetrial.launch import Course, lengthened, schedule
 
+    if len(cases) < 2:
+        _block(run, cases, "speed", block, run.experiment.spec.seed)
+        return
     run.recorded.last_heat += 1
     number = run.recorded.last_heat
     rng = random.Random(f"{run.experiment.spec.seed} heat {number}")
@@ -262,7 +272,11 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
             heat_size=len(cases),
             at_once=1 if side in alone else at_once,
             processors=processors,
-            measure=replace(run.measure, warmup_ns=run.experiment.sizes.turns_warmup_ns),
+            measure=replace(
+                run.measure,
+                warmup_ns=run.experiment.sizes.turns_warmup_ns,
+                rhythm_ns=RHYTHM_NS if _is_unknown(run, one) else 0,
+            ),
         )
         for side, one in enumerate(cases)
     ]
@@ -276,14 +290,35 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         alone=alone,
         wanted=lambda ridden: shown.wanted(ridden, fewest),
         first=fewest,
+        spans={side: run.spans.get(one.case.id, 1) for side, one in enumerate(cases)},
+        longer=lengthened(len(rounds), len(cases), rng),
     )
     heat = run.engine.heat(plans, course)
     records = heat.records()
+    if heat.ridden is not None and heat.ridden.goes_on:
+        run.goes_on |= {cases[side].case.id: words for side, words in heat.ridden.goes_on.items()}
+        for plan in plans:  # nobody took a turn
+            remove(plan.folder)
+        _heat(run, [one for one in cases if one.case.id not in run.goes_on], block)
+        _block(
+            run,
+            [one for one in cases if one.case.id in run.goes_on],
+            "speed",
+            block,
+            run.experiment.spec.seed,
+        )
+        return
     if heat.ridden is not None:
         shown.note(heat.ridden)
+        run.spans |= {cases[side].case.id: span for side, span in heat.ridden.spans.items()}
     for one, record in zip(cases, records, strict=True):
         run.progress.done(record)
         _noted(run, one, record)
+
+
+def _is_unknown(run: Run, one: ReadyCase) -> bool:
+    """A step of somebody's own of which no heat has told yet over how many steps its time repeats."""
+    return is_callable_word(one.case.backend) and one.case.id not in run.spans
 
 
 def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
@@ -357,6 +392,7 @@ def _plan(
         proof=run.proofs.get(one.case.content_id) if seed == spec.seed and purpose != "proof" else None,
         environment=spec.environment,
         contender=one.contender,
+        goes_on=run.goes_on.get(one.case.id),
     )
 
 

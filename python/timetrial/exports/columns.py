@@ -108,32 +108,29 @@ CASES_AND_LAUNCHES = [
     _text("launches", "compile_cache", "cold, warm or none: the folder of what is compiled", "older records"),
     _fact("launches", "duration_s", "number", "of the whole launch", unit="s"),
     _text("launches", "started_at", "ISO 8601, UTC"),
-    *_interval(
-        _BOTH,
-        "step_time_ns",
-        "ns",
-        "typical step: of a launch its median or its level in a heat, of a case estimated over launches",
-        _NO_STEPS,
-        "there is one launch only, or the launch was in a heat",
-    ),
+    *_interval("cases", "step_time_ns", "ns", "all time of the steady part over its steps, over launches",
+               _NO_STEPS, _ONE_LAUNCH),
+    _found("launches", "step_time_ns", "ns", "all time of the steady part over its steps; in a heat, of the "
+           "rounds that were quiet for the others", _NO_STEPS),
+    *_interval(_BOTH, "median_step_ns", "ns", "median step of the same time; of a case, over launches",
+               _NO_STEPS, "there is one launch only, or the launch was in a heat"),
     *_interval("cases", "ratio", "1", "step time over that of the reference; below 1 is faster",
                "it is a reference, or there is none", _ONE_LAUNCH),
-    _found("cases", "samples_per_s", "1/s", "samples over all time of the steady part",
+    _found("cases", "samples_per_s", "1/s", "samples of a step over its step time",
            "samples are not known"),
-    *_interval("cases", "useful_steps_per_s", "1/s", "steps of sequences that count, over all time of the "
-               "steady part", "the network reads no lengths", _ONE_LAUNCH),
+    *_interval("cases", "useful_steps_per_s", "1/s", "steps of sequences that count, over the step "
+               "time", "the network reads no lengths", _ONE_LAUNCH),
     _found("cases", "useful_steps", "steps", "of the sequences of a batch, those that count, on average",
            "the network reads no lengths"),
     _found("cases", "computed_steps", "steps", "of a batch, those that a layer along time computed, useful "
            "or not", "the network reads no lengths, or its contender does not say which way it goes"),
     _found("cases", "padded_steps", "steps", "of a batch, were every sequence as long as the longest can be",
            "the network reads no lengths"),
-    _found("cases", "mean_over_median", "1", "time per step over the median step, steady part", _NO_STEPS),
+    _found("cases", "mean_over_median", "1", "step time over the median step", _NO_STEPS),
     _found("cases", "percent_of_peak", "%", "nominal work over the measured f32 peak at its threads",
            "not proven, or no peak was measured"),
     *_interval("cases", "mean_ns", "ns", "mean steady step, over launches", _NO_STEPS, _ONE_LAUNCH),
     _found("launches", "mean_ns", "ns", "mean of the steps that count", _NO_STEPS),
-    _found("launches", "wall_per_step_ns", "ns", "all time of the steady part over its steps", _NO_STEPS),
     *[
         column
         for percent in PERCENTILES
@@ -247,7 +244,8 @@ RACES = [
     _fact("rounds", "round", "integer", "number of the turn in its pair, from 0"),
     _text("rounds", "side", "whose turn it was"),
     _fact("rounds", "steps", "integer", "steps of the turn that count"),
-    _fact("rounds", "step_time_ns", "number", "median step of the turn", unit="ns"),
+    _fact("rounds", "step_time_ns", "number", "time per step of the turn", unit="ns"),
+    _fact("rounds", "disturbed", "yes or no", "whether others took the processors meanwhile"),
     _fact("pairs rounds", "proven", "yes or no",
           "whether the side was shown to compute what it should; of a pair, whether both were"),
 ]  # fmt: skip

@@ -31,13 +31,7 @@ class LaunchSteps:
     seconds: FloatArray  # duration of each step
     at_seconds: FloatArray  # end of each step, counted from the launch's first stamp
     steady: BoolArray
-    step_seconds: float | None = None  # its step time; None: the median of its steady steps
-
-    def median_seconds(self) -> float:
-        """What the launch adds to the estimate. NaN where it has no steady step."""
-        if self.step_seconds is not None:
-            return self.step_seconds
-        return float(np.median(self.seconds[self.steady])) if self.steady.any() else float("nan")
+    step_seconds: float  # its step time: what the launch adds to the estimate; NaN: no step is steady
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def _launch_steps(files: LaunchFiles, launch: Launch) -> LaunchSteps:
         seconds=duration * 1e-9,
         at_seconds=(ends - start) * 1e-9,
         steady=times.counting[whole] if times else np.zeros(len(duration), np.bool_),
-        step_seconds=None if step_ns is None else 1e-9 * step_ns,
+        step_seconds=float("nan") if step_ns is None else 1e-9 * step_ns,
     )
 
 

@@ -119,9 +119,9 @@ def _draw_row(panel: Axes, case: CaseSteps, row: int, scale: float) -> int:
         )
         panel.plot([middle] * 2, [row - 0.34, row + 0.24], color=ink(), linewidth=1.8, label="_estimate")
         panel.plot([low, high], [row + 0.24] * 2, color=ink(), linewidth=1.8, label="_interval")
-    medians = np.array([launch.median_seconds() for launch in case.launches]) * scale
-    heights = np.full(len(medians), row + 0.13)
-    panel.plot(medians, heights, "D", color=color(row), markersize=4, markeredgecolor=ground())
+    step_times = np.array([launch.step_seconds for launch in case.launches]) * scale
+    heights = np.full(len(step_times), row + 0.13)
+    panel.plot(step_times, heights, "D", color=color(row), markersize=4, markeredgecolor=ground())
     return len(seconds) - int(shown.sum()) - int(others.sum())
 
 
@@ -200,7 +200,7 @@ def _time_axis(panel: Axes, values: FloatArray, scale: float, unit: str) -> None
 
 
 def _unit(cases: Sequence[CaseSteps]) -> tuple[float, str]:
-    return time_unit(min(launch.median_seconds() for case in cases for launch in case.launches))
+    return time_unit(min(launch.step_seconds for case in cases for launch in case.launches))
 
 
 def _count(number: int, word: str) -> str:

@@ -56,6 +56,12 @@ def schedule(sides: int, rounds: int, rng: random.Random) -> list[Round]:
     return order[:rounds]
 
 
+def lengthened(rounds: int, block: int, rng: random.Random) -> list[bool]:
+    """By round, whether short turns take a step more: a coin for each block of so many rounds."""
+    coins = [rng.random() < 0.5 for _ in range(rounds // block + 1)]
+    return [coins[number // block] for number in range(rounds)]
+
+
 @dataclass(frozen=True)
 class Ride:
     """One turn: how many steps, and in which round."""
@@ -182,7 +188,7 @@ class Ridden:
     rounds_s: float  # of all rounds together, hand-over included
     # By round: what a step of each contender that rode took, on average over its turn.
     step_ns: Sequence[Mapping[int, float]]
-    span: int = 1  # of a race: steps that its turns are whole multiples of
+    spans: Mapping[int, int] = field(default_factory=dict)  # by contender, that its turns are multiples of
     goes_on: Mapping[int, str] = field(default_factory=dict)  # by contender what goes on while it is stopped
 
 
@@ -205,10 +211,11 @@ class Course:
     first: int | None = None
     # Called when all have started, before the first one warms up: what went on beside the starts ends now.
     started: Callable[[], None] = lambda: None
-    span: int = 1  # of a race: steps over which the time of a step repeats, as far as earlier pairs tell
+    # By contender: steps over which the time of a step repeats, as far as earlier heats tell.
+    spans: Mapping[int, int] = field(default_factory=dict)
     turn_ns: int = RACE_TURN_NS  # of a race, the shortest turn of more than a step
     deadline: float | None = None  # on time.monotonic(): OutOfTimeError is raised then
-    longer: Sequence[bool] = ()  # by round, whether short turns of a race take a step more
+    longer: Sequence[bool] = ()  # by round, whether short turns take a step more
 
     @property
     def block(self) -> int:
@@ -220,11 +227,20 @@ class Course:
         """Whether all take equal steps and end together."""
         return self.budget_ns is None
 
-    def steps(self, step_ns: Mapping[int, float], span: int = 1) -> dict[int, int]:
+    def turn_spans(self, warm: Mapping[int, Report]) -> dict[int, int]:
+        """For each that is there, of how many steps its turns are whole multiples; in a race the same."""
+        known = {side: max(self.spans.get(side, 1), report.span) for side, report in warm.items()}
+        if self.is_race:
+            slowest = max(report.step_ns for report in warm.values())
+            return dict.fromkeys(known, common_span([*known.values()], _longest_span(slowest)))
+        return {side: common_span([span], _longest_span(warm[side].step_ns)) for side, span in known.items()}
+
+    def steps(self, step_ns: Mapping[int, float], spans: Mapping[int, int]) -> dict[int, int]:
         """Of a turn, for each that is there."""
         if self.is_race:
+            span = max(spans.values())
             return dict.fromkeys(step_ns, equal_steps(min(step_ns.values()), span, self.turn_ns))
-        return {side: turn_steps(ns) for side, ns in step_ns.items()}
+        return {side: turn_steps(ns, spans[side]) for side, ns in step_ns.items()}
 
     def more(self, number: int, steps: int, span: int) -> int:
         """Steps that a turn of this round has beyond `steps`."""
@@ -348,6 +364,10 @@ def _take_turns(seats: Sequence[Seat], course: Course, began: float) -> Ridden |
     return _run_rounds(seats, course, there, began)
 
 
+def _longest_span(step_ns: float) -> int:
+    return min(MAX_SEGMENT_STEPS // 2, int(LONGEST_SPAN_NS / step_ns))
+
+
 def _is_late(course: Course, steps: Mapping[int, int], step_ns: Mapping[int, float]) -> bool:
     """Whether another round would end behind the deadline."""
     round_s = sum(steps[side] * ns for side, ns in step_ns.items()) / 1e9
@@ -357,25 +377,23 @@ def _is_late(course: Course, steps: Mapping[int, int], step_ns: Mapping[int, flo
 def _run_rounds(seats: Sequence[Seat], course: Course, warm: Mapping[int, Report], began: float) -> Ridden:
     step_ns = {side: report.step_ns for side, report in warm.items()}
     goes_on = {side: report.goes_on for side, report in warm.items() if report.goes_on}
-    span = 1
-    if course.is_race:
-        longest = min(MAX_SEGMENT_STEPS // 2, int(LONGEST_SPAN_NS / max(step_ns.values())))
-        span = common_span([course.span, *(report.span for report in warm.values())], longest)
-    steps = course.steps(step_ns, span)
+    spans = course.turn_spans(warm)
+    steps = course.steps(step_ns, spans)
     rides = {side: course.rides(steps[side] * ns) for side, ns in step_ns.items()}
     repeats = dict.fromkeys(step_ns, 0)
     first = time.monotonic()
     seen: list[dict[int, float]] = []
 
     def ridden() -> Ridden:
-        return Ridden(first - began, time.monotonic() - first, seen, span, goes_on)
+        return Ridden(first - began, time.monotonic() - first, seen, spans, goes_on)
 
-    wanted = course.block
-    if goes_on and course.is_race and len(seats) > 1:
-        return ridden()  # a race of turns would be unfair
+    wanted, again = course.block, 0
+    if goes_on and len(seats) > 1:
+        return ridden()  # turns would be unfair
     for number, order in enumerate(course.rounds):
         if number == wanted and course.wanted is not None:
-            wanted = course.wanted(ridden())
+            asked = course.wanted(ridden())
+            wanted = asked + again if asked > number else number
         if number >= wanted:
             break
         if number >= FEWEST_ROUNDS and _is_late(course, steps, step_ns):
@@ -383,10 +401,11 @@ def _run_rounds(seats: Sequence[Seat], course: Course, warm: Mapping[int, Report
         if number % course.block == 0 and not course.is_race:
             repeats = {side: left + repeats_of(course.block) for side, left in repeats.items()}
         seen.append({})
+        disturbed = False
         for side in order:
             if side not in steps or not rides_round(number % course.block, rides[side], course.block):
                 continue
-            ride = Ride(steps[side] + course.more(number, steps[side], span), number)
+            ride = Ride(steps[side] + course.more(number, steps[side], spans[side]), number)
             report = seats[side].take_turn(ride)
             for _ in range(min(repeats[side], REPEATS_IN_A_ROUND)):
                 if report is None or not report.disturbed:
@@ -395,6 +414,9 @@ def _run_rounds(seats: Sequence[Seat], course: Course, warm: Mapping[int, Report
                 report = seats[side].take_turn(ride)
             if report is not None:
                 seen[-1][side] = report.step_ns
+                disturbed |= report.disturbed
             elif course.is_race:
                 return ridden()
+        if course.is_race and disturbed and again < repeats_of(number + 1):
+            again, wanted = again + 1, wanted + 1  # for both sides, who take the same steps
     return ridden()

@@ -16,6 +16,7 @@ LONG_RACE_STEP_NS = 30_000_000
 FEWEST_ROUNDS = 2  # of a race, before it is asked how many it wants: one in either order
 COLD_STEPS = 2  # of a turn: they find the caches of another contender; of a short one, one
 FEWEST_WITH_COLD = 10
+RHYTHM_NS = 2_500_000_000  # of the first warm-up of somebody's own step, at most: a period of it shows
 LONGEST_SPAN_NS = 4_000_000_000  # of a turn, so that the periods of both sides end with it
 # Of a heat: shorter than the machine stays on one level. The first step finds the caches of another contender
 # and does not count; with fewer than four it would cost more than it is worth, unless steps are so long that
@@ -42,6 +43,11 @@ def equal_steps(step_ns: float, span: int = 1, turn_ns: int = RACE_TURN_NS) -> i
     if step_ns >= max(LONG_RACE_STEP_NS, turn_ns) and span == 1:
         return 1
     steps = min(max(FEWEST_RACE_STEPS, math.ceil(turn_ns / step_ns)), MAX_SEGMENT_STEPS - span - 1)
+    return _whole(steps, span)
+
+
+def _whole(steps: int, span: int) -> int:
+    """At least so many, of which a whole multiple of `span` counts."""
     if span == 1:
         return steps
     counting = span * math.ceil((steps - 1) / span)
@@ -54,12 +60,13 @@ def may_be_longer(steps: int, span: int) -> bool:
     return span == 1 and 1 < steps < FEWEST_WITH_COLD
 
 
-def turn_steps(step_ns: float) -> int:
-    """Steps of a turn in a heat, of a contender that needs `step_ns` for each."""
-    if step_ns >= LONG_STEP_NS:
+def turn_steps(step_ns: float, span: int = 1) -> int:
+    """Steps of a turn in a heat, of a contender that needs `step_ns` for each. Those that count are a whole
+    multiple of `span`."""
+    if step_ns >= LONG_STEP_NS and span == 1:
         return 1
     fewest = max(2, min(FEWEST_TURN_STEPS, int(LONG_TURN_NS / step_ns)))
-    return min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS)
+    return _whole(min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS - span - 1), span)
 
 
 def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:

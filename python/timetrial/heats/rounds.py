@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 
 from timetrial.heats.heat import Ridden
-from timetrial.statistics.trimmed import FEWEST as LEAST_RATIOS
-from timetrial.statistics.trimmed import trimmed_mean
+from timetrial.statistics.totals import log_ratio, scatter_of_totals
 
 # Of the optimum: costs at most 7 % of what a given time tells, and buys a third more launches, from whose
 # number the interval gains besides.
@@ -37,14 +36,6 @@ def optimal_rounds(start_s: float, round_s: float, of_round: float, of_launch: f
     """By the standard deviations of one round and between launches; at most what MOST_S holds."""
     best = FEW_LAUNCHES * math.sqrt(start_s / round_s) * of_round / of_launch
     return min(best, MOST_S / round_s)
-
-
-def scatter_of_rounds(ratios: Sequence[float]) -> float | None:
-    """The standard deviation of ln(ratio) of one round, for which the trimmed mean of the rounds has the
-    standard error that it has. None: too few rounds to tell."""
-    if len(ratios) < LEAST_RATIOS:
-        return None
-    return trimmed_mean(ratios).error * math.sqrt(len(ratios))
 
 
 def round_scatter(known: Sequence[tuple[int, float]]) -> float:
@@ -69,7 +60,7 @@ class HeatRounds:
     """What the heats of the same contenders, in one order, have shown so far. By contender, an entry a
     heat."""
 
-    values: dict[int, list[float]] = field(default_factory=dict)  # ln(step / mean of all)
+    values: dict[int, list[float]] = field(default_factory=dict)  # ln(step / mean of all), of totals
     within: dict[int, list[float]] = field(default_factory=dict)  # variance of it that rounds explain
     rounds: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # how many, scatter of one
 
@@ -77,10 +68,10 @@ class HeatRounds:
         """Of the heat that has `ridden` some blocks of so many rounds; as many as these: it has enough."""
         done = len(ridden.step_ns)
         shares = []
-        for contender, ratios in _against_all(ridden).items():
-            own = scatter_of_rounds(ratios)
+        for contender, (mean, own_ns) in _against_all(ridden).items():
+            own = scatter_of_totals(mean, own_ns)
             if own is not None:
-                known = [*self.rounds.get(contender, []), (len(ratios), own)]
+                known = [*self.rounds.get(contender, []), (done, own)]
                 between = launch_scatter(self.values.get(contender, []), self.within.get(contender, []))
                 shares.append((round_scatter(known), between))
         if not shares:
@@ -91,22 +82,20 @@ class HeatRounds:
 
     def note(self, ridden: Ridden) -> None:
         """A heat is over."""
-        for contender, ratios in _against_all(ridden).items():
-            scatter = scatter_of_rounds(ratios)
+        done = len(ridden.step_ns)
+        for contender, (mean, own_ns) in _against_all(ridden).items():
+            scatter = scatter_of_totals(mean, own_ns)
             if scatter is not None:
-                self.values.setdefault(contender, []).append(trimmed_mean(ratios).location)
-                self.within.setdefault(contender, []).append(scatter**2 / len(ratios))
-                self.rounds.setdefault(contender, []).append((len(ratios), scatter))
+                self.values.setdefault(contender, []).append(log_ratio(mean, own_ns))
+                self.within.setdefault(contender, []).append(scatter**2 / done)
+                self.rounds.setdefault(contender, []).append((done, scatter))
 
 
-def _against_all(ridden: Ridden) -> dict[int, list[float]]:
-    """By contender ln(step / mean of all) of each round, of those who rode in all rounds."""
+def _against_all(ridden: Ridden) -> dict[int, tuple[list[float], list[float]]]:
+    """Of each round, the mean of all and what a contender took, by contender, of those who rode in all
+    rounds."""
     everybody = set.intersection(*(set(one) for one in ridden.step_ns)) if ridden.step_ns else set()
     if len(everybody) < 2:
         return {}
-    found: dict[int, list[float]] = {one: [] for one in sorted(everybody)}
-    for turn in ridden.step_ns:
-        mean = fmean(math.log(turn[one]) for one in everybody)
-        for one, ratios in found.items():
-            ratios.append(math.log(turn[one]) - mean)
-    return found
+    means = [math.exp(fmean(math.log(turn[one]) for one in everybody)) for turn in ridden.step_ns]
+    return {one: (means, [turn[one] for turn in ridden.step_ns]) for one in sorted(everybody)}

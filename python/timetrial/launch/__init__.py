@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetrial.heats.heat import Course, Heat, Ridden, Round, end_heats, schedule
+from timetrial.heats.heat import Course, Heat, Ridden, Round, end_heats, lengthened, schedule
 from timetrial.launch.plan import LaunchPlan, Limits, Measure
 from timetrial.launch.run import run_launch
 from timetrial.launch.together import heat_launches, launch_together
@@ -21,6 +21,7 @@ __all__ = [
     "end_heats",
     "heat_launches",
     "launch_together",
+    "lengthened",
     "remove_unfinished",
     "run_launch",
     "schedule",

@@ -34,7 +34,7 @@ class Measure:
     budget_ns: int = 1_500_000_000  # of the plain steps of a speed launch, whatever the rule says
     warmup_ns: int = 500_000_000  # of a profile launch; at most, of a launch in a heat
     steady_ns: int = 1_000_000_000  # of a profile launch: its plain steps
-    # Of a launch in a race, so that a period of its steps shows: as long as this, or RHYTHM_STEPS.
+    # Of a launch in a heat, so that a period of its steps shows: as long as this, or RHYTHM_STEPS.
     rhythm_ns: int = 0
     max_steps: int = 1_000_000  # of a speed launch, all segments together: bounds the size of stamps.bin
     resource_ns: int = 2_000_000_000  # of the steps of a resource launch: 40 looks
@@ -66,6 +66,7 @@ class LaunchPlan:
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names
+    goes_on: str | None = None  # what goes on while its steps are stopped, which is why it is by itself
     processors: frozenset[int] | None = None  # of this launch, where its case names none; as many as threads
     contender: Contender | None = None  # found by resolve(case) where None
 

@@ -11,9 +11,11 @@ from typing import Protocol
 
 from timetrial.agreement.passes import PASSED_PURPOSES, check_resets
 from timetrial.analysis.steps import PLAIN
+from timetrial.cautions import Caution
 from timetrial.contenders.registry import Contender
 from timetrial.heats.heat import Seat
 from timetrial.launch.alone import run_alone
+from timetrial.launch.behind import leaves_work_alone
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.explained import ANEW
@@ -164,7 +166,14 @@ class Riding:
             found.warnings += run_turns(self.seat, channel, parts=parts, taken=found.turns)
             found.stop = "rounds"
             return
+        if channel.plan.goes_on:
+            found.warnings.append(Caution.GOES_ON.words(what=channel.plan.goes_on))
+        aftermath = channel.watch.aftermath()
+        leaves = leaves_work_alone(channel, aftermath)
         found.stop = run_alone(channel.runner, channel.watch, channel.plan.measure)
+        if leaves:
+            channel.runner.add_behind(aftermath.until_quiet(channel.runner.spans[-1][1]))
+            found.warnings.append(Caution.LEAVES_WORK.words())
         if parts is not None:
             channel.runner.run_stage(parts)
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.cases.environment import variables_of
 from timetrial.cautions import Caution
-from timetrial.control.openmp import tells_how_to_wait
 from timetrial.heats.heat import Report
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
+from timetrial.launch.behind import leaves_work, may_be_looked_behind
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
-from timetrial.observing.aftermath import Aftermath
 from timetrial.records.model import Turn
 from timetrial.statistics.rhythm import span_of
 from timetrial.statistics.steady import FEWEST_BLOCKS, find_steady
@@ -67,7 +65,9 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     warm = _until_rhythm(channel, warm)
     step_ns = float(np.mean(warm[len(warm) // 2 :]))
     aftermath = watch.aftermath()
-    leaves, goes_on = _looked_behind(channel, aftermath, step_ns)
+    looked = may_be_looked_behind(channel)
+    leaves = looked and leaves_work(channel, aftermath, step_ns)
+    goes_on = aftermath.helpers() if looked and measure.rhythm_ns else None
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
         runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept
@@ -82,7 +82,8 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         process.pause()
         began = time.monotonic_ns()
         if turn_watch.round is not None:
-            taken.append(turn_watch.end().model_copy(update={"behind_ns": behind_ns}))
+            taken.append(turn_watch.end())
+            runner.add_behind(behind_ns)
             first, last = runner.spans[-1]
             turn_ns = last - first + behind_ns
             report = Report(turn_ns / runner.segments[-1].steps, disturbed=taken[-1].disturbed)
@@ -110,22 +111,6 @@ def _until_rhythm(channel: Channel, warm: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _span(channel: Channel, warm: NDArray[np.int64]) -> int:
-    """Over how many steps their time repeats, where somebody asks: in a race."""
-    return channel.backend.period or (span_of(warm) if channel.plan.purpose == "race" else 1)
-
-
-def _looked_behind(channel: Channel, aftermath: Aftermath, step_ns: float) -> tuple[bool, str | None]:
-    """Whether steps of somebody's own leave work behind, and what goes on when no step does."""
-    runner, settings = channel.runner, channel.plan.case.settings
-    # Threads that were told never to sleep would look like work that never ends.
-    spins = tells_how_to_wait({*settings, *variables_of(settings), *channel.plan.environment})
-    if spins or not channel.is_own_step:
-        return False, None
-
-    def single() -> tuple[int, int]:
-        runner.run_stage(Stage("warmup", 1))
-        first, last = runner.spans[-1]
-        return last - first, last
-
-    leaves = aftermath.leaves_work(runner.spans[-1][1], step_ns, single)
-    return leaves, aftermath.helpers() if channel.plan.measure.rhythm_ns else None
+    """Over how many steps their time repeats, where somebody asks."""
+    looked_for = channel.plan.purpose == "race" or channel.plan.measure.rhythm_ns
+    return channel.backend.period or (span_of(warm) if looked_for else 1)

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol
 
 from timetrial.records.model import LaunchRecord, TimeSteps
 from timetrial.statistics.intervals import Estimate, positive_location
-
-
-class Timed(Protocol):
-    """Step times of a launch."""
-
-    @property
-    def wall_per_step_ns(self) -> float:
-        """All time of its steady part over its steps."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +15,12 @@ class SequenceRow:
     """Their steps: those that count, and those there are."""
 
     steps: TimeSteps  # of a mean training step over launches, each of which has an order of its own
-    useful_per_s: Estimate | None  # those that count, over all the time of the steady part
+    useful_per_s: Estimate | None  # those that count, over the step time
 
     @staticmethod
-    def of(launches: Iterable[tuple[LaunchRecord, Timed | None]]) -> SequenceRow | None:
-        """Of timed ones; None: no record tells of sequences."""
-        known = [(record.time_steps, times) for record, times in launches if record.time_steps]
+    def of(launches: Iterable[tuple[LaunchRecord, float | None]]) -> SequenceRow | None:
+        """Of timed ones, with their step times [ns]; None: no record tells of sequences."""
+        known = [(record.time_steps, step_ns) for record, step_ns in launches if record.time_steps]
         if not known:
             return None
         computed = [steps.computed for steps, _ in known if steps.computed is not None]
@@ -39,9 +30,7 @@ class SequenceRow:
                 computed=fmean(computed) if len(computed) == len(known) else None,
                 padded=known[0][0].padded,
             ),
-            positive_location(
-                [steps.useful / (times.wall_per_step_ns * 1e-9) for steps, times in known if times]
-            ),
+            positive_location([steps.useful / (step_ns * 1e-9) for steps, step_ns in known if step_ns]),
         )
 
     def facts(self) -> Iterator[tuple[str, str]]:
@@ -52,4 +41,4 @@ class SequenceRow:
             words += f"; computed: {steps.computed:,.0f} ({steps.computed / steps.useful:.2f} times as many)"
         yield "steps of sequences", words
         if self.useful_per_s is not None:
-            yield "useful steps/s", f"{self.useful_per_s.estimate:,.0f} (all time of the steady part)"
+            yield "useful steps/s", f"{self.useful_per_s.estimate:,.0f}"

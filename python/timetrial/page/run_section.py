@@ -31,7 +31,9 @@ def run_section(results: Results, anchor: str) -> Section:
     proofs = [{key: first_line(one[key]) for key in _PROVEN if key in one} for one in facts]
     profiled = experiment.profiles > 0
     plot = results.plot
-    figures = drawn(f"{anchor}-steps", "Step times: every steady step, each launch's median", plot.step_times)
+    figures = drawn(
+        f"{anchor}-steps", "Step times: every steady step, each launch's step time", plot.step_times
+    )
     figures += drawn(f"{anchor}-learning", "Learning: loss and accuracy", plot.learning)
     blocks = [
         Block("Results", [legend(rows)] if legend(rows) else [], [cases_table(CasesTable(results))]),

@@ -16,8 +16,8 @@ from timetrial.experiment.describe import limits_of, prepare_files
 from timetrial.experiment.memory import side_by_side_at_most
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
 from timetrial.experiment.validate import ReadyCase
-from timetrial.heats.heat import Course, Heat, Ridden, Round, schedule
-from timetrial.heats.lengths import FEWEST_ROUNDS, RACE_TURN_NS
+from timetrial.heats.heat import Course, Heat, Ridden, Round, lengthened, schedule
+from timetrial.heats.lengths import FEWEST_ROUNDS, RACE_TURN_NS, RHYTHM_NS
 from timetrial.processes.left import remove
 from timetrial.races.rounds import FEWEST, MOST, fewest_rounds, wanted_rounds
 from timetrial.records import race as records
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from timetrial.records.model import Purpose
 
 WARMUP_NS = 200_000_000  # at most; it ends as soon as the steps are steady
-RHYTHM_NS = 2_500_000_000  # of the first warm-up of somebody's own step, at most
 RHYTHM_SHARE = 20  # of the time that is left, one part
 APART_TURN_NS = 250_000_000  # of sides beside which something goes on: bursts and buffers even out
 
@@ -52,7 +51,9 @@ class StartedPair:
     @property
     def span(self) -> int:
         """Its turns are whole multiples of so many steps."""
-        return max((one.ridden.span for one in self.heats if one.ridden), default=1)
+        return max(
+            (span for one in self.heats if one.ridden for span in one.ridden.spans.values()), default=1
+        )
 
     def ended(self, state: RaceState, *, look: bool) -> PairRecord:
         """Waits until its launches have ended. `look`: the clock asks for a look behind it."""
@@ -130,7 +131,6 @@ def _ride_together(
 ) -> Heat:
     """All sides, to the end of their rounds. `alone`: those that start with nobody beside them."""
     left_s, cases = state.budget.left_s, [one.case.id for one in plans]
-    blocks = [rng.random() < 0.5 for _ in range(len(order) // len(plans) + 1)]
 
     def wanted(ridden: Ridden) -> int:
         return wanted_rounds(ridden, state.pairs, cases)
@@ -142,8 +142,8 @@ def _ride_together(
         wanted=wanted,
         first=FEWEST_ROUNDS,
         started=(lambda: None) if alone else started,
-        span=state.span or 1,
-        longer=[blocks[number // len(plans)] for number in range(len(order))],
+        spans=dict.fromkeys(range(len(plans)), state.span or 1),
+        longer=lengthened(len(order), len(plans), rng),
         deadline=None if left_s is None else time.monotonic() + left_s,
     )
     return state.engine.heat(plans, course)
@@ -159,10 +159,10 @@ def _ride_alone(
         [(0,)] * FEWEST,
         wanted=lambda ridden: fewest_rounds(len(plans) * ridden.rounds_s / len(ridden.step_ns), 1),
         first=FEWEST_ROUNDS,
-        span=state.span or 1,
+        spans={0: state.span or 1},
         turn_ns=APART_TURN_NS if state.goes_on else RACE_TURN_NS,
         deadline=None if left_s is None else time.monotonic() + left_s / sides_left,
-        longer=[rng.random() < 0.5 for _ in range(FEWEST)],
+        longer=lengthened(FEWEST, 1, rng),
     )
     heat = state.engine.heat([plans[order[place]]], course)
     heat.records()

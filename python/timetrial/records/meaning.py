@@ -52,7 +52,7 @@ _CASE = {
     "outcomes": "outcome -> how many launches of the case ended so",
     "launches.asked": "speed launches asked",
     "launches.ok": "speed launches that are ok",
-    "step_time_in_all_turns_ns": "the median over all turns, quiet or not; null: it was not in heats",
+    "median_step_ns": "the median step of the same time as `step_time_ns`, which bursts do not move",
     "alike": "letters: rows of the same work that share one cannot be told apart; null: too few rows",
     "interval.method": "of the interval of `ratio`, or else of `step_time_ns`, in a word",
     "interval.launches": "on how many launches it stands",

@@ -69,6 +69,7 @@ class Segment(Model):
     sequence_steps: int | None = None
     resets: int = 0  # to the initial state, within the segment
     reset_ns: int = 0  # of all of them, outside every step
+    behind_ns: int = 0  # that work went on behind its last step, where steps do not wait for theirs
 
     @field_validator("kind", mode="before")
     @classmethod
@@ -86,7 +87,6 @@ class Turn(Model):
     others_cpus: float | None = None
     steal_ratio: float | None = None
     wait_ratio: float | None = None
-    behind_ns: int = 0  # that work went on behind its last step, where steps do not wait for theirs
 
 
 class Passes(Model):
@@ -365,6 +365,21 @@ class LaunchRecord(Model):
         return (
             f"LaunchRecord({self.purpose} {self.block + 1} of '{self.case}', {self.outcome}, {steps} steps)"
         )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_place(cls, value: Any) -> Any:
+        """Version 0.1 wrote for a time what went on behind a segment into its turn."""
+        turns = value.get("turns") or [] if isinstance(value, dict) else []
+        if not any(isinstance(turn, dict) and "behind_ns" in turn for turn in turns):
+            return value
+        behind = iter(turn.get("behind_ns", 0) for turn in turns)
+        segments = [
+            {**one, "behind_ns": next(behind, 0)} if one["kind"] == "turn" else one
+            for one in value["segments"]
+        ]
+        turns = [{key: one for key, one in turn.items() if key != "behind_ns"} for turn in turns]
+        return {**value, "turns": turns, "segments": segments}
 
     def samples_per_step(self, batch_size: int | None) -> int | None:
         """The case's batch size; of a callable that was given none, what its step says of itself."""

@@ -108,10 +108,12 @@ class CaseDetail:
         if row.step_time_ns:
             step = row.step_time_ns
             yield "step time", f"{_with_interval(step)} ({step.in_words()})"
+        if row.median_step_ns:
+            yield "median step", _with_interval(row.median_step_ns)
         yield from _turns(row)
         yield from self._steps()
         if row.samples_per_s:
-            yield "samples/s", _samples_words(row)
+            yield "samples/s", f"{row.samples_per_s.estimate:,.0f}"
         yield from row.sequences.facts() if row.sequences else ()
         if row.case.multiply_accumulates:
             yield "multiply-accumulates", f"{row.case.multiply_accumulates:,} per step"
@@ -316,8 +318,7 @@ def _disturbed(record: LaunchRecord) -> str:
 
 
 def _turns(row: Row) -> Iterator[tuple[str, str]]:
-    """Of a row that rode in heats: how many turns, what a step takes in all of them, and by what its ratios
-    scatter from heat to heat."""
+    """Of a row that rode in heats: how many turns, and by what its ratios scatter from heat to heat."""
     rode = [one for one in speed_of(row.launches) if one.turns is not None and one.times is not None]
     if not rode:
         return
@@ -326,9 +327,6 @@ def _turns(row: Row) -> Iterator[tuple[str, str]]:
     again = len(turns) - sum(len({turn.round for turn in one.record.turns}) for one in rode)
     words = f", {disturbed} of them disturbed by others, {again} taken again" if disturbed else ""
     yield "turns", f"{len(turns)} in {len(rode)} heat{'s' if len(rode) != 1 else ''}{words}"
-    if row.in_all_turns is not None:
-        words = f"{_with_interval(row.in_all_turns)}; the step time is that of rounds quiet for all"
-        yield "in all turns", words
     parts = row.scatter_parts
     if parts is not None:
         yield (
@@ -336,13 +334,6 @@ def _turns(row: Row) -> Iterator[tuple[str, str]]:
             f"{100 * parts.heats:.1f} % from heat to heat: {100 * parts.turns:.1f} % by its turns (longer "
             f"heats would help), {100 * parts.launches:.1f} % by its launches (only more heats would)",
         )
-
-
-def _samples_words(row: Row) -> str:
-    """'3,270 (all of the steady part; 1.02 times its median step)'."""
-    assert row.samples_per_s is not None
-    stretch = f"; {row.mean_over_median:.2f} times the median step" if row.mean_over_median else ""
-    return f"{row.samples_per_s.estimate:,.0f} (all time of the steady part{stretch})"
 
 
 def _repeated(record: LaunchRecord) -> Iterator[tuple[str, str]]:

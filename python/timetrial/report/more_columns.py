@@ -73,7 +73,7 @@ def _useful_steps(row: Row) -> str:
 MORE_COLUMNS: dict[str, MoreColumn] = {
     "useful_steps": MoreColumn(
         "useful steps/s",
-        "steps of sequences that count, those behind an end left out, over all the time of the steady part",
+        "steps of sequences that count, those behind an end left out, over the step time",
         _useful_steps,
     ),
     "computed_steps": MoreColumn(

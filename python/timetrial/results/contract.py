@@ -36,7 +36,7 @@ def _case(row: Row) -> dict[str, Any]:
         "outcomes": dict(row.outcomes),
         "launches": {"asked": row.asked, "ok": row.ok},
         "step_time_ns": _interval(row.step_time_ns),
-        "step_time_in_all_turns_ns": _interval(row.in_all_turns),
+        "median_step_ns": _interval(row.median_step_ns),
         "ratio": _interval(row.ratio),
         "alike": row.alike,
         "interval": _basis(row.ratio or row.step_time_ns),

@@ -70,7 +70,7 @@ def _case_line(case: dict[str, Any]) -> dict[str, Any]:
     ):
         line[key] = case[key]
     line["launches_asked"], line["launches_ok"] = case["launches"]["asked"], case["launches"]["ok"]
-    for key in ("step_time_ns", "ratio", "useful_steps_per_s"):
+    for key in ("step_time_ns", "median_step_ns", "ratio", "useful_steps_per_s"):
         line[key] = case[key]["estimate"]
         line[f"{key}_low"], line[f"{key}_high"] = case[key]["low"], case[key]["high"]
     for key, value in case["steps"].items():
@@ -132,7 +132,7 @@ def _launch_lines(results: Results, axes: dict[str, dict[str, Any]]) -> list[dic
 
 
 def _in_heat(launch: Launch | None) -> dict[str, Any]:
-    """Which heat it was in, its turns, and its step time there in place of the one that it has by itself."""
+    """Which heat it was in, its turns, and its step time there."""
     turns = launch.record.turns if launch else []
     seen: dict[str, Any] = {
         "heat": launch.record.heat if launch else None,
@@ -140,7 +140,8 @@ def _in_heat(launch: Launch | None) -> dict[str, Any]:
         "turns_disturbed": sum(turn.disturbed for turn in turns),
     }
     if launch is not None and launch.level is not None:
-        seen |= {"step_time_ns": launch.level.step_ns, "step_time_ns_low": None, "step_time_ns_high": None}
+        own = {"step_time_ns": launch.level.step_ns, "median_step_ns": launch.level.median_ns}
+        seen |= own | {"median_step_ns_low": None, "median_step_ns_high": None}
     return seen
 
 
@@ -148,11 +149,11 @@ def _times(times: StepTimes | None) -> dict[str, Any]:
     """What the steady steps of one launch say; its intervals stand on the effective number of steps."""
     median, percentiles = (times.median, times.percentiles) if times else (None, {})
     return {
-        "step_time_ns": median.estimate if median else None,
-        "step_time_ns_low": median.low if median else None,
-        "step_time_ns_high": median.high if median else None,
+        "step_time_ns": times.wall_per_step_ns if times else None,
+        "median_step_ns": median.estimate if median else None,
+        "median_step_ns_low": median.low if median else None,
+        "median_step_ns_high": median.high if median else None,
         "mean_ns": times.mean_ns if times else None,
-        "wall_per_step_ns": times.wall_per_step_ns if times else None,
         **{
             f"p{percent}_ns": percentiles[percent].estimate if percent in percentiles else None
             for percent in PERCENTILES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timetrial.analysis.pairs import turns_of
+from timetrial.analysis.pairs import disturbed_turns, turns_of
 from timetrial.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ def pairs_frame(race: Race) -> pd.DataFrame:
 
 
 def rounds_frame(race: Race) -> pd.DataFrame:
-    """One line per turn: pair, stage, round, side, steps, and the time per step of the turn [ns]."""
+    """One line per turn: pair, stage, round, side, steps, the time per step of the turn [ns], and whether
+    others disturbed it."""
     stages = {pair.number: pair.stage for pair in race.pairs}
     lines: list[dict[str, Any]] = []
     for case in race.cases:
         for files in race.launches[case.id]:
-            number = int(files.folder.parent.name)
+            number, turns = int(files.folder.parent.name), turns_of(files.steps())
+            marks = disturbed_turns(files.record, len(turns))
             lines += [
                 {
                     "pair": number,
@@ -54,8 +56,9 @@ def rounds_frame(race: Race) -> pd.DataFrame:
                     "side": race.names[case.id],
                     "steps": len(turn),
                     "step_time_ns": float(np.mean(turn)),
+                    "disturbed": disturbed,
                 }
-                for place, turn in enumerate(turns_of(files.steps()))
+                for place, (turn, disturbed) in enumerate(zip(turns, marks, strict=True))
             ]
     lines.sort(key=lambda line: (line["pair"], line["round"]))
     return _frame(lines)
