@@ -10,7 +10,7 @@ from timetrial.launch.decisions import Stage
 from timetrial.observing.aftermath import Aftermath
 
 FEWEST_STEPS = 4  # one behind the other, that are looked behind
-MOST_NS = 1_000_000_000  # that these take, unless one takes longer
+MOST_NS = 200_000_000  # that these take, unless one takes longer
 
 
 def may_be_looked_behind(channel: Channel) -> bool:
