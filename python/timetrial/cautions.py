@@ -41,8 +41,8 @@ class Caution(Enum):
         "its loss.",
     )
     GOES_ON = (
-        "{what} goes on while it is stopped, so it was measured by itself: its ratios stand on launches that "
-        "did not take turns",
+        "it has helpers that go on while it is stopped ({what}), so it was measured by itself: its ratios "
+        "stand on launches that did not take turns",
         "Nothing to do; more launches make the ratio finer.",
     )
     ASLEEP = (

@@ -49,6 +49,8 @@ def judge(asked: int, seen: ThreadEvidence, getter: str | None = None) -> tuple[
         (2, [0.02, 0.02], [0.4, 0.4], "applied", "2"),  # starved: they meet at barriers, and wait in turns
         (2, [0.5, 0.0], [0.5, 0.0], "adjusted", "1"),
         (1, [0.5, 0.5], [0.5, 0.5], "ignored", "2"),  # the same pool, and one was asked
+        (1, [0.02, 0.03], None, "applied", "1"),  # one waits for files and the other for what it has read
+        (1, [0.02, 0.02], [0.7, 0.7], "ignored", "2"),  # both wanted to work
         (1, [0.0, 0.0], None, "applied", "1"),  # nothing was used at all: the step sleeps
     ],
 )

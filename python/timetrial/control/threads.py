@@ -15,6 +15,8 @@ CPU_OVER_WALL_SLACK = 0.1
 # A thread that used less than this share of what the busiest used did not take part in the work; threads
 # that add less than this share of a processor each do not work at the same time.
 WORKING_SHARE = 0.1
+# Of the wall time: a thread that wanted to work for less, such as one that waits for files, is none too many.
+LEAST_WORK = 0.05
 # Of what threads wanted and did not get: waking up takes a moment, too.
 WANTED_SLACK = 0.5
 
@@ -93,6 +95,13 @@ def _at_a_time(share: float) -> int:
     return max(1, math.ceil(share - CPU_OVER_WALL_SLACK))
 
 
+def _too_many(asked: int, evidence: ThreadEvidence) -> bool:
+    """Whether more than asked did work that is worth the name, or nobody can tell whose it was."""
+    least_ns = LEAST_WORK * evidence.steady_wall_ns
+    busy = [one for one in evidence.workers if one.cpu_ns + one.wait_ns >= least_ns]
+    return len(busy) > asked or evidence.vanished > WORKING_SHARE
+
+
 def _in_turns(asked: int, evidence: ThreadEvidence) -> bool:
     """No more threads than asked work at a time: a framework whose forward and backward passes have a pool
     each. Only for one whose getter gives the size that was asked; otherwise the threads are all there is."""
@@ -124,6 +133,7 @@ def judge_threads(asked: int, getter: str | None, source: str, evidence: ThreadE
     elif (
         working is not None
         and working > asked
+        and _too_many(asked, evidence)
         and not is_bound
         and not (pool == asked and _in_turns(asked, evidence))
     ):

@@ -169,7 +169,7 @@ class Riding:
         if channel.plan.goes_on:
             found.warnings.append(Caution.GOES_ON.words(what=channel.plan.goes_on))
         aftermath = channel.watch.aftermath()
-        leaves = leaves_work_alone(channel, aftermath)
+        leaves = not channel.plan.goes_on and leaves_work_alone(channel, aftermath)
         found.stop = run_alone(channel.runner, channel.watch, channel.plan.measure)
         if leaves:
             channel.runner.add_behind(aftermath.until_quiet(channel.runner.spans[-1][1]))

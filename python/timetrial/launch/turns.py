@@ -68,6 +68,9 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     looked = may_be_looked_behind(channel)
     leaves = looked and leaves_work(channel, aftermath, step_ns)
     goes_on = aftermath.helpers() if looked and measure.rhythm_ns else None
+    leaves = (
+        leaves and not goes_on
+    )  # helpers rest at no time: what is theirs and what the step's, nobody knows
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
         runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept

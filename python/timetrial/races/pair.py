@@ -184,7 +184,10 @@ def _race_apart(state: RaceState, number: int, goes_on: dict[str, str]) -> None:
     be a gift to it."""
     remove(records.pair_folder(state.folder, number))
     state.isolated, state.goes_on, state.overlaps = True, True, False
-    words = [f"{words} of {state.names[case]} goes on while it is stopped" for case, words in goes_on.items()]
+    words = [
+        f"{state.names[case]} has helpers that go on while it is stopped ({words})"
+        for case, words in goes_on.items()
+    ]
     record = records.read_race(state.folder)
     found = record.model_copy(update={"isolated": True, "why_isolated": "; ".join(words), "goes_on": True})
     records.rewrite_race(state.folder, found)
