@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # On a noisy machine nothing shows whether so many blocks are steady; the rounds cancel what is left.
 ENOUGH_BLOCKS = 2 * FEWEST_BLOCKS
+EMPTY_NS = 1_000_000_000  # of steps that use up what helpers have put by while somebody listened to them
 RHYTHM_STEPS = 160  # show a period of 64, and most bursts
 
 
@@ -68,9 +69,9 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     looked = may_be_looked_behind(channel)
     leaves = looked and leaves_work(channel, aftermath, step_ns)
     goes_on = aftermath.helpers() if looked and measure.rhythm_ns else None
-    leaves = (
-        leaves and not goes_on
-    )  # helpers rest at no time: what is theirs and what the step's, nobody knows
+    if goes_on:
+        leaves = False  # helpers never rest: what is theirs and what the step's, nobody knows
+        runner.run_stage(Stage("warmup", measure.max_steps, EMPTY_NS, EMPTY_NS))
     if parts is not None:  # now, because behind the last round others end beside it
         runner.run_stage(parts)
         runner.run_stage(Stage("warmup", 1))  # a whole step gives back what those in parts have kept
