@@ -4,8 +4,8 @@ minutes on one core:
 python tests/acceptance/round_rates.py [how many races of each kind]
 
 Each race is the real one from the turns on: `wanted_rounds` says how many rounds a pair has, the pair's
-number is the ratio of their totals, `judge` looks at the pairs. A pair costs START_S and ROUND_S for each
-round, as measured on a shared machine with a step of 16 ms in PyTorch.
+number is the ratio of their totals, `judge` looks at the pairs. A pair costs START_S and `round_s` for each
+round: 0.16 s as measured on a shared machine with a step of 16 ms in PyTorch, two steps where these are slow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from timetrial.records.race import PairRecord
 from timetrial.statistics.totals import log_ratio, scatter_of_totals
 from timetrial.statistics.verdict import Rule, Verdict
 
-START_S, ROUND_S = 4.5, 0.16
+START_S = 4.5
 MOST = 400  # rounds: what one minute holds
 BASE, CHALLENGER = "base", "challenger"
 EFFECTS = (0.0, 0.03, -0.03, 0.10)
@@ -43,6 +43,7 @@ class World:
     turn: float  # independent from turn to turn, with the tails of Student's t with 3 degrees of freedom
     drift: float = 0.0  # of a level that wanders from turn to turn, as AR(1) with 0.95
     bursts: float = 0.0  # the share of turns in bursts of about 8 turns, which slow one side by 20 to 100 %
+    round_s: float = 0.16
 
 
 WORLDS = {
@@ -50,6 +51,12 @@ WORLDS = {
     "white": World(0.10),
     "drifting": World(0.05, drift=0.15),
     "bursty": World(0.05, bursts=0.2),
+}
+# A turn is one step; the longer it is, the more of the machine's noise it averages.
+SLOW_WORLDS = {
+    "steps of 1 s": World(0.05, drift=0.05, round_s=2.0),
+    "steps of 10 s": World(0.03, drift=0.03, round_s=20.0),
+    "steps of 60 s": World(0.02, drift=0.02, round_s=120.0),
 }
 
 
@@ -87,9 +94,9 @@ def race(world: World, launch: float, effect: float, rng: np.random.Generator) -
     while True:
         logs = turns(world, rng) + launch * rng.standard_normal(2) + [0.0, math.log1p(effect)]
         count = 2
-        while (wanted := _wanted(logs[:count], pairs)) > count:
+        while (wanted := _wanted(logs[:count], pairs, world.round_s)) > count:
             count = wanted
-        seconds += START_S + count * ROUND_S
+        seconds += START_S + count * world.round_s
         pairs.append(pair_of(len(pairs), *np.exp(logs[:count]).T))
         decision = judge([one.log_ratios[CHALLENGER][GATE] for one in pairs], rule, "lower")
         if decision is not None:
@@ -97,9 +104,9 @@ def race(world: World, launch: float, effect: float, rng: np.random.Generator) -
             return Simulated(decision.verdict, len(pairs), rounds, seconds)
 
 
-def _wanted(logs: Turns, pairs: list[PairRecord]) -> int:
+def _wanted(logs: Turns, pairs: list[PairRecord], round_s: float) -> int:
     steps = [{0: base, 1: challenger} for base, challenger in np.exp(logs).tolist()]
-    ridden = Ridden(START_S, ROUND_S * len(steps), steps)
+    ridden = Ridden(START_S, round_s * len(steps), steps)
     return min(wanted_rounds(ridden, pairs, (BASE, CHALLENGER)), MOST)
 
 
@@ -135,7 +142,7 @@ def print_rates(trials: int) -> None:
         "minutes",
     )
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    for name, world in WORLDS.items():
+    for name, world in (WORLDS | SLOW_WORLDS).items():
         for launch in LAUNCHES:
             for effect in EFFECTS:
                 found = list(races(world, launch, effect, trials, seed=60))

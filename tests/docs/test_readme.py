@@ -138,6 +138,21 @@ def test_the_step_of_ones_own_learns() -> None:
         assert step.samples == 256
 
 
+def test_the_steps_of_what_you_can_race_train() -> None:
+    """The blocks of its training.py, one behind the other; what torch.compile makes of one is left out."""
+    page = (README.parent / "docs/tutorial/what-you-can-race.md").read_text(encoding="utf-8")
+    code = [block for block in blocks(page, "python") if "jax" not in block]
+    names: dict[str, Any] = {"__name__": "training"}
+    exec("\n".join(code), names)
+    for maker in ("make_step", "every_batch", "every_fourth"):
+        step = names[maker]()
+        losses = [float(step().detach()) for _ in range(24)]
+        assert losses[-1] < losses[0], maker
+    assert names["eager"]()() is None
+    assert names["small_batches"]().samples == names["large_batches"]().samples == 8192
+    assert names["Images"]()[13][1] == 3
+
+
 def unknown_names(code: str) -> list[str]:
     return [name for name in re.findall(r"\btt\.(\w+)", code) if name not in timetrial.__all__]
 
