@@ -15,7 +15,7 @@ from timetrial.cautions import Caution
 from timetrial.contenders.registry import Contender
 from timetrial.heats.heat import Seat
 from timetrial.launch.alone import run_alone
-from timetrial.launch.behind import leaves_work_alone
+from timetrial.launch.behind import look_behind_alone
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, detailed_stage
 from timetrial.launch.explained import ANEW
@@ -168,11 +168,8 @@ class Riding:
             return
         if channel.plan.goes_on:
             found.warnings.append(Caution.GOES_ON.words(what=channel.plan.goes_on))
-        aftermath = channel.watch.aftermath()
-        leaves = not channel.plan.goes_on and leaves_work_alone(channel, aftermath)
         found.stop = run_alone(channel.runner, channel.watch, channel.plan.measure)
-        if leaves:
-            channel.runner.add_behind(aftermath.until_quiet(channel.runner.spans[-1][1]))
+        if look_behind_alone(channel):
             found.warnings.append(Caution.LEAVES_WORK.words())
         if parts is not None:
             channel.runner.run_stage(parts)

@@ -309,9 +309,9 @@ class SegmentRunner:
         self._last_ns = int(times[-1])
         return int(times[-1] - times[0])
 
-    def add_behind(self, ns: int) -> None:
-        """Work went on for so long behind the last segment."""
-        self.segments[-1] = self.segments[-1].model_copy(update={"behind_ns": ns})
+    def add_behind(self, number: int, ns: int) -> None:
+        """Work went on for so long behind the segment with this number."""
+        self.segments[number] = self.segments[number].model_copy(update={"behind_ns": ns})
 
     def salvage(self) -> None:
         """After a death: what the segments in flight had written by then. A window that was never begun

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from timetrial.cautions import Caution
 from timetrial.heats.heat import Report
 from timetrial.heats.lengths import FEWEST_WARMUP_STEPS
-from timetrial.launch.behind import leaves_work, may_be_looked_behind
+from timetrial.launch.behind import may_be_looked_behind, work_behind_ns
 from timetrial.launch.channel import Channel
 from timetrial.launch.decisions import Stage, warmup_stages
 from timetrial.records.model import Turn
@@ -67,7 +67,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
     step_ns = float(np.mean(warm[len(warm) // 2 :]))
     aftermath = watch.aftermath()
     looked = may_be_looked_behind(channel)
-    leaves = looked and leaves_work(channel, aftermath, step_ns)
+    leaves = looked and work_behind_ns(channel, aftermath, step_ns, "warmup") > 0
     goes_on = aftermath.helpers() if looked and measure.rhythm_ns else None
     if goes_on:
         leaves = False  # helpers never rest: what is theirs and what the step's, nobody knows
@@ -87,7 +87,7 @@ def run_turns(seat: Seat, channel: Channel, *, parts: Stage | None, taken: list[
         began = time.monotonic_ns()
         if turn_watch.round is not None:
             taken.append(turn_watch.end())
-            runner.add_behind(behind_ns)
+            runner.add_behind(len(runner.segments) - 1, behind_ns)
             first, last = runner.spans[-1]
             turn_ns = last - first + behind_ns
             report = Report(turn_ns / runner.segments[-1].steps, disturbed=taken[-1].disturbed)

@@ -67,21 +67,22 @@ class Aftermath:
                         found.add(int(task))
         return found
 
-    def leaves_work(self, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]) -> bool:
-        """Whether steps return before their work is done. `single` runs one step: what it took [ns], and its
-        last stamp; it is asked only where something went on behind the last step, which must go on behind
-        single steps too."""
+    def work_behind_ns(self, last_ns: int, step_ns: float, single: Callable[[], tuple[int, int]]) -> int:
+        """For how long work went on behind the last step, where steps return before theirs is done; 0: they
+        do not. `single` runs one step: what it took [ns], and its last stamp. It is asked only where
+        something went on behind the last step, which must go on behind single steps too."""
         behind_ns = self.until_quiet(last_ns)
         if behind_ns < max(SPIN_NS, LEAST_SHARE * step_ns):
-            return False
+            return 0
         taken, behind = [], []
         for _ in range(SINGLES):
             taken_ns, ended_ns = single()
             taken.append(taken_ns)
             behind.append(self.until_quiet(ended_ns))
         if median(behind) < SPIN_NS / 2:
-            return False
-        return median(taken) < OF_A_STEP * step_ns or behind_ns > GROWTH * max(behind) + SLACK_NS
+            return 0
+        leaves = median(taken) < OF_A_STEP * step_ns or behind_ns > GROWTH * max(behind) + SLACK_NS
+        return behind_ns if leaves else 0
 
     def helpers(self) -> str | None:
         """What goes on although no step does, in words: '4 processes', 'a thread (loader)'. None: nothing. It
