@@ -128,6 +128,7 @@ def test_what_timed_parts_have_kept_is_not_held_by_the_turns(tmp_path: Path) -> 
         assert grown < gradients / 2, "whole steps keep none"
 
 
+@pytest.mark.alone
 @pytest.mark.effect("null.work_units")
 def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
     units = ("600", "1200", "600")
@@ -140,9 +141,10 @@ def test_levels_of_contenders_with_a_known_truth(tmp_path: Path) -> None:
         turn_times(record, LaunchFiles(record, plan.folder).steps())
         for plan, record in zip(plans, records, strict=True)
     ]
-    levels = [one.step_ns for one in levels_of([one for one in turns if one is not None])]
-    assert levels[1] / levels[0] == pytest.approx(2.0, rel=0.2)
-    assert levels[2] / levels[0] == pytest.approx(1.0, rel=0.1)
+    # By median steps: one stall moves the time per step of so few turns, as it should.
+    levels = [one.median_ns for one in levels_of([one for one in turns if one is not None])]
+    assert levels[1] / levels[0] == pytest.approx(2.0, rel=0.25)
+    assert levels[2] / levels[0] == pytest.approx(1.0, rel=0.25)
 
 
 def own(folder: Path, module: str, monkeypatch: pytest.MonkeyPatch, text: str) -> LaunchPlan:
