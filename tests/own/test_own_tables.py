@@ -81,6 +81,7 @@ def table(project: Callable[[str, str], None], results_folder: Path) -> Table:
     return table
 
 
+@pytest.mark.alone
 def test_what_a_step_does_now_and_then_counts(table: Table) -> None:
     (always, fourth), said = table(BURSTS, "always", "every_fourth")
     assert fourth["ratio"]["estimate"] == pytest.approx(2.0, rel=0.25)
@@ -89,6 +90,7 @@ def test_what_a_step_does_now_and_then_counts(table: Table) -> None:
     assert "above its median step" in said
 
 
+@pytest.mark.alone
 def test_who_has_helpers_is_measured_by_itself(table: Table) -> None:
     (alone, loader), said = table(LOADER, "alone", "loader")
     assert loader["ratio"]["estimate"] == pytest.approx(1.0, rel=0.25), "it waits for its batches"
