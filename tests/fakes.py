@@ -118,7 +118,7 @@ class FakeHeat:
     """Its launches have ended when its rounds are over."""
 
     launches: list[LaunchRecord]
-    ridden: None = None
+    ridden: Any = None
 
     def records(self) -> list[LaunchRecord]:
         return self.launches

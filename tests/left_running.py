@@ -1,8 +1,29 @@
-"""What a test may have left running."""
+"""Who leaves something running: steps that do, and what a test may have left."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+# A thread that works for some milliseconds with every step, without Python's lock; `AFTER` says what the step
+# does about it.
+STEP = """
+import collections, hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+def busy():
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)
+
+def make():
+    pool, posted = ThreadPoolExecutor(1), collections.deque()
+    def step():
+        AFTER
+    return step
+"""
+POSTS_ONE_AHEAD = """
+        posted.append(pool.submit(busy))
+        if len(posted) > 1:
+            posted.popleft().result()
+"""
 
 
 def command_lines_with(*words: str) -> list[str]:

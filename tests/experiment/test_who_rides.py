@@ -17,6 +17,7 @@ from timetrial.experiment.heats import heats_of
 from timetrial.experiment.places import starts_on
 from timetrial.experiment.runner import run_experiment
 from timetrial.experiment.validate import validate
+from timetrial.heats.heat import Ridden
 from timetrial.results.results import Results
 
 Run = Callable[..., Results]
@@ -251,3 +252,49 @@ def test_a_number_that_was_given_is_kept(run: Run, fake: FakeEngine) -> None:
 def test_what_fails_does_not_go_on_for_ever(run: Run, fake: FakeEngine) -> None:
     assert [row.ok for row in run("backend=crashes,hangs")] == [0, 0]
     assert len([plan for plan in fake.log if plan.purpose == "speed"]) <= 4
+
+
+@pytest.fixture
+def ridden(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """`slow` is a step of somebody's own. What a heat with it says of it; hands back the courses of heats."""
+    monkeypatch.setattr(phases, "is_callable_word", lambda word: word == "slow")
+    courses: list[Any] = []
+    plain = fake.heat
+
+    def says(span: int = 1, goes_on: str | None = None) -> list[Any]:
+        def heat(plans: Any, course: Any) -> Any:
+            found = plain(plans, course)
+            sides = {plan.case.backend: side for side, plan in enumerate(plans)}
+            courses.append((sides, course))
+            own = {sides["slow"]: goes_on} if goes_on and "slow" in sides else {}
+            spans = {side: span if name == "slow" else 1 for name, side in sides.items()}
+            found.ridden = Ridden(1.0, 1.0, [], spans, own)
+            return found
+
+        monkeypatch.setattr(fake, "heat", heat)
+        return courses
+
+    return says
+
+
+def test_one_heat_tells_the_next_over_how_many_steps_a_time_repeats(
+    run: Run, fake: FakeEngine, ridden: Callable[..., list[Any]]
+) -> None:
+    courses = ridden(span=8)
+    run("backend=fast,slow", "launches=3")
+    assert [course.spans[sides["slow"]] for sides, course in courses] == [1, 8, 8]
+    assert {course.spans[sides["fast"]] for sides, course in courses} == {1}
+    looked = [plan.measure.rhythm_ns > 0 for plan in fake.log if plan.heat and plan.case.backend == "slow"]
+    assert looked == [True, False, False], "once is enough"
+    assert not any(plan.measure.rhythm_ns for plan in fake.log if plan.case.backend == "fast")
+
+
+def test_who_has_helpers_rides_by_itself_from_then_on(
+    run: Run, fake: FakeEngine, ridden: Callable[..., list[Any]]
+) -> None:
+    ridden(goes_on="2 processes")
+    results = run("backend=fast,other,slow", "launches=3")
+    assert together(fake)[1:] == [{("fast", ""), ("other", "")}] * 3, "one heat was broken off"
+    alone = [plan for plan in fake.log if plan.heat is None and plan.purpose == "speed"]
+    assert [(plan.case.backend, plan.goes_on) for plan in alone] == [("slow", "2 processes")] * 3
+    assert [row.ok for row in results.rows] == [3, 3, 3], "nothing of the broken heat is left"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from launching import MS, words
+from left_running import POSTS_ONE_AHEAD, STEP
 
 from timetrial.analysis.pairs import turns_of
 from timetrial.launch import Course, LaunchPlan, heat_launches
@@ -19,27 +20,7 @@ from timetrial.observing import aftermath
 from timetrial.records.model import LaunchRecord
 from timetrial.results.results import LaunchFiles
 
-# A thread that works for some milliseconds with every step, without Python's lock; `AFTER` says what the step
-# does about it.
-STEP = """
-import collections, hashlib
-from concurrent.futures import ThreadPoolExecutor
-
-def busy():
-    hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)
-
-def make():
-    pool, posted = ThreadPoolExecutor(1), collections.deque()
-    def step():
-        AFTER
-    return step
-"""
 POSTS = "pool.submit(busy)"
-POSTS_ONE_AHEAD = """
-        posted.append(pool.submit(busy))
-        if len(posted) > 1:
-            posted.popleft().result()
-"""
 WAITS = "pool.submit(busy).result()"
 RETURNS = "return pool.submit(busy)"
 RETURNS_NESTED = "return {'loss': 1.5, 'later': [pool.submit(busy)]}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from left_running import POSTS_ONE_AHEAD, STEP
 
 BURSTS = """
 import time
@@ -41,22 +42,6 @@ def loader():
     threading.Thread(target=fill, args=(batches,), daemon=True).start()
     return lambda: batches.get() and time.sleep(0.002)
 """
-POSTS = """
-import collections, hashlib
-from concurrent.futures import ThreadPoolExecutor
-
-def busy():
-    hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)
-
-def posts():
-    pool, posted = ThreadPoolExecutor(1), collections.deque()
-    def step():
-        posted.append(pool.submit(busy))
-        if len(posted) > 1:
-            posted.popleft().result()
-    return step
-"""
-
 Table = Callable[..., tuple[list[dict[str, Any]], str]]
 
 
@@ -99,5 +84,5 @@ def test_who_has_helpers_is_measured_by_itself(table: Table) -> None:
 
 
 def test_work_left_behind_by_a_single_row_is_named(table: Table) -> None:
-    [_], said = table(POSTS, "posts")
+    [_], said = table(STEP.replace("AFTER", POSTS_ONE_AHEAD), "make")
     assert "work goes on behind the step" in said

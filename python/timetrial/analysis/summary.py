@@ -275,12 +275,8 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
     held = [one.record.memory.held for one in speed if one.record.memory.held is not None]
     peaks = [one.record.memory.steady_peak for one in speed if one.record.memory.steady_peak is not None]
-    walls = [step_ns for one in timed if (step_ns := one.step_time_ns)] if step else []
-    stretch = positive_location(
-        [wall / middle for one in timed if (wall := one.step_time_ns) and (middle := one.median_step_ns)]
-        if step
-        else []
-    )
+    own = [(one.step_time_ns, one.median_step_ns) for one in timed] if step else []
+    stretch = positive_location([step_ns / middle for step_ns, middle in own if step_ns and middle])
     last = (speed or launches)[-1].record if launches else None
     percent = _percent_of_peak(case, step, parity, last, experiment)
     return Row(
@@ -292,7 +288,7 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=_samples_per_s(case, last, walls),
+        samples_per_s=_samples_per_s(case, last, [step_ns for step_ns, _ in own if step_ns]),
         sequences=SequenceRow.of([(one.record, one.step_time_ns) for one in timed]),
         mean_over_median=stretch.estimate if stretch else None,
         percent_of_peak=percent,
@@ -403,9 +399,10 @@ PUT_OFF = 1.05  # time per step of whole turns over that of the steps that count
 def _put_off(timed: Sequence[Launch]) -> list[str]:
     """A warning where the first steps of turns, which do not count, take much."""
     known = [one.times.whole_over_counting for one in timed if one.times and one.times.whole_over_counting]
-    if not known or median(known) < PUT_OFF:
+    typical_whole = median(known) if known else 1.0
+    if typical_whole < PUT_OFF:
         return []
-    return [Caution.PUT_OFF.words(percent=f"{100 * (median(known) - 1):.0f}")]
+    return [Caution.PUT_OFF.words(percent=f"{100 * (typical_whole - 1):.0f}")]
 
 
 CUDA = "torch.cuda"  # the fact: for which CUDA it was built

@@ -234,11 +234,19 @@ def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         _noted(run, by_id[record.case], record)
     needed = partial(needed_bytes, run.folder)
     done = {record.case for record in ridden}
-    together = [one for one in able if one.case.id not in run.goes_on]
+    together, *apart = _apart(run, able)
     heats = heats_of(together, spec.measure.reference, needed, available_bytes(), done, mixed=run.mixed)
-    heats += [[one] for one in able if one.case.id in run.goes_on and one.case.id not in done]
+    heats += [heat for heat in apart if heat[0].case.id not in done]
     for heat in shuffled_block(heats, seed=spec.seed, purpose="heat", block=block):
         _heat(run, heat, block)
+
+
+def _apart(run: Run, cases: Sequence[ReadyCase]) -> list[list[ReadyCase]]:
+    """Those that take turns, and each by itself beside which something goes on."""
+    return [
+        [one for one in cases if one.case.id not in run.goes_on],
+        *([one] for one in cases if one.case.id in run.goes_on),
+    ]
 
 
 def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
@@ -299,14 +307,8 @@ def _heat(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
         run.goes_on |= {cases[side].case.id: words for side, words in heat.ridden.goes_on.items()}
         for plan in plans:  # nobody took a turn
             remove(plan.folder)
-        _heat(run, [one for one in cases if one.case.id not in run.goes_on], block)
-        _block(
-            run,
-            [one for one in cases if one.case.id in run.goes_on],
-            "speed",
-            block,
-            run.experiment.spec.seed,
-        )
+        for heat_of in _apart(run, cases):
+            _heat(run, heat_of, block)
         return
     if heat.ridden is not None:
         shown.note(heat.ridden)

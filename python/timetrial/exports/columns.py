@@ -118,8 +118,8 @@ CASES_AND_LAUNCHES = [
                "it is a reference, or there is none", _ONE_LAUNCH),
     _found("cases", "samples_per_s", "1/s", "samples of a step over its step time",
            "samples are not known"),
-    *_interval("cases", "useful_steps_per_s", "1/s", "steps of sequences that count, over the step "
-               "time", "the network reads no lengths", _ONE_LAUNCH),
+    *_interval("cases", "useful_steps_per_s", "1/s", "steps of sequences that count, over the step time",
+               "the network reads no lengths", _ONE_LAUNCH),
     _found("cases", "useful_steps", "steps", "of the sequences of a batch, those that count, on average",
            "the network reads no lengths"),
     _found("cases", "computed_steps", "steps", "of a batch, those that a layer along time computed, useful "

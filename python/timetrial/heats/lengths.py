@@ -42,15 +42,14 @@ def equal_steps(step_ns: float, span: int = 1, turn_ns: int = RACE_TURN_NS) -> i
     count are a whole multiple of `span`."""
     if step_ns >= max(LONG_RACE_STEP_NS, turn_ns) and span == 1:
         return 1
-    steps = min(max(FEWEST_RACE_STEPS, math.ceil(turn_ns / step_ns)), MAX_SEGMENT_STEPS - span - 1)
-    return _whole(steps, span)
+    return _whole(max(FEWEST_RACE_STEPS, math.ceil(turn_ns / step_ns)), span)
 
 
 def _whole(steps: int, span: int) -> int:
-    """At least so many, of which a whole multiple of `span` counts."""
+    """At least so many, as far as a segment holds them, of which a whole multiple of `span` counts."""
     if span == 1:
-        return steps
-    counting = span * math.ceil((steps - 1) / span)
+        return min(steps, MAX_SEGMENT_STEPS)
+    counting = span * math.ceil((min(steps, MAX_SEGMENT_STEPS - span - 1) - 1) / span)
     return counting + cold_steps(counting + COLD_STEPS)
 
 
@@ -66,7 +65,7 @@ def turn_steps(step_ns: float, span: int = 1) -> int:
     if step_ns >= LONG_STEP_NS and span == 1:
         return 1
     fewest = max(2, min(FEWEST_TURN_STEPS, int(LONG_TURN_NS / step_ns)))
-    return _whole(min(max(fewest, math.ceil(TURN_NS / step_ns)), MAX_SEGMENT_STEPS - span - 1), span)
+    return _whole(max(fewest, math.ceil(TURN_NS / step_ns)), span)
 
 
 def rides_of(turn_ns: float, rounds: int, budget_ns: int) -> int:
