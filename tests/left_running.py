@@ -24,6 +24,16 @@ POSTS_ONE_AHEAD = """
         if len(posted) > 1:
             posted.popleft().result()
 """
+# What fills a queue for as long as there is room, from a thread or a process.
+FILL = """
+import queue, threading, time
+
+def fill(batches):
+    while True:
+        time.sleep(0.02)
+        batches.put(1)
+
+"""
 
 
 def command_lines_with(*words: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from left_running import POSTS_ONE_AHEAD, STEP
+from left_running import FILL, POSTS_ONE_AHEAD, STEP
 
 BURSTS = """
 import time
@@ -26,14 +26,9 @@ def every_fourth():
         time.sleep(0.010 if calls % 4 == 0 else 0.002)
     return step
 """
-LOADER = """
-import queue, threading, time
-
-def fill(batches):
-    while True:
-        time.sleep(0.02)
-        batches.put(1)
-
+LOADER = (
+    FILL
+    + """
 def alone():
     return lambda: time.sleep(0.02)
 
@@ -42,6 +37,7 @@ def loader():
     threading.Thread(target=fill, args=(batches,), daemon=True).start()
     return lambda: batches.get() and time.sleep(0.002)
 """
+)
 Table = Callable[..., tuple[list[dict[str, Any]], str]]
 
 
