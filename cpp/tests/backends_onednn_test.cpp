@@ -394,7 +394,7 @@ TEST(OneDnnFacts, OperationsThatAreAlikeHaveOneTrial) {
         specs.push_back(node(name, "conv2d", {{"channels", 2.0}, {"kernel", 3.0}, {"padding", 1.0}}));
     specs.push_back(node("pool", "global_avg_pool2d"));
     specs.push_back(loss_of("pool"));
-    const Problem problem(specs, 8, {2, 16, 16}, Numbers::kReal);
+    const Problem problem(specs, 16, {2, 64, 64}, Numbers::kReal);  // none is too short to be tried
     Trainer trainer(onednn(), problem, {{"threads", "1"}});
     const auto facts = facts_of(trainer);
     int compared = 0;
