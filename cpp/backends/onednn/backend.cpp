@@ -3,16 +3,20 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "onednn/conditions.h"
 #include "onednn/graph.h"
 #include "onednn/settings.h"
 #include "timetrial/backend.hpp"
+#include "timetrial/kept_folder.h"
 #include "timetrial/lengths.hpp"
 #include "timetrial/sequence_steps.h"
 
@@ -22,8 +26,9 @@ namespace {
 constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};
 constexpr auto optimizers = optimizer_words();
-constexpr const char* settings[] = {"threads",   "parallel",           "convolution",      "lengths",
-                                    "recompute", "onednn.max_cpu_isa", "onednn.math_mode", nullptr};
+constexpr const char* settings[] = {"threads",   "parallel", "convolution",        "lengths",
+                                    "recompute", "cache",    "onednn.max_cpu_isa", "onednn.math_mode",
+                                    nullptr};
 
 std::string library_version() {
     const dnnl_version_t& version = *dnnl_version();
@@ -69,6 +74,10 @@ class OneDnn final : public Backend {
             way_ = read_way(name, value, {Way::kPadded, Way::kRounded});
         } else if (name == "recompute") {
             recompute_ = layers::read_recompute(name, value);
+        } else if (name == "cache") {
+            if (value != "warm" && value != "cold")
+                throw Unsupported("cache = '" + std::string(value) + "': expected warm or cold");
+            may_keep_ = value == "warm";
         } else if (name == "onednn.max_cpu_isa") {
             limit_isa(value);
         } else if (name == "onednn.math_mode") {
@@ -86,6 +95,9 @@ class OneDnn final : public Backend {
         if (name == "lengths") return {word_of(way_), "onednn: the primitives that it makes"};
         if (name == "recompute")
             return layers::read_back(recompute_, !graph_.nodes.empty(), graph_.recomputed);
+        if (name == "cache")
+            return {is_kept_ ? "warm" : "cold",
+                    "onednn: " + (trials_report_.empty() ? "nothing was tried yet" : trials_report_)};
         if (name == "onednn.max_cpu_isa") return {effective_isa(), "dnnl_get_effective_cpu_isa()"};
         if (name == "onednn.math_mode") return {math_mode(), "dnnl_get_default_fpmath_mode()"};
         throw unknown_setting(name, description());
@@ -160,9 +172,10 @@ class OneDnn final : public Backend {
         }
         for (const Parameter* s : graph_.states)
             if (role == TT_STATE) found.push_back(make_tensor(s->name.c_str(), role, TT_F32, s->shape));
-        // What an activation in the same primitive has overwritten is nowhere to be read.
+        // What an activation in the same primitive has overwritten is nowhere to be read; what is recomputed
+        // is.
         for (const Node& node : graph_.nodes)
-            if (role == TT_ACTIVATION && node.layer && !node.is_overwritten)
+            if (role == TT_ACTIVATION && node.layer && (!node.is_overwritten || node.again.end > 0))
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F32, node.shape));
         return found;
     }
@@ -190,7 +203,8 @@ class OneDnn final : public Backend {
         Facts all{{"onednn.version", library_version() + " (" + version.hash + ")"},
                   {"onednn.isa", effective_isa()},
                   {"onednn.threading", version.cpu_runtime == DNNL_RUNTIME_OMP ? "OpenMP" : "not OpenMP"},
-                  {"layout", layout_report_}};
+                  {"layout", layout_report_},
+                  {"trials", trials_report_}};
         all.insert(all.end(), graph_.facts.begin(), graph_.facts.end());
         if (graph_.recomputed.values > 0) all.emplace_back("recomputed", graph_.recomputed.words());
         if (const int64_t steps = graph_.tally.most(); steps > 0)
@@ -312,34 +326,75 @@ class OneDnn final : public Backend {
         if (threads_ > 0) omp_set_num_threads(threads_);
     }
 
+    // Where an earlier launch has kept what its trials found, that is built, and nothing is timed: so all
+    // launches of a run use the same kernels, however busy the machine is as they start.
+    void choose_layout(const tt_build& build) {
+        const char* const folder = may_keep_ ? std::getenv(TT_KEPT_FOLDER) : nullptr;
+        KeptFile file(folder ? folder : "", folder ? conditions_of(build) : "");
+        if (const std::optional<Kept> kept = file.read()) {
+            is_kept_ = build_kept(build, *kept, file.date());
+            if (is_kept_) return;
+            file.reject();
+        }
+        const Candidate chosen = try_layouts(build);
+        trials_report_ = "tried: " + std::to_string(trials_) + " trials in this launch";
+        if (!folder) return;
+        const std::string problem =
+            file.write({word_of(chosen.layout), layout_report_, chosen.decisions.choices()});
+        trials_report_ += problem.empty() ? ", kept for those that follow" : ", not kept: " + problem;
+    }
+
+    struct Candidate {
+        Layout layout;
+        Decisions decisions{};
+        double ns = std::numeric_limits<double>::infinity();
+    };
+
+    void make(const tt_build& build, Candidate& one) {
+        graph_ = {};  // one at a time: a graph holds all activations
+        graph_ = make_graph(engine_, stream_, one.layout, convolution_, way_, recompute_, build, optimizer_,
+                            one.decisions);
+    }
+
+    // False: something had to be tried all the same, so that the choices are not those of one launch.
+    bool build_kept(const tt_build& build, const Kept& kept, const std::string& date) {
+        Candidate one{read_layout(kept.layout), Decisions(&kept.choices)};
+        make(build, one);
+        if (one.decisions.trials() > 0) return false;
+        layout_report_ = kept.report;
+        trials_report_ = "kept: " + std::to_string(kept.choices.size()) + " choices of an earlier launch (" +
+                         date + "), nothing was tried in this one";
+        return true;
+    }
+
     // Networks with convolutions are built in both layouts and the faster one stays. A machine that others
     // use may be slower for seconds: each is timed twice, the other in between, and its shorter time counts.
-    void choose_layout(const tt_build& build) {
-        struct Candidate {
-            Layout layout;
-            Decisions decisions{};
-            double ns = std::numeric_limits<double>::infinity();
-        };
+    Candidate try_layouts(const tt_build& build) {
         Candidate last{Layout::kChannelsLast}, blocked{Layout::kBlocked};
-        const auto make = [&](Candidate& one) {
-            graph_ = {};  // one at a time: a graph holds all activations
-            graph_ = make_graph(engine_, stream_, one.layout, convolution_, way_, recompute_, build,
-                                optimizer_, one.decisions);
-        };
-        make(last);
+        make(build, last);
+        trials_ = last.decisions.trials();
         if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_convolution)) {
             layout_report_ = "flat";
-            return;
+            return last;
         }
         last.ns = time_step();
         for (Candidate* const one : {&blocked, &last, &blocked}) {
-            make(*one);
+            make(build, *one);
             one->ns = std::min(one->ns, time_step());
         }
         const bool is_blocked = blocked.ns < (1 - least_gain) * last.ns;
-        if (!is_blocked) make(last);
+        if (!is_blocked) make(build, last);
         layout_report_ = "channels last " + layers::milliseconds(last.ns) + (is_blocked ? "" : " (chosen)") +
                          "; blocked " + layers::milliseconds(blocked.ns) + (is_blocked ? " (chosen)" : "");
+        trials_ += blocked.decisions.trials() + 1;
+        return is_blocked ? blocked : last;
+    }
+
+    std::string conditions_of(const tt_build& build) const {
+        return machine_words(&devices, library_version() + " " + dnnl_version()->hash) + "convolution " +
+               word_of(convolution_) + "\nlengths " + word_of(way_) + "\nrecompute " +
+               layers::word_of(recompute_) + "\nlearns " + (learns_ ? "yes" : "no") + "\nbatch " +
+               std::to_string(build.batch_size) + "\n" + words_of(*build.network);
     }
 
     static constexpr double least_gain = 0.03;
@@ -414,7 +469,8 @@ class OneDnn final : public Backend {
         move({outside, dnnl::memory(outside, engine_, const_cast<float*>(values))}, inside);
     }
 
-    // Where a tensor lies, and the plain form of its extents there.
+    // Where a tensor lies, and the plain form of its extents there. A value that is recomputed lies there
+    // now.
     std::pair<Tensor, Desc> locate(const tt_tensor& tensor) const {
         for (const Parameter* p : graph_.parameters) {
             if (tensor.role == TT_PARAMETER && p->name == tensor.name) return {p->value.made(), p->outside};
@@ -425,9 +481,12 @@ class OneDnn final : public Backend {
         }
         for (const Parameter* s : graph_.states)
             if (tensor.role == TT_STATE && s->name == tensor.name) return {s->value.made(), s->outside};
-        for (const Node& node : graph_.nodes)
-            if (tensor.role == TT_ACTIVATION && node.name == tensor.name)
-                return {node.value.made(), plain(dims_of(node.value.desc()))};
+        for (const Node& node : graph_.nodes) {
+            if (tensor.role != TT_ACTIVATION || node.name != tensor.name) continue;
+            for (std::size_t i = node.again.first; i < node.again.end; ++i) graph_.backward[i].run();
+            const Tensor& value = node.again.end > 0 ? node.again.value : node.value.made();
+            return {value, plain(dims_of(value.desc))};
+        }
         throw std::invalid_argument("tensor '" + std::string(tensor.name) + "' is not kept for this task");
     }
 
@@ -444,7 +503,9 @@ class OneDnn final : public Backend {
     uint64_t steps_ = 0;  // since reset()
     bool keeps_ = false;  // the gradients of the last step that had some
     Graph graph_;
-    std::string layout_report_;
+    std::string layout_report_, trials_report_;
+    int trials_ = 0;
+    bool may_keep_ = true, is_kept_ = false;
     std::vector<double> losses_;
     std::vector<Target> targets_;  // of each loss, in the batch
 };

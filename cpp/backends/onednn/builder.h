@@ -10,8 +10,8 @@
 
 #include "layers/rules.h"
 #include "onednn/algorithm.h"
+#include "onednn/decisions.h"
 #include "onednn/step_tally.h"
-#include "onednn/trial.h"
 #include "timetrial/backend.hpp"
 #include "timetrial/lengths.hpp"
 
@@ -20,6 +20,11 @@ namespace timetrial::onednn {
 // Format of images between layers. Neither is best everywhere: blocks of channels are padded where channels
 // fill no block (20 -> 32), and channels last costs the weight gradient of layers with few channels.
 enum class Layout { kChannelsLast, kBlocked };
+
+inline std::string word_of(Layout layout) { return layout == Layout::kBlocked ? "blocked" : "channels last"; }
+inline Layout read_layout(const std::string& word) {
+    return word == word_of(Layout::kBlocked) ? Layout::kBlocked : Layout::kChannelsLast;
+}
 
 inline std::string argument_name(int argument) {
     switch (argument) {
@@ -44,50 +49,6 @@ inline std::string argument_name(int argument) {
         return "source " + std::to_string(argument - DNNL_ARG_MULTIPLE_SRC + 1);
     return "argument " + std::to_string(argument);
 }
-
-// For which operation something is built: "conv1", backward_data.
-struct Purpose {
-    std::size_t node;
-    std::string name;
-    tt_direction direction;
-
-    std::string text() const { return name + " " + tt_direction_word(direction); }
-};
-
-// What the trials of a layout found. Who builds an operation again needs no second trial, and operations that
-// are alike (same direction, forms and formats at hand) need one between them.
-struct Decisions {
-    std::map<std::string, Trial::Result> by_operation, by_likeness;
-
-    template <class Try>
-    const Trial::Result& of(const Purpose& purpose, const std::vector<Form>& forms, const Homes& homes,
-                            const Try& tried) {
-        const auto [found, is_new] = by_operation.try_emplace(purpose.text());
-        if (!is_new) return found->second;
-        const auto [same, is_first] = by_likeness.try_emplace(likeness(purpose, forms, homes));
-        if (is_first) same->second = tried();
-        return found->second = same->second;
-    }
-
-  private:
-    static std::string likeness(const Purpose& purpose, const std::vector<Form>& forms, const Homes& homes) {
-        std::string words = tt_direction_word(purpose.direction);
-        const auto add = [&words](const Desc& desc) {
-            words += ' ' + format_of(desc);
-            for (const dnnl::memory::dim extent : dims_of(desc)) words += ',' + std::to_string(extent);
-        };
-        for (const Form& form : forms) {
-            words += "; " + form.implementation;
-            for (const std::vector<Port>* ports : {&form.reads, &form.writes})
-                for (const Port& port : *ports) add(port.desc);
-        }
-        for (const auto& [argument, at_hand] : homes) {
-            words += "; " + std::to_string(argument);
-            for (const Desc& desc : at_hand) add(desc);
-        }
-        return words;
-    }
-};
 
 // What operations use one after the other; the programs need it as long as they run.
 struct SharedMemory {
@@ -151,8 +112,7 @@ class Builder {
         std::vector<Form> all = forms.worth_trying();
         if (convolution_ == Algorithm::kWinograd) prefer_winograd(all);
         if (all.empty()) throw Unsupported("oneDNN has no implementation for " + purpose.text());
-        const Trial::Result& result =
-            decisions_.of(purpose, all, homes, [&] { return trial_.fastest(all, homes); });
+        const Choice& result = decisions_.of(purpose, all, homes, [&] { return trial_.fastest(all, homes); });
         const Form& form = all[result.chosen];
         facts.emplace_back(purpose.text(), form.text());
         if (!result.report.empty()) facts.emplace_back(purpose.text() + " trial", result.report);

@@ -149,8 +149,14 @@ inline void build_backward(Builder& builder, std::vector<Node>& nodes) {
         if (pooling && pooling->takes_maximum() && before && before->is_relu() && inputs[0]->readers == 1 &&
             !nodes[inputs[0]->inputs[0]].masks_gradient)
             before->build_backward_behind_pooling(builder, *inputs[0], node);
+        const std::size_t first = builder.backward.size();
         for (const std::size_t again : node.recomputes)
             nodes[again].layer->build_again(builder, inputs_of(nodes, nodes[again]), nodes[again]);
+        if (!node.recomputes.empty()) {
+            Node& last = nodes[node.recomputes.back()];
+            last.again = {last.value.made(), first, builder.backward.size()};
+            last.again.value.lease = nullptr;  // its memory is others' nevertheless
+        }
         node.layer->build_backward(builder, inputs, node);
         node.gradient = Value();  // read for the last time
         if (node.is_recomputed) forget(nodes, {i});

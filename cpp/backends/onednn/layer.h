@@ -12,6 +12,13 @@ namespace timetrial::onednn {
 
 class Layer;
 
+// Where a value that is recomputed lies once these operations of the way back have run: with the bits that it
+// had, until the parameters change.
+struct Again {
+    Tensor value;
+    std::size_t first = 0, end = 0;
+};
+
 // A node of the network.
 struct Node {
     std::size_t index = 0;
@@ -30,6 +37,7 @@ struct Node {
     bool is_overwritten = false;          // by its reader, or not kept: its own value is nowhere to be read
     bool is_recomputed = false;           // where the way back of its reader begins, and not kept until then
     std::vector<std::size_t> recomputes;  // those that its own way back begins with
+    Again again;                          // where it is the last of those of its reader
 
     Purpose purpose(tt_direction direction) const { return {index, name, direction}; }
 };

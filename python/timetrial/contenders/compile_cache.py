@@ -1,10 +1,16 @@
-"""The folder in which a framework, or a step of one's own, keeps what it compiles: empty as a proof begins,
-then warm.
+"""The folder in which a framework, or a step of one's own, keeps what it compiles, and a plug-in which
+kernels it chose by trial: empty as a proof begins, then warm.
 
-    <cache>/v1/compile/<key>/    lock, files/ (what the framework wrote), entry.json (it is whole; of what)
+    <cache>/v1/compile/<key>/    lock, files/ (what the framework wrote), entry.json (it is whole; of what),
+                                 proof/ (of a plug-in: what it chose in its proof)
 
 The framework sees the same path in every launch, because some keep it inside what they compile. An entry
 without entry.json is never used: the proof that made it failed, or died.
+
+A trial is timed. Proofs run one on each processor, with judges beside them, and what is slow there need not
+be slow alone: a choice made there and read by every launch would be an error that they all share, which no
+interval shows. So a plug-in's timed launches get a folder that is empty at first, and the first of them that
+starts alone keeps its choice for all others. The two launches of a proof share theirs.
 """
 
 from __future__ import annotations
@@ -19,22 +25,26 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.cases.case import Case
+from timetrial.cases.environment import variables_of
 from timetrial.cases.settings import CACHE_STATES
 from timetrial.contenders.registry import Contender
 from timetrial.proc import read_proc
+from timetrial.processes.events import Reading
 from timetrial.processes.left import files_below, remove
-from timetrial.records.model import CompileCache, Setting
+from timetrial.records.model import CompileCache, LaunchRecord, Purpose, Setting
 from timetrial.workloads.cache import VERSION, cache_folder, cannot_write, recipe_key
 
 SETTING = "cache"
 WARM, COLD = CACHE_STATES
 LIMIT_BYTES = 4_000_000_000  # of all entries; the ones not used for longest go first
+PLUGIN_VARIABLE = "TIMETRIAL_KEPT"  # kept_folder.h
 _MARKER = "entry.json"
 
 
 @dataclass
 class Compiled:
-    """What a launch gets. `folder`: for "{cache}" in its variables; None: the framework keeps nothing."""
+    """What a launch gets. `folder`: for "{cache}" in its variables, to a plug-in as PLUGIN_VARIABLE; None: it
+    keeps nothing."""
 
     record: CompileCache
     folder: Path | None
@@ -43,10 +53,18 @@ class Compiled:
 
 @contextlib.contextmanager
 def compiled(
-    case: Case, job: Mapping[str, Any], contender: Contender, scratch: Path, *, makes: bool
+    case: Case,
+    job: Mapping[str, Any],
+    contender: Contender,
+    scratch: Path,
+    *,
+    makes: bool,
+    proves: bool = False,
+    alone: bool = False,
 ) -> Iterator[Compiled]:
     """The folder of one launch of this work; `scratch` is one that goes with the launch. `makes`: it begins
-    with an empty one, which it leaves to others. InputError: the cache cannot be written."""
+    with an empty one, which it leaves to others. `proves`: it is one of a proof; `alone`: starts_alone().
+    InputError: the cache cannot be written."""
     if SETTING not in contender.settings:
         yield Compiled(CompileCache(state="none"), None)
         return
@@ -63,10 +81,15 @@ def compiled(
         if not _locked(lock, shared=not makes):
             yield _scratch(scratch)  # another process makes the entry, or uses it while this one would
             return
+        if not makes and contender.kind == "native":
+            yield _chosen(entry, scratch, proves=proves, alone=alone)
+            return
         if not makes:
             yield _kept(entry, scratch, may_be_empty=contender.kind == "framework")
             return
         given = _empty(entry)
+        if contender.kind == "native":
+            given = _of_proof(entry)
         try:
             yield given
         finally:
@@ -76,6 +99,58 @@ def compiled(
                 remove(entry / "files")
     finally:
         os.close(lock)
+
+
+def finds_compiled(
+    case: Case, job: Mapping[str, Any], contender: Contender, *, compiles_nothing: bool
+) -> bool:
+    """Whether launches of this work find what a proof of its own would leave them. `compiles_nothing`: a
+    proof of the same computation left no file, so this one would leave none either; that is noted. A
+    proof of a plug-in leaves nothing: its timed launches choose."""
+    if SETTING not in contender.settings or case.settings.get(SETTING, WARM) == COLD:
+        return True
+    recipe = _recipe(case, contender, job)
+    entry = cache_folder() / VERSION / "compile" / recipe_key("compile", recipe)
+    if (entry / _MARKER).is_file() and (entry / "files").is_dir():
+        return True
+    if not compiles_nothing and contender.kind != "native":
+        return False
+    try:
+        entry.mkdir(parents=True, exist_ok=True)
+        lock = os.open(entry / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise cannot_write(error) from error
+    try:
+        if not _locked(lock):
+            return False
+        _empty(entry)
+        _finish(entry, recipe)
+    finally:
+        os.close(lock)
+    return True
+
+
+def forget_compiled(case: Case, job: Mapping[str, Any], contender: Contender) -> None:
+    """What a proof left counts for nobody, where it was judged and did not pass."""
+    entry = cache_folder() / VERSION / "compile" / recipe_key("compile", _recipe(case, contender, job))
+    with contextlib.suppress(OSError):
+        (entry / _MARKER).unlink()
+
+
+def compiled_nothing(record: LaunchRecord) -> bool:
+    """Whether a proof left nothing in its compile cache, as far as can be seen."""
+    cache = record.compile_cache
+    if cache is None or cache.state == "none":
+        return True
+    return cache.path is not None and Path(cache.path).is_dir() and folder_bytes(Path(cache.path)) == 0
+
+
+def as_said(record: CompileCache, readings: Mapping[str, Reading]) -> CompileCache:
+    """With the word of a plug-in, which tells whether it read what is there: that may be damaged."""
+    said = readings.get(SETTING)
+    if record.state == "none" or said is None or said.effective not in CACHE_STATES:
+        return record
+    return CompileCache.model_validate({**record.model_dump(), "state": said.effective})
 
 
 def judge_cache(asked: str, record: CompileCache, purpose: str) -> Setting:
@@ -108,6 +183,11 @@ def folder_bytes(folder: Path) -> int:
     return sum(size for _, size in files_below(folder))
 
 
+def starts_alone(purpose: Purpose, at_once: int) -> bool:
+    """Whether a launch starts with nobody beside it, contender or judge: then a trial tells what is fast."""
+    return at_once == 1 and purpose not in ("proof", "learning")
+
+
 def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[str, Any]:
     """All that may decide what is compiled; not the values of weights and data."""
     network = job["network"] or {"nodes": (), "output": None, "loss": None}  # a step of one's own
@@ -118,7 +198,10 @@ def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[st
         }
         for node in network["nodes"]
     ]
+    # What a trial finds the fastest may depend on what the parent sets: caps, priorities, OpenMP's waiting.
+    parents = {"asked": dict(case.settings)} if contender.kind == "native" else {}
     return {
+        **parents,
         "contender": contender.fingerprint,
         "settings": job["settings"],
         "affinity": case.settings.get("affinity"),
@@ -128,12 +211,14 @@ def _recipe(case: Case, contender: Contender, job: Mapping[str, Any]) -> dict[st
         "nodes": nodes,
         "output": network["output"],
         "loss": network["loss"],
-        "cpu": _cpu(),
+        "cpu": model_and_flags(),
+        "types": [case.dtype, case.device],
+        "variables": variables_of(case.settings),
     }
 
 
-def _cpu() -> str:
-    """Model and flags: code compiled for one CPU may not run on another."""
+def model_and_flags() -> str:
+    """Of the processor: code compiled for one CPU may not run on another."""
     lines = read_proc("cpuinfo").splitlines()
     wanted = ("model name", "flags")
     found = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in reversed(lines)}
@@ -151,6 +236,25 @@ def _empty(entry: Path) -> Compiled:
     remove(files)
     files.mkdir()
     return Compiled(CompileCache(state="cold", path=str(files)), files)
+
+
+def _of_proof(entry: Path) -> Compiled:
+    folder = entry / "proof"
+    remove(folder)
+    folder.mkdir()
+    return Compiled(CompileCache(state="cold", path=str(folder)), folder)
+
+
+def _chosen(entry: Path, scratch: Path, *, proves: bool, alone: bool) -> Compiled:
+    """Of a plug-in. Who is not alone reads what is there, and keeps nothing where nobody has chosen yet."""
+    marker, folder = entry / _MARKER, entry / ("proof" if proves else "files")
+    if not marker.is_file() or not folder.is_dir():
+        return _scratch(scratch)
+    os.utime(marker)
+    is_empty = folder_bytes(folder) == 0
+    if is_empty and not proves and not alone:
+        return _scratch(scratch)
+    return Compiled(CompileCache(state="cold" if is_empty else "warm", path=str(folder)), folder)
 
 
 def _finish(entry: Path, recipe: Mapping[str, Any]) -> None:
