@@ -327,9 +327,10 @@ TEST(LayersInDouble, AgreeWithReferenceToTheLastDigits) {
     }
 }
 
-// Every activation is there, and one that is written is added to what the node computes, as in reference:
-// images and channels by threads, flat values, sums.
-TEST(LayersInDouble, TakeNudges) {
+// Every activation is there. What is written takes the place of what the node computes in the next step, as
+// in reference: images and channels by threads, flat values, sums. What the node made of the values in front
+// of it is read behind that step, and the step after it sees nothing any more.
+TEST(LayersInDouble, TakeWhatIsShown) {
     NodeSpec sum = node("sum", "add");
     sum.inputs = {"relu", "narrow"};
     const Problem problem(
@@ -345,16 +346,46 @@ TEST(LayersInDouble, TakeNudges) {
     Trainer judge(plugin_path("reference"), problem);
     judge.step(TT_GRADIENT);
     const auto plain = judge.read(TT_ROLE_GRADIENT);
-    for (const auto& [name, values] : judge.read(TT_ACTIVATION)) {
-        std::vector<double> nudges(values.size());
-        for (std::size_t i = 0; i < nudges.size(); ++i) nudges[i] = 0.1 * std::sin(static_cast<double>(i));
-        for (Trainer* one : {&ours, &judge}) one->write(TT_ACTIVATION, name, nudges);
+    const auto made = judge.read(TT_ACTIVATION);
+    // Whose values `reference` moves to where a rectifier decides as is shown.
+    const std::map<std::string, std::string> decided{{"relu", "norm"}, {"last", "sum"}, {"relu2", "norm2"}};
+    for (const auto& [name, values] : made) {
+        std::vector<double> shown = values;
+        for (std::size_t i = 0; i < shown.size(); ++i) shown[i] *= 1 + 0.1 * std::sin(static_cast<double>(i));
+        SCOPED_TRACE(name);
+        for (Trainer* one : {&ours, &judge}) one->write(TT_ACTIVATION, name, shown);
         EXPECT_NEAR(ours.step(TT_GRADIENT), judge.step(TT_GRADIENT), 1e-12) << name;
-        EXPECT_EQ(ours.read(TT_ACTIVATION).size(), judge.read(TT_ACTIVATION).size());
-        expect_same(ours, judge, TT_ACTIVATION, 1e-11);
+        EXPECT_EQ(ours.read(TT_ACTIVATION).size(), made.size());
+        EXPECT_LT(relative_l2(judge.read(TT_ACTIVATION).at(name), values), 1e-12) << name;
+        const auto of_judge = judge.read(TT_ACTIVATION);
+        for (const auto& [other, found] : ours.read(TT_ACTIVATION))
+            if (!decided.contains(name) || other != decided.at(name))
+                EXPECT_LE(relative_l2(found, of_judge.at(other)), 1e-11) << other;
         expect_same(ours, judge, TT_ROLE_GRADIENT, 1e-10);
+        EXPECT_GT(relative_l2(judge.read(TT_ROLE_GRADIENT).at("conv.weight"), plain.at("conv.weight")), 1e-6)
+            << name;
+        judge.step(TT_GRADIENT);
+        EXPECT_EQ(judge.read(TT_ACTIVATION), made) << name;
+        EXPECT_EQ(judge.read(TT_ROLE_GRADIENT), plain) << name;
     }
-    EXPECT_GT(relative_l2(ours.read(TT_ROLE_GRADIENT).at("conv.weight"), plain.at("conv.weight")), 1e-3);
+}
+
+// A rectifier decides as what came out of it says, also where nobody shows what went in.
+TEST(LayersInDouble, DecideAsIsShown) {
+    const Problem problem({node("fc", "dense", {{"units", 6.0}, {"bias", false}}), node("relu", "relu"),
+                           node("classes", "dense", {{"units", 3.0}}), loss_of("classes")},
+                          4, {8}, Numbers::kReal);
+    Trainer ours(plugin_path(variants_of("cblas").front()), problem, {{"blas.library", test_blas()}}, {},
+                 TT_F64);
+    Trainer judge(plugin_path("reference"), problem);
+    for (Trainer* one : {&ours, &judge}) {
+        one->step(TT_GRADIENT);
+        std::vector<double> shown = one->read(TT_ACTIVATION).at("relu");
+        for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = shown[i] > 0 ? 0.0 : 1e-30;
+        one->write(TT_ACTIVATION, "relu", shown);
+        one->step(TT_GRADIENT);
+    }
+    expect_same(ours, judge, TT_ROLE_GRADIENT, 1e-12);
 }
 
 // Every layer and direction of a step is in its profile, once, and the first layer has no data gradient.

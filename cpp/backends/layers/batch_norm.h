@@ -93,14 +93,7 @@ class BatchNorm final : public LayerOfOne<T> {
             const double mean = mean_[static_cast<std::size_t>(c)];
             const auto g = [&](int64_t i) { return static_cast<double>(dy[i * step]); };
             const auto of_x = [&](int64_t i) { return g(i) * (static_cast<double>(x[i * step]) - mean); };
-            auto [sum, product] = two_sums(count, g, of_x);
-            if (this->parameters[0]->nudge.size() > 0) {
-                const auto [size, product_size] = two_sums(
-                    count, [&](int64_t i) { return std::abs(g(i)); },
-                    [&](int64_t i) { return std::abs(of_x(i)); });
-                sum += nudge(1, c) * size;
-                product += nudge(0, c) * product_size;
-            }
+            const auto [sum, product] = two_sums(count, g, of_x);
             gradient(1)[c] = static_cast<T>(sum);
             gradient(0)[c] = static_cast<T>(product * slope_[static_cast<std::size_t>(c)]);
         });
@@ -182,9 +175,6 @@ class BatchNorm final : public LayerOfOne<T> {
 
     double weight(int64_t c) const { return static_cast<double>(this->parameters[0]->value.data()[c]); }
     double bias(int64_t c) const { return static_cast<double>(this->parameters[1]->value.data()[c]); }
-    double nudge(std::size_t which, int64_t c) const {
-        return static_cast<double>(this->parameters[which]->nudge.data()[c]);
-    }
     T* gradient(std::size_t which) const { return this->parameters[which]->gradient.data(); }
     T* state(std::size_t which) const { return this->states[which]->value.data(); }
 

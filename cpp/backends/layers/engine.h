@@ -112,6 +112,7 @@ class Engine : public Backend {
         const bool clips = task == TT_TRAIN && optimizer_.clip_norm > 0;
         const bool descends = task == TT_TRAIN && !clips;
         if (task != TT_FORWARD) keep_gradients(!descends);
+        if constexpr (is_judge<T>) take_shown(task != TT_FORWARD);
         if (descends) begin_update();
         const uint32_t behind = kLoss | kBackward | (descends ? kDescend : kGradients);
         regions_.run(*pool_, task == TT_FORWARD ? kInfer : kForward | behind);
@@ -175,54 +176,52 @@ class Engine : public Backend {
                 found.push_back(make_tensor(s->name.c_str(), role, dtype, s->shape, s->value.data()));
         for (std::size_t i = graph_.n_inputs; role == TT_ACTIVATION && i < graph_.nodes.size(); ++i) {
             Node<T>& node = graph_.nodes[i];
-            if (node.overwritten) continue;
-            found.push_back(
-                make_tensor(node.name.c_str(), role, dtype, node.external_shape, node.output.value));
+            if (node.overwritten && recomputed_for(i) == nullptr) continue;
+            found.push_back(make_tensor(node.name.c_str(), role, dtype, node.external_shape, made_by(node)));
         }
         return found;
     }
 
-    // Activations leave in the layout of the outside.
+    // Activations leave in the layout of the outside, those that are recomputed as the last step that learns
+    // had them, where it updated nothing.
     void read_tensor(tt_tensor& tensor) override {
         find_tensor(tensor);  // by name and shape
         expect_kept(tensor);
-        Backend::read_tensor(tensor);
-        if (tensor.role != TT_ACTIVATION || tensor.rank != 4) return;
-        for (const Node<T>& node : graph_.nodes) {
-            if (node.name == tensor.name)
-                exchange(node.output.shape, node.output.value, static_cast<T*>(tensor.data));
+        if (tensor.role != TT_ACTIVATION) return Backend::read_tensor(tensor);
+        for (std::size_t i = graph_.n_inputs; i < graph_.nodes.size(); ++i) {
+            Node<T>& node = graph_.nodes[i];
+            if (node.name != tensor.name) continue;
+            if (const auto* which = recomputed_for(i)) recompute(*which, {0, batch_size_}, 0);
+            const Shape& shape = node.output.shape;
+            if (tensor.rank == 4)
+                exchange(shape, made_by(node), static_cast<T*>(tensor.data));
+            else
+                std::copy_n(made_by(node), shape.size(), static_cast<T*>(tensor.data));
         }
     }
 
-    // Of a judge, an activation that is written is a nudge, as in `reference`: it is added to that node's
-    // output in every step that learns from then on. So is a gradient: a normalization's sums are off by so
-    // much of the sizes of their terms, with what it takes away by them.
+    // Of a judge, as in `reference`: an activation that is written is what somebody shows of the next step
+    // that learns. It takes the place of what the node computes, and the layers behind read it; what the node
+    // itself made of the values in front of it is read behind that step.
     void write_tensor(const tt_tensor& tensor) override {
-        const bool is_nudge =
-            tensor.role == TT_ACTIVATION || (is_judge<T> && tensor.role == TT_ROLE_GRADIENT);
-        if (!is_nudge) {
-            find_tensor(tensor);
+        find_tensor(tensor);  // by name and shape
+        if (tensor.role != TT_ACTIVATION) {
             expect_kept(tensor);
             return Backend::write_tensor(tensor);
         }
         if constexpr (is_judge<T>) {
-            find_tensor(tensor);  // by name and shape
-            for (Parameter<T>* p : graph_.parameters) {
-                if (p->name != tensor.name) continue;  // no node has a parameter's name
-                p->nudge = Buffer<T>(p->size());
-                std::copy_n(static_cast<const T*>(tensor.data), p->size(), p->nudge.data());
-            }
             for (Node<T>& node : graph_.nodes) {
                 if (node.name != tensor.name) continue;
                 const auto* values = static_cast<const T*>(tensor.data);
                 Shape outside = node.output.shape;
-                node.nudge = Buffer<T>(outside.size());
+                if (node.shown.size() == 0) node.shown = Buffer<T>(outside.size());
+                node.is_shown = true;
                 if (tensor.rank != 4) {
-                    std::copy_n(values, outside.size(), node.nudge.data());
+                    std::copy_n(values, outside.size(), node.shown.data());
                     continue;
                 }
                 std::swap(outside.batch, outside.channels);  // of its layout, as they change places
-                exchange(outside, values, node.nudge.data());
+                exchange(outside, values, node.shown.data());
             }
         } else {
             throw Unsupported("activations cannot be written: a step computes them");
@@ -276,7 +275,7 @@ class Engine : public Backend {
                 kForward, i, TT_DIRECTION_FORWARD,
                 [&node = graph_.nodes[i]](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
                     node.layer->forward(inputs, output, share, thread);
-                    if constexpr (is_judge<T>) nudge(node, output, share);
+                    if constexpr (is_judge<T>) replace(node, output, share);
                 });
         for (std::size_t i = 0; i < graph_.heads.size(); ++i)
             add(kLoss, count + i, TT_DIRECTION_LOSS,
@@ -310,19 +309,39 @@ class Engine : public Backend {
         }
     }
 
-    // The share of a layer that has just been computed: of channels where it is `by_channel` itself.
-    static void nudge(const Node<T>& node, const Edge<T>& output, Share share, T times = 1) {
-        if (node.nudge.size() == 0) return;
-        const T* const added = node.nudge.data() + (output.value - node.output.value);
-        const auto add = [&](int64_t first, int64_t count) {
-            for (int64_t i = first; i < first + count; ++i) output.value[i] += times * added[i];
+    // Of a node that is recomputed, where it is the last of those that its reader's way back begins with: all
+    // of them. They are there once more, with the bits that they had, until the parameters change.
+    const std::vector<std::size_t>* recomputed_for(std::size_t i) const {
+        for (const Node<T>& reader : graph_.nodes)
+            if (!reader.recomputes.empty() && reader.recomputes.back() == i) return &reader.recomputes;
+        return nullptr;
+    }
+
+    // What a node's layer made of its inputs, whether or not its readers saw it.
+    static T* made_by(Node<T>& node) { return node.was_shown ? node.shown.data() : node.output.value; }
+
+    // What is shown is for one step that learns.
+    void take_shown(bool learns) {
+        for (Node<T>& node : graph_.nodes) {
+            node.was_shown = learns && node.is_shown;
+            if (learns) node.is_shown = false;
+        }
+    }
+
+    // Where something is shown, what the layer has just computed changes places with it: a share, of channels
+    // where the layer is `by_channel` itself.
+    static void replace(Node<T>& node, const Edge<T>& output, Share share) {
+        if (!node.was_shown) return;
+        T* const shown = node.shown.data() + (output.value - node.output.value);
+        const auto put = [&](int64_t first, int64_t count) {
+            std::swap_ranges(output.value + first, output.value + first + count, shown + first);
         };
         const Shape& shape = output.shape;
-        if (!node.layer->is_by_channel()) return for_each_run(shape, share, add);
+        if (!node.layer->is_by_channel()) return for_each_run(shape, share, put);
         const int64_t rows = shape.flat ? shape.batch : 1;  // flat values of a channel are apart
         const int64_t width = shape.flat ? 1 : shape.batch * shape.plane();
         for (int64_t row = 0; row < rows; ++row)
-            add(row * shape.channels + share.begin * width, (share.end - share.begin) * width);
+            put(row * shape.channels + share.begin * width, (share.end - share.begin) * width);
     }
 
     // By images, whatever a layer needs where it learns.
@@ -372,11 +391,7 @@ class Engine : public Backend {
         if (std::none_of(node.reads.begin(), node.reads.end(), learns)) return;
         add_work(kBackward, i, TT_DIRECTION_BACKWARD_DATA,
                  [&node](Inputs<T> inputs, const Edge<T>& output, Share share, int thread) {
-                     // A slope that the output tells is that of the layer's own.
-                     const bool is_told = is_judge<T> && node.layer->needs_its_output();
-                     if (is_told) nudge(node, output, share, -1);
                      node.layer->backward_data(inputs, output, share, thread);
-                     if (is_told) nudge(node, output, share);
                  });
     }
 

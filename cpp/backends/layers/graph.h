@@ -29,10 +29,15 @@ struct Node {
     bool recomputed = false;      // on the way back of its reader, and not kept until then
     std::vector<std::size_t> recomputes;  // those that its own way back begins with
     bool by_channel = false;              // threads share its channels where it learns, not the images
-    Buffer<T> nudge;                      // empty, or what is added to the output (Engine::write_tensor)
+    // Of a judge: what takes the output's place in the next step that learns and, behind that step, what the
+    // layer itself had made.
+    Buffer<T> shown;
+    bool is_shown = false;   // it has something for the next one
+    bool was_shown = false;  // it took the place in the last step
 };
 
-// In double precision the engine judges: every activation stays as it was computed, and takes nudges.
+// In double precision the engine judges: every activation stays as it was computed, and what a contender
+// shows of its own may take its place (Engine::write_tensor).
 template <typename T>
 inline constexpr bool is_judge = std::is_same_v<T, double>;
 

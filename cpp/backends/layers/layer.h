@@ -107,7 +107,6 @@ struct Parameter {
     Buffer<T> value;
     Buffer<T> gradient;    // empty where it passes
     bool is_tied = false;  // a later layer adds its part to the gradient, and completes it
-    Buffer<T> nudge;       // empty, or what rounds the gradient's sum off (Engine::write_tensor)
     // Null, or where a thread's part of the gradient lies until `each` has been called with it: in a step
     // that updates at once nobody reads it again, so that it need not be kept.
     Room<T>* passing = nullptr;

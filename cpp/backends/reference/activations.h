@@ -9,11 +9,15 @@
 namespace timetrial::reference {
 
 struct Relu {
-    // relu'(0) = 0: canonical in timetrial. In this form NaN stays NaN.
+    double at_zero = 0;  // relu'(0): 0 is canonical in timetrial
+    // In this form NaN stays NaN.
     template <class Real>
-    static Real of(const Real& x) {
-        return value_of(x) <= 0 ? Real(0.0) : x;
+    Real of(const Real& x) const {
+        if (value_of(x) == 0) return Real(at_zero) * x;
+        return value_of(x) < 0 ? Real(0.0) : x;
     }
+    // The value nearest to x that comes out as y.
+    static double behind(double y, double x) { return y > 0 ? y : std::fmin(x, 0.0); }
 };
 
 // Both with the derivative of the other side at their edges.
@@ -23,13 +27,20 @@ struct LeakyRelu {
     Real of(const Real& x) const {
         return value_of(x) > 0 ? x : Real(slope) * x;
     }
+    double behind(double y, double x) const { return y > 0 ? y : std::fmin(x, 0.0); }
 };
 
 struct Relu6 {
+    double at_zero = 0;
     template <class Real>
-    static Real of(const Real& x) {
+    Real of(const Real& x) const {
+        if (value_of(x) == 0) return Real(at_zero) * x;
         if (value_of(x) <= 0) return Real(0.0);
         return value_of(x) >= 6 ? Real(6.0) : x;
+    }
+    static double behind(double y, double x) {
+        if (y <= 0) return std::fmin(x, 0.0);
+        return y >= 6 ? std::fmax(x, 6.0) : y;
     }
 };
 
@@ -57,6 +68,14 @@ class Elementwise final : public Function {
     void forward(std::span<Tensor* const> x, Tensor& y, Mode) override {
         for (std::size_t i = 0; i < y.size(); ++i) y.value[i] = formula_.of(x[0]->value[i]);
     }
+    void take_ties(const Ties& ties) override {
+        if constexpr (requires { formula_.at_zero; }) formula_.at_zero = ties.slope;
+    }
+    void decide(std::span<Tensor* const> x, const Values& shown) override {
+        if constexpr (requires { formula_.behind(0.0, 0.0); })
+            for (std::size_t i = 0; i < shown.size(); ++i)
+                x[0]->value[i] = formula_.behind(shown[i], x[0]->value[i]);
+    }
     void backward(std::span<Tensor* const> x, Tensor& y) override {
         for (std::size_t i = 0; i < y.size(); ++i) {
             tape_.clear();
@@ -66,7 +85,7 @@ class Elementwise final : public Function {
     }
 
   private:
-    const Formula formula_;
+    Formula formula_;
     Tape tape_;
 };
 

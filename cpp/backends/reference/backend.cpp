@@ -3,11 +3,15 @@
 // example for those who write one: read function.h first, then dense.h and terms.h, then the step below.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "catalog.h"
 #include "defined.h"
+#include "disturb.h"
 #include "rules.h"
 
 namespace timetrial::reference {
@@ -17,7 +21,14 @@ constexpr const char* devices[] = {"cpu", nullptr};
 constexpr const char* dtypes[] = {"f32", nullptr};  // of weights and data; it computes in f64
 constexpr auto optimizers = optimizer_words();
 constexpr const char* ties_name = "reference.ties";
-constexpr const char* settings[] = {"threads", ties_name, nullptr};
+constexpr std::array conventions = std::to_array<std::pair<const char*, Ties>>({{"first", {}},
+                                                                                {"all", {true, 0}},
+                                                                                {"first-half", {false, 0.5}},
+                                                                                {"first-one", {false, 1}},
+                                                                                {"all-half", {true, 0.5}},
+                                                                                {"all-one", {true, 1}}});
+constexpr const char* rounding_name = "reference.rounding";
+constexpr const char* settings[] = {"threads", ties_name, rounding_name, nullptr};
 constexpr tt_description description{
     .size = sizeof(tt_description),
     .name = "reference",
@@ -43,7 +54,12 @@ struct Node {
     bool is_read = false;   // an input of the network that a layer reads
     bool is_whole = false;  // its values are whole numbers, which have no gradient
     bool is_mask = false;   // read where something is learned
-    Values nudge;           // empty, or what is added to the output (write_tensor)
+    std::size_t first = 0;  // of its inputs, among the nodes
+    // What takes the output's place in the next step that learns and, behind that step, what the function
+    // itself had made (write_tensor).
+    Values shown;
+    bool is_shown = false;   // it has something for the next one
+    bool was_shown = false;  // it took the place in the last step
 };
 
 struct WeightedLoss {
@@ -56,9 +72,17 @@ class Reference final : public Backend {
   public:
     void configure(std::string_view name, std::string_view value) override {
         if (name == ties_name) {
-            if (value != "first" && value != "all")
-                throw Unsupported("reference.ties = '" + std::string(value) + "': expected first or all");
-            ties_ = value == "all" ? Ties::kAll : Ties::kFirst;
+            const auto known =
+                std::ranges::find_if(conventions, [value](const auto& one) { return one.first == value; });
+            if (known == conventions.end())
+                throw Unsupported("reference.ties = '" + std::string(value) +
+                                  "': expected first or all, where rectifiers have the slope 1/2 or 1 at 0 "
+                                  "first-half, first-one, all-half or all-one");
+            ties_ = *known;
+            return;
+        }
+        if (name == rounding_name) {
+            rounding_ = static_cast<uint64_t>(setting_integer(name, value, 0, 1000));
             return;
         }
         if (name != "threads") throw unknown_setting(name, description);
@@ -66,7 +90,8 @@ class Reference final : public Backend {
     }
 
     Reading read_setting(std::string_view name) override {
-        if (name == ties_name) return {ties_ == Ties::kAll ? "all" : "first", "reference: it is its own"};
+        if (name == ties_name) return {ties_.first, "reference: it is its own"};
+        if (name == rounding_name) return {std::to_string(rounding_), "reference: it is its own"};
         if (name != "threads") throw unknown_setting(name, description);
         return {"1", "reference: has no threads of its own"};
     }
@@ -86,6 +111,7 @@ class Reference final : public Backend {
             if (layer.kind == "input") continue;
             nodes_[i].function = make(build, layer, i);
             for (const std::size_t input : layer.inputs) nodes_[i].inputs.push_back(&nodes_[input].output);
+            nodes_[i].first = layer.inputs.front();
             for (const ParameterSpec& spec : layer.parameters) {
                 Function& made = *nodes_[i].function;
                 (spec.role == TT_STATE ? made.states : made.parameters)
@@ -169,28 +195,27 @@ class Reference final : public Backend {
             });
         for (Node& node : nodes_) {
             Tensor& t = node.output;
+            Values& made = node.was_shown ? node.shown : t.value;
             if (role == TT_ACTIVATION && node.function)
-                found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.value.data()));
+                found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, made.data()));
             if (role == TT_INPUT_GRADIENT && node.is_read && !node.is_whole && !node.is_mask)
                 found.push_back(make_tensor(node.name.c_str(), role, TT_F64, t.shape, t.gradient.data()));
         }
         return found;
     }
 
-    // An activation that is written is a nudge: it is added to that node's output in every step from then on.
-    // Whoever judges shows with it what a decision that rounding may turn (relu, maximum) would lead to.
-    // So is a gradient: a normalization's sums are off by so much of the sizes of their terms, with what it
-    // takes away by them.
+    // An activation that is written is what a contender shows of the next step that learns. It takes the
+    // place of what the node computes, and the functions behind read it: so each is judged by the values that
+    // the contender itself had in front of it. What the node made of those is read behind that step.
     void write_tensor(const tt_tensor& tensor) override {
-        if (tensor.role != TT_ACTIVATION && tensor.role != TT_ROLE_GRADIENT)
-            return Backend::write_tensor(tensor);
-        const tt_tensor own = find_tensor(tensor);
+        if (tensor.role != TT_ACTIVATION) return Backend::write_tensor(tensor);
+        find_tensor(tensor);  // by name and shape
         const auto* values = static_cast<const double*>(tensor.data);
-        for (Node& node : nodes_)
-            if (node.output.value.data() == own.data) node.nudge.assign(values, values + node.output.size());
-        for_each_parameter([&](Parameter& p) {
-            if (p.gradient.data() == own.data) p.nudge.assign(values, values + p.size());
-        });
+        for (Node& node : nodes_) {
+            if (node.name != tensor.name) continue;
+            node.shown.assign(values, values + node.output.size());
+            node.is_shown = true;
+        }
     }
 
   private:
@@ -199,7 +224,7 @@ class Reference final : public Backend {
             if (const tt_definition& one = element(build.definitions, i); layer.kind == one.kind)
                 return std::make_unique<Defined>(one, *build.network, node);
         std::unique_ptr<Function> made = find_kind(functions, layer).make(layer.attributes);
-        made->take_ties(ties_);
+        made->take_ties(ties_.second);
         return made;
     }
 
@@ -214,7 +239,11 @@ class Reference final : public Backend {
             timer.time(node.name.c_str(), TT_DIRECTION_FORWARD, [&] {
                 if (node.function) {
                     node.function->forward(node.inputs, node.output, mode);
-                    for (std::size_t i = 0; i < node.nudge.size(); ++i) node.output.value[i] += node.nudge[i];
+                    node.was_shown = mode == Mode::kTraining && std::exchange(node.is_shown, false);
+                    if (node.was_shown) {
+                        if (nodes_[node.first].function) node.function->decide(node.inputs, node.shown);
+                        std::swap(node.output.value, node.shown);
+                    }
                 } else {
                     const void* values = batch_tensor(batch, node.name).data;
                     const auto copy = [&](const auto* from) {
@@ -256,9 +285,12 @@ class Reference final : public Backend {
                 one.loss->backward(nodes_[one.spec.prediction].output, one.spec.target.of(batch),
                                    one.spec.weight);
             });
+        Disturbance disturbance(rounding_);
         for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
             if (!node->function) continue;
             timer.time(node->name.c_str(), TT_DIRECTION_BACKWARD, [&] {
+                node->function->disturbance = rounding_ == 0 ? nullptr : &disturbance;
+                if (rounding_ != 0) disturbance.of(node->output.gradient);
                 node->function->backward(node->inputs, node->output);
                 node->function->keep_states(node->inputs);
             });
@@ -303,7 +335,8 @@ class Reference final : public Backend {
     std::vector<WeightedLoss> losses_;  // what is minimized is their sum
     Optimizer optimizer_;
     uint64_t steps_ = 0;  // since reset()
-    Ties ties_ = Ties::kFirst;
+    std::pair<const char*, Ties> ties_ = conventions.front();
+    uint64_t rounding_ = 0;  // a draw of how the gradients between layers are disturbed; 0: not at all
 };
 
 }  // namespace

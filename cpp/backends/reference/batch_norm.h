@@ -69,7 +69,7 @@ class BatchNorm final : public Function {
             bias().gradient[c] += derivatives[1];
             i = 2;
             for_each_place(x.shape, c, [&](std::size_t place) { x.gradient[place] += derivatives[i++]; });
-            if (!weight().nudge.empty()) round_sums(x, y, c);
+            if (disturbance) disturb(x, y, c);
         }
     }
 
@@ -86,25 +86,26 @@ class BatchNorm final : public Function {
     }
 
   private:
-    // The gradients of weight and bias are sums over the batch, and their means, of g xhat and of g, are what
-    // is taken away from g on the way back: all of it moves by a nudge.
-    void round_sums(Tensor& x, const Tensor& y, std::size_t c) {
-        const std::vector<double> of_channel = channel<double>(x.shape, x.value, c);
-        const Moments<double> moments(of_channel);
-        const double slope = 1 / std::sqrt(moments.variance + epsilon_);
-        double size = 0, product_size = 0;
-        std::size_t i = 0;
+    // The gradient of x is w / deviation times y's, less the mean of that and less what lies along x: of two
+    // values nothing is left but for epsilon. Rounding throws each value by itself, and all of the channel
+    // together by what it does to the two sums while they grow, which are the gradients of bias and weight.
+    void disturb(Tensor& x, const Tensor& y, std::size_t c) {
+        const Moments<double> now(channel<double>(x.shape, x.value, c));
+        const double slope = 1 / std::sqrt(now.variance + epsilon_);
+        double sum = 0, along = 0, of_sum = 0, of_along = 0, count = 0;
         for_each_place(x.shape, c, [&](std::size_t place) {
-            size += std::abs(y.gradient[place]);
-            product_size += std::abs(y.gradient[place] * (of_channel[i++] - moments.mean) * slope);
+            sum += y.gradient[place];
+            along += y.gradient[place] * (x.value[place] - now.mean) * slope;
+            of_sum += sum * disturbance->next();
+            of_along += along * disturbance->next();
+            ++count;
         });
-        const double off = bias().nudge[c] * size, product_off = weight().nudge[c] * product_size;
-        bias().gradient[c] += off;
-        weight().gradient[c] += product_off;
-        const double share = weight().value[c] * slope / static_cast<double>(of_channel.size());
-        i = 0;
+        bias().gradient[c] += of_sum;
+        weight().gradient[c] += of_along;
         for_each_place(x.shape, c, [&](std::size_t place) {
-            x.gradient[place] -= share * (off + (of_channel[i++] - moments.mean) * slope * product_off);
+            const double own = y.gradient[place] * disturbance->next();
+            const double all = of_sum + of_along * (x.value[place] - now.mean) * slope;
+            x.gradient[place] += weight().value[c] * slope * (own + all / count);
         });
     }
 

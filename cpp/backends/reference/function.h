@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "disturb.h"
 #include "tensor.h"
 
 namespace timetrial::reference {
@@ -17,10 +18,12 @@ namespace timetrial::reference {
 // A layer may compute something else where nothing is learned (batch normalization does).
 enum class Mode { kTraining, kInference };
 
-// Who gets the gradient of a maximum that several values reach.
-enum class Ties {
-    kFirst,  // the first of them in row-major order: canonical in timetrial
-    kAll,    // each of them the whole of it, as Theano's pooling does; no derivative, which would share it
+// What is a convention where values are equal, and frameworks have others than the canonical one.
+struct Ties {
+    // Who gets the gradient of a maximum that several values reach: the first of them in row-major order, or
+    // each the whole of it, as Theano's pooling does; no derivative, which would share it.
+    bool all = false;
+    double slope = 0;  // of a rectifier at 0: 0, 1/2 or 1
 };
 
 class Function {
@@ -30,13 +33,18 @@ class Function {
     virtual void forward(std::span<Tensor* const> x, Tensor& y, Mode mode) = 0;
     // Adds to the gradients of x and of the parameters what y.gradient makes of them: the chain rule.
     virtual void backward(std::span<Tensor* const> x, Tensor& y) = 0;
+    // Moves x, where it is not there, to where the function decides as `shown`, a value of y, says: to a
+    // number that is not above 0, where 0 came out of a rectifier. Nobody may have shown x, or flush what is
+    // subnormal.
+    virtual void decide(std::span<Tensor* const>, const Values&) {}
     // Who judges a contender of another convention at ties asks for that.
-    virtual void take_ties(Ties) {}
+    virtual void take_ties(const Ties&) {}
     // The states behind a training step; its forward and backward passes see those before it.
     virtual void keep_states(std::span<Tensor* const>) {}
 
     std::vector<std::unique_ptr<Parameter>> parameters;  // weight, then bias if there is one
     std::vector<std::unique_ptr<Parameter>> states;      // not trained, but changed by training steps
+    Disturbance* disturbance = nullptr;  // by which sums of backward are off; null: by nothing
     Parameter* tied = nullptr;  // another layer's weight that is its own too; its parameters are without it
 
   protected:

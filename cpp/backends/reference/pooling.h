@@ -26,7 +26,7 @@ class MaxPool2d final : public Sum<MaxPool2d> {
   public:
     explicit MaxPool2d(const Attributes& attributes) : window_(attributes) {}
 
-    void take_ties(Ties ties) override { ties_ = ties; }
+    void take_ties(const Ties& ties) override { ties_all_ = ties.all; }
 
     template <class Terms>
     void define(Terms terms, std::span<Tensor* const> inputs, Tensor& y) const {
@@ -34,7 +34,7 @@ class MaxPool2d final : public Sum<MaxPool2d> {
         const std::vector<std::size_t> winner = winners(x, y);
         for (std::size_t i = 0; i < y.size(); ++i) terms.value({y, i, 1}, {x, winner[i], 1}, 1);
         if constexpr (Terms::goes_back) {
-            if (ties_ == Ties::kAll) add_equals(terms, winner, x, y);
+            if (ties_all_) add_equals(terms, winner, x, y);
         }
     }
 
@@ -66,7 +66,7 @@ class MaxPool2d final : public Sum<MaxPool2d> {
     }
 
     const Window window_;
-    Ties ties_ = Ties::kFirst;
+    bool ties_all_ = false;
 };
 
 // y = sum over the window / (kernel_h * kernel_w); padded zeros count.

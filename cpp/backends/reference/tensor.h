@@ -32,7 +32,6 @@ struct Parameter : Tensor {
     std::string name;
     const float* initial;  // where reset() starts from
     bool decays;
-    Values nudge;  // empty, or what rounds the gradient's sum off (write_tensor of the backend)
     // Of the optimizer, by their names: what it keeps from step to step.
     std::vector<std::pair<std::string, Values>> states;
 

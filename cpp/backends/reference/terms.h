@@ -74,6 +74,27 @@ struct Backward {
     }
 };
 
+// Backward, where sums over many places are off by what rounding does to them while they grow.
+struct DisturbedBackward : Backward {
+    Disturbance& disturbance;
+
+    explicit DisturbedBackward(Disturbance& by) : disturbance(by) {}
+    void product(const Row& y, const Row& w, const Row& x, std::size_t count) const {
+        Backward::product(y, w, x, count);
+        disturb(w, count);
+    }
+    void value(const Row& y, const Row& x, std::size_t count, double factor = 1) const {
+        Backward::value(y, x, count, factor);
+        disturb(x, count);
+    }
+
+  private:
+    void disturb(const Row& sums, std::size_t count) const {
+        for (std::size_t i = 0; i < (sums.stride == 0 ? 1 : count); ++i)
+            sums.gradients()[i * sums.stride] *= 1 + disturbance.next();
+    }
+};
+
 // A layer from its definition: define(terms, x, y), with Forward or Backward for `terms`. It may look at
 // values (a maximum has to), and decide alike in both.
 template <class Definition>
@@ -83,7 +104,12 @@ class Sum : public Function {
         std::fill(y.value.begin(), y.value.end(), 0.0);
         definition().define(Forward{}, x, y);
     }
-    void backward(std::span<Tensor* const> x, Tensor& y) final { definition().define(Backward{}, x, y); }
+    void backward(std::span<Tensor* const> x, Tensor& y) final {
+        if (disturbance)
+            definition().define(DisturbedBackward(*disturbance), x, y);
+        else
+            definition().define(Backward{}, x, y);
+    }
 
   private:
     const Definition& definition() const { return static_cast<const Definition&>(*this); }

@@ -2,10 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "text/text.h"
 
@@ -40,6 +44,15 @@ Json run(Contender& contender, std::string line, bool in_parts) {
     return contender.run(steps, max_ns, window, in_parts);
 }
 
+// "0,3,5", or "all".
+std::optional<std::vector<std::size_t>> read_places(std::string words) {
+    if (words == "all") return std::nullopt;
+    std::replace(words.begin(), words.end(), ',', ' ');
+    std::vector<std::size_t> places;
+    while (!words.empty()) places.push_back(take_number<std::size_t>(words, "PLACE"));
+    return places;
+}
+
 Json obey(Contender& contender, const std::string& command, std::string rest) {
     if (command == "run" || command == "parts") return run(contender, rest, command == "parts");
     if (command == "stream") return contender.use_stream(rest);
@@ -54,10 +67,14 @@ Json obey(Contender& contender, const std::string& command, std::string rest) {
         const std::string role = take_word(rest);
         return contender.dump(role, rest);
     }
+    if (command == "show") {
+        const auto places = read_places(take_word(rest));
+        return contender.show(places, rest);
+    }
     throw std::invalid_argument(
         "unknown command '" + command + "'." +
         nearest(command, {"run", "parts", "stream", "reset", "passes", "gradient", "profile", "outputs",
-                          "predicted", "evaluate", "dump", "finish"}));
+                          "predicted", "evaluate", "dump", "show", "finish"}));
 }
 
 }  // namespace

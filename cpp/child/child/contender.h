@@ -43,6 +43,9 @@ class Contender {
     // Of the test stream: accuracy and loss, and every prediction as `file`.
     Json evaluate(const std::string& file);
     Json dump(const std::string& role, const std::string& folder);
+    // What the layers make of the batch that comes next, in a step without update, as files: the samples at
+    // these places of the batch, or all. Nothing that a step sees is different behind it.
+    Json show(const std::optional<std::vector<std::size_t>>& places, const std::string& folder);
 
   private:
     void apply_float_mode() const;

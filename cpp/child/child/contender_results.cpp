@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "contender.h"
 #include "metrics/score.h"
@@ -18,6 +21,37 @@ const std::int64_t* labels_of(const Network& network, const Batch& batch) {
     if (target.dtype != TT_I64)
         throw BackendError(TT_UNSUPPORTED, "the network predicts no classes, so it has no accuracy");
     return static_cast<const std::int64_t*>(target.data);
+}
+
+void make_folder(const std::string& folder) {
+    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+        throw std::system_error(errno, std::generic_category(), "cannot make the folder '" + folder + "'");
+}
+
+std::string file_of(const std::string& folder, const TensorInfo& tensor) {
+    if (tensor.name.find('/') != std::string::npos)
+        throw BackendError(TT_FAILED, "tensor '" + tensor.name + "' cannot be a file: its name has a '/'");
+    return folder + "/" + tensor.name + ".npy";
+}
+
+std::vector<char> read(PluginContext& context, const TensorInfo& tensor) {
+    std::vector<char> values(tensor.bytes());
+    context.read_tensor(tensor, values.data());
+    return values;
+}
+
+// Only the rows at these places of the first axis.
+void take_rows(TensorInfo& tensor, std::vector<char>& values, const std::vector<std::size_t>& places) {
+    const auto rows = static_cast<std::size_t>(tensor.shape.front());
+    const std::size_t bytes = values.size() / rows;
+    std::vector<char> some;
+    for (const std::size_t place : places) {
+        if (place >= rows) throw std::invalid_argument("there is no sample " + std::to_string(place));
+        const auto first = values.begin() + static_cast<std::ptrdiff_t>(place * bytes);
+        some.insert(some.end(), first, first + static_cast<std::ptrdiff_t>(bytes));
+    }
+    tensor.shape.front() = static_cast<std::int64_t>(places.size());
+    values = std::move(some);
 }
 
 }  // namespace
@@ -86,21 +120,32 @@ Contender::Json Contender::evaluate(const std::string& file) {
 }
 
 Contender::Json Contender::dump(const std::string& role, const std::string& folder) {
-    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-        throw std::system_error(errno, std::generic_category(), "cannot make the folder '" + folder + "'");
-    }
+    make_folder(folder);
     Json names = Json::array();
-    std::vector<char> values;
     for (const TensorInfo& tensor : session_->tensors(parse_role(role))) {
-        if (tensor.name.find('/') != std::string::npos) {
-            throw BackendError(TT_FAILED,
-                               "tensor '" + tensor.name + "' cannot be a file: its name has a '/'");
-        }
-        values.resize(tensor.bytes());
-        session_->context().read_tensor(tensor, values.data());
-        write_npy(folder + "/" + tensor.name + ".npy", tensor.dtype, tensor.shape, values.data());
+        const std::vector<char> values = read(session_->context(), tensor);
+        write_npy(file_of(folder, tensor), tensor.dtype, tensor.shape, values.data());
         names.push_back(tensor.name);
     }
+    return {{"tensors", names}};
+}
+
+Contender::Json Contender::show(const std::optional<std::vector<std::size_t>>& places,
+                                const std::string& folder) {
+    make_folder(folder);
+    PluginContext& context = session_->context();
+    std::vector<std::pair<TensorInfo, std::vector<char>>> states;
+    for (const TensorInfo& state : session_->tensors(TT_STATE))
+        states.emplace_back(state, read(context, state));
+    gradient();
+    Json names = Json::array();
+    for (TensorInfo tensor : session_->tensors(TT_ACTIVATION)) {
+        std::vector<char> values = read(context, tensor);
+        if (places) take_rows(tensor, values, *places);
+        write_npy(file_of(folder, tensor), tensor.dtype, tensor.shape, values.data());
+        names.push_back(tensor.name);
+    }
+    for (const auto& [state, values] : states) context.write_tensor(state, values.data());
     return {{"tensors", names}};
 }
 
