@@ -13,3 +13,4 @@ Columns = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+ProveAgain = Annotated[bool, typer.Option("--prove-again", help="Prove anew what earlier runs have proven.")]

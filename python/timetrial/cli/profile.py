@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from timetrial.cli.options import Json
+from timetrial.cli.options import Json, ProveAgain
 from timetrial.cli.run import Words
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def profile(
         Path | None,
         typer.Option(help="Also draw every layer below peak and memory bandwidth into this file."),
     ] = None,
+    prove_again: ProveAgain = False,
     results: Annotated[Path, typer.Option(help="The folder that gets the records.")] = Path("results"),
 ) -> None:
     """Say where a training step's time goes: per layer and direction, against the machine's measured peak and
@@ -41,7 +42,7 @@ def profile(
 
             check_figure_file(file, option)
     try:
-        measured = profile_experiment(experiment, results, quiet=as_json)
+        measured = profile_experiment(experiment, results, prove_again=prove_again, quiet=as_json)
     except Interrupted as interrupted:
         _print(interrupted.results.profile, as_json=as_json)
         raise KeyboardInterrupt from None

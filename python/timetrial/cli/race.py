@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from timetrial.cli.options import Json
+from timetrial.cli.options import Json, ProveAgain
 from timetrial.errors import InputError
 from timetrial.records.metric import Metric, raced_words
 
@@ -74,6 +74,7 @@ def race(
     budget: Annotated[
         str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
     ] = None,
+    prove_again: ProveAgain = False,
     resume: Annotated[
         str | None, typer.Option(help="Go on with a race that was ended: its folder, or its id.")
     ] = None,
@@ -98,6 +99,7 @@ def race(
             given = [*(words or []), *(["--dry-run"] if dry_run else [])]
             given += [*(f"--{key.replace('_', '-')}" for key in {**rule, **options})]
             given += ["--most-pairs"] if most_pairs is not None else []
+            given += ["--prove-again"] if prove_again else []
             given += ["--against"] if against is not None else []
             found = resume_race(resumed_folder(resume, results, "race", given), quiet=as_json)
         else:
@@ -109,7 +111,7 @@ def race(
             if dry_run:
                 _forecast(experiment, asked, results, as_json=as_json)
                 return
-            found = run_race(experiment, results, **asked, quiet=as_json)
+            found = run_race(experiment, results, **asked, prove_again=prove_again, quiet=as_json)
     except (RaceInterrupted, RaceStoppedError) as ended:
         _print(ended.race, as_json=as_json)
         raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from timetrial.cli.options import Columns, Json
+from timetrial.cli.options import Columns, Json, ProveAgain
 
 if TYPE_CHECKING:
     from timetrial.experiment.experiment import Experiment
@@ -34,6 +34,7 @@ def run(
     budget: Annotated[
         str | None, typer.Option(help="The best answer in this time: 90s, 2m, 1h (the key `budget`).")
     ] = None,
+    prove_again: ProveAgain = False,
     resume: Annotated[
         str | None, typer.Option(help="Do what is missing of a run that was ended: its folder, or its id.")
     ] = None,
@@ -51,7 +52,7 @@ def run(
 
     named = column_names(columns)  # before anything is measured
     words = [*(words or []), *([f"budget={budget}"] if budget else [])]
-    given = [*words, *(["--dry-run"] if dry_run else [])]
+    given = [*words, *(["--dry-run"] if dry_run else []), *(["--prove-again"] if prove_again else [])]
     folder = resumed_folder(resume, results, "run", given) if resume is not None else None
     try:
         if folder is not None:
@@ -60,7 +61,7 @@ def run(
             _forecast(load_words(words), results, as_json=as_json)
             return
         else:
-            measured = run_experiment(load_words(words), results, quiet=as_json)
+            measured = run_experiment(load_words(words), results, prove_again=prove_again, quiet=as_json)
     except (Interrupted, RunStoppedError) as ended:
         _print(ended.results, as_json=as_json, columns=named)
         raise

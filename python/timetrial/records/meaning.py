@@ -73,6 +73,8 @@ _CASE = {
     "parity.status": "what the proof said: `passed`, `failed`, `unproven`",
     "parity.max_error": "the largest error, relative; null: unproven",
     "parity.tensor": "where it is",
+    "proof_from": "id of the case that was proven for it; null: it was proven itself, or nobody was",
+    "proof_kept_from": "id of the earlier run whose proof it is; null: it was proven in this one, or not",
     **_SETTINGS,
     "facts": "what the contender says of what it built: versions of libraries, kernels; `<layer> forward`: "
     "which way it goes through a layer, `<layer> faster`: how to get a faster one of the library",

@@ -201,8 +201,8 @@ class Library(Model):
 
 
 class CompileCache(Model):
-    """The folder in which a framework, or a step of one's own, keeps what it compiles. `none`: it has no use
-    for one."""
+    """The folder in which a framework, or a step of one's own, keeps what it compiles, and a plug-in what it
+    chose by trial. `none`: it has no use for one."""
 
     state: Literal["warm", "cold", "none"]
     path: str | None = None
@@ -226,7 +226,7 @@ class Parity(Model):
     max_error: float | None = None
     tensor: str | None = None  # the tensor of max_error, or the first that failed
     reason: str | None = None  # in words, when failed or unproven
-    notes: list[str] = Field(default_factory=list)  # "flips", "ties"
+    notes: list[str] = Field(default_factory=list)  # "ties", "reduced"; once "flips"
     turned: list[str] = Field(default_factory=list)  # each decision that rounding turned, with its margin
     comparisons: list[Comparison] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)  # of the first steps on the workload's own batches
@@ -305,6 +305,13 @@ class FileMark(Model):
     sha256: str
 
 
+class KeptFrom(Model):
+    """Where a proof was made that was not made anew."""
+
+    run: str  # id of the run or race
+    case: str  # that was proven; it may differ in what cannot change what is computed
+
+
 class LaunchRecord(Model):
     """One launch. Its arrays lie beside it: stamps.bin and losses.bin."""
 
@@ -344,6 +351,7 @@ class LaunchRecord(Model):
         None  # of a launch that is not ok; None: others, and records older than this field
     )
     parity: Parity | None = None  # of a proof
+    kept_from: KeptFrom | None = None  # of a proof of an earlier run; None: it was made in this one
     end: Parity | None = None  # of a timed launch: the steps behind its timed part, judged
     profiled_steps: int = 0  # columns of layers.bin
     profiled_layers: list[ProfiledLayer] = Field(default_factory=list)  # rows of layers.bin
@@ -410,6 +418,7 @@ class CaseRecord(Model):
     settings: dict[str, str]
     buckets: int = 1  # groups of sequences of like length; also of records older than this field
     training: str | None = None  # the same for cases of which one learns for all; None: each for itself
+    proof: str | None = None  # the same for cases of which one is proven for all; None: each for itself
     multiply_accumulates: int | None = None  # of one step of the task, whole batch
     parameters: int | None = None
     # What a step needs on paper: weights, gradients, states, activations. None: nobody can say, or an older
